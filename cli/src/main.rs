@@ -1,0 +1,3 @@
+//! The binary `superstep`.
+
+fn main() {}

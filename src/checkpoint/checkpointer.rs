@@ -1,0 +1,150 @@
+//! The contract between the engine and a store: fenced atomic commits of records, and reads of what was acknowledged.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::error::CheckpointError;
+use super::id::{CheckpointId, ThreadId};
+use super::key::Key;
+use super::lease::{Claim, Lease};
+
+/// A boxed future, as object-safe async methods return it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Where a thread stands. The store keeps it and compares it at every commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The newest checkpoint of the root graph; none before the first.
+    pub checkpoint: Option<CheckpointId>,
+    /// The first checkpoint number not yet used in this thread.
+    pub next: u64,
+    /// Told apart threads that had the same name: drawn when the thread is first written.
+    pub birth: u64,
+}
+
+/// Records that become durable together or not at all.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The thread all records belong to.
+    pub thread: ThreadId,
+    /// The epoch of the lease under which the records were made.
+    pub epoch: u64,
+    /// The head's checkpoint as the writer knows it; another one refuses the commit.
+    pub expected: Option<CheckpointId>,
+    /// The head after this commit.
+    pub head: Head,
+    /// Records to write; a later one with an equal key wins.
+    pub puts: Vec<(Key, Vec<u8>)>,
+    /// Records to remove.
+    pub deletes: Vec<Key>,
+}
+
+/// The acknowledgement of a commit: resolves when the records are durable.
+#[derive(Debug)]
+#[must_use = "a commit is durable only when its receipt resolves"]
+pub struct Receipt(State);
+
+#[derive(Debug)]
+enum State {
+    Ready(Option<Result<(), CheckpointError>>),
+    Waiting(oneshot::Receiver<Result<(), CheckpointError>>),
+}
+
+impl Receipt {
+    /// Returns a receipt that is already decided.
+    pub fn ready(result: Result<(), CheckpointError>) -> Self {
+        Self(State::Ready(Some(result)))
+    }
+
+    /// Returns a receipt that resolves when `receiver` does.
+    pub fn waiting(receiver: oneshot::Receiver<Result<(), CheckpointError>>) -> Self {
+        Self(State::Waiting(receiver))
+    }
+}
+
+impl Future for Receipt {
+    type Output = Result<(), CheckpointError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Ready(result) => Poll::Ready(result.take().unwrap_or(Ok(()))),
+            State::Waiting(receiver) => Pin::new(receiver).poll(cx).map(|sent| {
+                sent.unwrap_or_else(|_| Err(CheckpointError::Poisoned { reason: "the committer is gone".into() }))
+            }),
+        }
+    }
+}
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest key first.
+    Ascending,
+    /// Greatest key first.
+    Descending,
+}
+
+/// A store of checkpoints: bytes under names. Knows nothing of states, nodes or graphs.
+///
+/// - A commit is atomic, and commits of one thread become durable in the order in which `commit` was called.
+/// - A commit whose epoch is not the newest claim's, or whose `expected` is not the head, is refused alone.
+/// - Reads give only acknowledged records, and never wait for a flush.
+/// - After a failed flush every later commit fails ([`CheckpointError::Poisoned`]), and nothing unsynced is served.
+///
+/// `superstep::checkpoint::kit` (feature `test-util`) checks all of this for any implementation.
+pub trait Checkpointer: Debug + Send + Sync + 'static {
+    /// Makes the caller the only writer of a thread, until the lease is dropped or taken over.
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadBusy`] if another lease is alive and `claim` does not take over.
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>>;
+
+    /// Queues a commit at once, in call order; the receipt tells when it is durable, or why it was refused.
+    fn commit(&self, commit: Commit) -> Receipt;
+
+    /// Returns the head of a thread; none if the thread is unknown.
+    ///
+    /// # Errors
+    /// If the record is damaged or the store cannot be read.
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>>;
+
+    /// Returns the records under `keys`, in that order.
+    ///
+    /// # Errors
+    /// If a record is damaged or the store cannot be read.
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>>;
+
+    /// Returns up to `limit` records of a range of keys.
+    ///
+    /// # Errors
+    /// If a record is damaged or the store cannot be read.
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Key, Vec<u8>)>, CheckpointError>>;
+
+    /// Returns up to `limit` thread names after `after`, in byte order of length and name.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn threads(&self, after: Option<&ThreadId>, limit: usize)
+    -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>>;
+
+    /// Deletes every record of the lease's thread, durably.
+    ///
+    /// # Errors
+    /// [`CheckpointError::StaleLease`] if the lease was lost; or if the store cannot be written.
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>>;
+
+    /// Returns whether a live lease holds the thread.
+    fn is_claimed(&self, thread: &ThreadId) -> bool;
+}

@@ -1,0 +1,117 @@
+//! What can go wrong between the engine and a store.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::id::{CheckpointId, ThreadId};
+
+/// A failure of a checkpointer. Nothing of a refused commit is stored.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// Another run holds the thread.
+    #[error("thread `{thread}` is being run by another caller")]
+    ThreadBusy {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The lease was lost to a later claim.
+    #[error("the lease on thread `{thread}` was lost: it has epoch {held}, the store is at {current}")]
+    StaleLease {
+        /// The thread.
+        thread: ThreadId,
+        /// The epoch of the refused commit.
+        held: u64,
+        /// The epoch of the newest claim.
+        current: u64,
+    },
+    /// The head is not where the commit expected it.
+    #[error("the head of thread `{thread}` moved: expected checkpoint {expected:?}, found {found:?}")]
+    HeadMoved {
+        /// The thread.
+        thread: ThreadId,
+        /// What the commit expected.
+        expected: Option<CheckpointId>,
+        /// What the store holds.
+        found: Option<CheckpointId>,
+    },
+    /// A record cannot be read.
+    #[error("damaged record {what} of thread `{thread}`: {reason}")]
+    Damaged {
+        /// The thread, or empty if it cannot be told.
+        thread: String,
+        /// Which record.
+        what: String,
+        /// Why it cannot be read.
+        reason: String,
+    },
+    /// A record was written by a release that this one does not know.
+    #[error("{what} has format {found}; this release reads up to {known}")]
+    Format {
+        /// Which record or store.
+        what: String,
+        /// The format found.
+        found: u16,
+        /// The newest format known.
+        known: u16,
+    },
+    /// A value or record is larger than the store takes.
+    #[error("{what} has {bytes} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: String,
+        /// Its size in bytes.
+        bytes: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A value could not be turned into bytes, or back.
+    #[error("{what}: {reason}")]
+    Codec {
+        /// What was encoded or decoded.
+        what: String,
+        /// Why it failed.
+        reason: String,
+    },
+    /// Another process has the store open.
+    #[error("the store at {} is open in another process ({holder})", path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+        /// Pid, command and since when, as far as known.
+        holder: String,
+    },
+    /// An earlier commit could not be made durable, so the store refuses to go on.
+    #[error("the store stopped after a failed commit: {reason}")]
+    Poisoned {
+        /// The failure.
+        reason: Arc<str>,
+    },
+    /// The operating system refused.
+    #[error("{what} at {}: {reason}", path.display())]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+impl CheckpointError {
+    /// Returns what a person can do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::ThreadBusy { .. } => "wait for the other run to end, or cancel it",
+            Self::StaleLease { .. } | Self::HeadMoved { .. } => "load the thread again and repeat; another run has moved it",
+            Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
+            Self::Format { .. } => "open it with the release that wrote it, or a newer one",
+            Self::TooLarge { .. } => "keep large data outside the state and store a reference to it",
+            Self::Locked { .. } => "end the other process, or open another store",
+            Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
+            Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
+            Self::Io { .. } => return None,
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! Where a record stands inside its thread. The order of keys is the order in which a store scans them.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::CheckpointId;
+
+/// The place of one stored value: written by a task of the superstep that starts at `checkpoint`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct RowId {
+    /// The checkpoint whose superstep made the value.
+    pub checkpoint: CheckpointId,
+    /// The task's place in canonical order, or [`RowId::REDUCED`].
+    pub task: u32,
+    /// The place among the values of this task.
+    pub slot: u32,
+}
+
+impl RowId {
+    /// In place of a task: values encoded after a reduce belong to the superstep as a whole; the slot is the channel.
+    pub const REDUCED: u32 = u32::MAX;
+    /// First slot of send payloads; writes count from zero.
+    pub const SENDS: u32 = 1 << 30;
+    /// First slot of questions.
+    pub const QUESTIONS: u32 = 2 << 30;
+    /// First slot of answers.
+    pub const ANSWERS: u32 = 3 << 30;
+}
+
+/// The key of one record within a thread.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The head of the thread; one per thread.
+    Head,
+    /// Names of channels and nodes of one version of a graph, by fingerprint.
+    Shape(u64),
+    /// A checkpoint of the root graph.
+    Checkpoint(CheckpointId),
+    /// A checkpoint of a subgraph.
+    Nested(CheckpointId),
+    /// What became of one task of the superstep that starts at a checkpoint.
+    Task {
+        /// The checkpoint that planned the task.
+        checkpoint: CheckpointId,
+        /// The task's place in canonical order.
+        task: u32,
+    },
+    /// The newest checkpoint of the subgraph that a task runs (V10: the parent points at its child).
+    Child {
+        /// The checkpoint that planned the parent's task.
+        checkpoint: CheckpointId,
+        /// The task's place in canonical order.
+        task: u32,
+        /// The how-manieth subgraph call of the task.
+        call: u32,
+    },
+    /// A stored value.
+    Row(RowId),
+    /// One entry of a channel that is kept as a log: entries of one channel stand together, oldest first.
+    Log {
+        /// The channel's name.
+        channel: String,
+        /// The entry's place.
+        row: RowId,
+    },
+    /// An effect of a task; reserved for the journal of a later release.
+    Effect {
+        /// The checkpoint that planned the task.
+        checkpoint: CheckpointId,
+        /// The task's place in canonical order.
+        task: u32,
+        /// The effect's key.
+        key: String,
+    },
+}

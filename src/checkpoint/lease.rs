@@ -1,0 +1,101 @@
+//! One writer per thread: who holds which thread, under which epoch.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::error::CheckpointError;
+use super::id::ThreadId;
+
+/// How a thread is claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Refused while another lease is alive.
+    IfFree,
+    /// Takes over: commits under the earlier lease are refused from now on.
+    TakeOver,
+}
+
+/// The right to write one thread. Dropping it frees the thread.
+#[derive(Debug)]
+pub struct Lease {
+    thread: ThreadId,
+    epoch: u64,
+    table: Leases,
+}
+
+impl Lease {
+    /// Returns the thread.
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    /// Returns the epoch that commits carry.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut inner = self.table.lock();
+        if inner.live.get(&self.thread) == Some(&self.epoch) {
+            inner.live.remove(&self.thread);
+        }
+    }
+}
+
+/// The leases of one open store. Epochs grow over all threads, starting above the epoch at which the store was opened.
+#[derive(Clone, Debug, Default)]
+pub struct Leases(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    newest: u64,
+    live: HashMap<ThreadId, u64>,
+}
+
+impl Leases {
+    /// Returns a table whose epochs start above `floor`.
+    pub fn above(floor: u64) -> Self {
+        Self(Arc::new(Mutex::new(Inner { newest: floor, live: HashMap::new() })))
+    }
+
+    /// Claims a thread.
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadBusy`] if a lease is alive and `claim` does not take over.
+    pub fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, CheckpointError> {
+        let mut inner = self.lock();
+        if claim == Claim::IfFree && inner.live.contains_key(thread) {
+            return Err(CheckpointError::ThreadBusy { thread: thread.clone() });
+        }
+        inner.newest += 1;
+        let epoch = inner.newest;
+        inner.live.insert(thread.clone(), epoch);
+        Ok(Lease { thread: thread.clone(), epoch, table: self.clone() })
+    }
+
+    /// Checks that `epoch` is the live lease of the thread.
+    ///
+    /// # Errors
+    /// [`CheckpointError::StaleLease`] if it is not.
+    pub fn check(&self, thread: &ThreadId, epoch: u64) -> Result<(), CheckpointError> {
+        match self.lock().live.get(thread) {
+            Some(&current) if current == epoch => Ok(()),
+            current => Err(CheckpointError::StaleLease {
+                thread: thread.clone(),
+                held: epoch,
+                current: current.copied().unwrap_or(0),
+            }),
+        }
+    }
+
+    /// Returns whether a lease on the thread is alive.
+    pub fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.lock().live.contains_key(thread)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

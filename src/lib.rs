@@ -1,0 +1,3 @@
+//! superstep: a typed-state graph engine that mirrors LangGraph.
+
+pub mod checkpoint;
