@@ -1,6 +1,6 @@
 //! The contract between the engine and a store: fenced atomic commits of records, and reads of what was acknowledged.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
@@ -39,10 +39,63 @@ pub struct Commit {
     pub expected: Option<CheckpointId>,
     /// The head after this commit.
     pub head: Head,
-    /// Records to write; a later one with an equal key wins.
+    /// Records to write; a later one with an equal key wins. The head is not among them.
     pub puts: Vec<(Key, Vec<u8>)>,
-    /// Records to remove.
+    /// Records to remove, before the puts are written.
     pub deletes: Vec<Key>,
+}
+
+impl Commit {
+    /// The largest record a store takes, in bytes (64 MiB).
+    pub const MAX_RECORD: usize = 64 << 20;
+    /// The longest name of a thread, a channel or an effect, in bytes (4 KiB).
+    pub const MAX_NAME: usize = 4 << 10;
+
+    /// Checks what can be checked without a store: sizes, and that no record stands in the place of the head.
+    ///
+    /// # Errors
+    /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
+    /// [`CheckpointError::Codec`] for a record under [`Key::Head`].
+    pub fn check_records(&self) -> Result<(), CheckpointError> {
+        check_size("the thread's name", self.thread.as_str().len(), Self::MAX_NAME)?;
+        self.puts.iter().try_for_each(|(key, value)| check_put(key, value))?;
+        self.deletes.iter().try_for_each(check_key)
+    }
+
+    /// Checks that the head the store has `found` is the one this commit expects.
+    ///
+    /// # Errors
+    /// [`CheckpointError::HeadMoved`] if it is not.
+    pub fn check_head(&self, found: Option<CheckpointId>) -> Result<(), CheckpointError> {
+        if self.expected == found {
+            return Ok(());
+        }
+        Err(CheckpointError::HeadMoved { thread: self.thread.clone(), expected: self.expected, found })
+    }
+}
+
+fn check_put(key: &Key, value: &[u8]) -> Result<(), CheckpointError> {
+    check_key(key)?;
+    check_size(key, value.len(), Commit::MAX_RECORD)
+}
+
+fn check_key(key: &Key) -> Result<(), CheckpointError> {
+    match key {
+        Key::Head => Err(CheckpointError::Codec {
+            what: "commit".into(),
+            reason: "the head is set by `Commit::head`, not by a record".into(),
+        }),
+        Key::Log { channel: name, .. } | Key::Effect { key: name, .. } => {
+            check_size("the name in a key", name.len(), Commit::MAX_NAME)
+        }
+        Key::Shape(_) | Key::Checkpoint(_) | Key::Nested(_) | Key::Task { .. } | Key::Child { .. } | Key::Row(_) => {
+            Ok(())
+        }
+    }
+}
+
+fn check_size(what: impl Display, bytes: usize, limit: usize) -> Result<(), CheckpointError> {
+    if bytes <= limit { Ok(()) } else { Err(CheckpointError::TooLarge { what: what.to_string(), bytes, limit }) }
 }
 
 /// The acknowledgement of a commit: resolves when the records are durable.
@@ -136,8 +189,7 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn threads(&self, after: Option<&ThreadId>, limit: usize)
-    -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>>;
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>>;
 
     /// Deletes every record of the lease's thread, durably.
     ///

@@ -1,5 +1,6 @@
 //! What can go wrong between the engine and a store.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -100,11 +101,18 @@ pub enum CheckpointError {
 }
 
 impl CheckpointError {
+    /// Returns the error of a record that cannot be read.
+    pub fn damaged(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
+        Self::Damaged { thread: thread.to_string(), what: what.to_string(), reason: reason.to_string() }
+    }
+
     /// Returns what a person can do about it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::ThreadBusy { .. } => "wait for the other run to end, or cancel it",
-            Self::StaleLease { .. } | Self::HeadMoved { .. } => "load the thread again and repeat; another run has moved it",
+            Self::StaleLease { .. } | Self::HeadMoved { .. } => {
+                "load the thread again and repeat; another run has moved it"
+            }
             Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
             Self::TooLarge { .. } => "keep large data outside the state and store a reference to it",

@@ -1,5 +1,7 @@
 //! Where a record stands inside its thread. The order of keys is the order in which a store scans them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::id::CheckpointId;
@@ -71,4 +73,28 @@ pub enum Key {
         /// The effect's key.
         key: String,
     },
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Head => f.write_str("head"),
+            Self::Shape(fingerprint) => write!(f, "shape {fingerprint:016x}"),
+            Self::Checkpoint(id) => write!(f, "checkpoint {id:?}"),
+            Self::Nested(id) => write!(f, "nested checkpoint {id:?}"),
+            Self::Task { checkpoint, task } => write!(f, "task {task} of checkpoint {checkpoint:?}"),
+            Self::Child { checkpoint, task, call } => write!(f, "child {task}/{call} of checkpoint {checkpoint:?}"),
+            Self::Row(row) => write!(f, "row {row}"),
+            Self::Log { channel, row } => write!(f, "log entry {row} of channel `{channel}`"),
+            Self::Effect { checkpoint, task, key } => {
+                write!(f, "effect `{key}` of task {task} of checkpoint {checkpoint:?}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.checkpoint, self.task, self.slot)
+    }
 }

@@ -4,13 +4,22 @@
 //! above it. Only `sled` names the embedded store.
 
 mod checkpointer;
+mod codec;
+mod depth;
 mod error;
+#[cfg(feature = "test-util")]
+mod failing;
 mod id;
 mod key;
 mod lease;
+mod memory;
 
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt};
+pub use codec::{FORMAT, decode_record, decode_value, encode_record, encode_value};
 pub use error::CheckpointError;
+#[cfg(feature = "test-util")]
+pub use failing::FailingCheckpointer;
 pub use id::{CheckpointId, ThreadId};
 pub use key::{Key, RowId};
 pub use lease::{Claim, Lease, Leases};
+pub use memory::MemoryCheckpointer;

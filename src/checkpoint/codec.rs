@@ -1,0 +1,209 @@
+//! Turns the engine's records and the user's values into bytes and back.
+//!
+//! Knows the two encodings and their limits. Must not know where the bytes are kept, or what they mean. Neither encoding
+//! notices a flipped bit: checksums are the store's business.
+
+use std::fmt::Display;
+
+use bincode::Options;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::depth::is_deeper;
+use super::error::CheckpointError;
+use super::id::ThreadId;
+
+/// The newest format of engine records that this release writes and reads.
+pub const FORMAT: u8 = 1;
+
+/// How deeply arrays and maps of a user's value may nest when it is written; as in `serde_json`.
+const ENCODE_DEPTH: usize = 128;
+
+/// The deepest nesting that is read. `rmp-serde` counts options, enums and newtypes as well, and what was written must
+/// stay readable.
+const DECODE_DEPTH: usize = 4 * ENCODE_DEPTH;
+
+/// Returns an engine record as bytes: one byte of format, then bincode.
+///
+/// # Errors
+/// [`CheckpointError::Codec`] if the type cannot be written this way (`flatten`, untagged enums).
+pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, CheckpointError> {
+    let mut bytes = Vec::with_capacity(64);
+    bytes.push(FORMAT);
+    bincode_options().serialize_into(&mut bytes, record).map_err(|error| codec("record", &error))?;
+    Ok(bytes)
+}
+
+/// Returns the engine record that `bytes` hold; `thread` and `what` name it in errors.
+///
+/// # Errors
+/// [`CheckpointError::Format`] if a later release wrote it, [`CheckpointError::Damaged`] if it cannot be read.
+pub fn decode_record<T: DeserializeOwned>(
+    thread: &ThreadId,
+    what: impl Display,
+    bytes: &[u8],
+) -> Result<T, CheckpointError> {
+    match bytes.split_first() {
+        Some((&FORMAT, body)) => decode_body(body).map_err(|error| CheckpointError::damaged(thread, what, error)),
+        Some((&found, _)) if found > FORMAT => Err(newer(what, found)),
+        Some(_) => Err(CheckpointError::damaged(thread, what, "it has format 0")),
+        None => Err(CheckpointError::damaged(thread, what, "it is empty")),
+    }
+}
+
+/// Returns a user's value as named MessagePack.
+///
+/// # Errors
+/// [`CheckpointError::Codec`] if the type refuses, or nests deeper than 128.
+pub fn encode_value<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CheckpointError> {
+    let mut bytes = Vec::with_capacity(64);
+    let mut serializer = rmp_serde::Serializer::new(&mut bytes).with_struct_map();
+    value.serialize(&mut serializer).map_err(|error| codec("value", &error))?;
+    if is_deeper(&bytes, ENCODE_DEPTH) { Err(codec("value", &"it nests deeper than 128")) } else { Ok(bytes) }
+}
+
+/// Returns the user's value that `bytes` hold.
+///
+/// # Errors
+/// [`CheckpointError::Codec`] if the bytes do not fit the type, nest too deeply, or go on after the value.
+pub fn decode_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CheckpointError> {
+    let mut rest = bytes;
+    let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
+    deserializer.set_max_depth(DECODE_DEPTH);
+    let value = T::deserialize(&mut deserializer).map_err(|error| codec("value", &error))?;
+    if rest.is_empty() { Ok(value) } else { Err(codec("value", &"bytes after the end")) }
+}
+
+fn decode_body<T: DeserializeOwned>(body: &[u8]) -> bincode::Result<T> {
+    bincode_options().with_limit(body.len() as u64).deserialize(body)
+}
+
+fn bincode_options() -> impl Options {
+    bincode::DefaultOptions::new().with_varint_encoding().with_little_endian().reject_trailing_bytes()
+}
+
+fn codec(what: &str, reason: &dyn Display) -> CheckpointError {
+    CheckpointError::Codec { what: what.into(), reason: reason.to_string() }
+}
+
+fn newer(what: impl Display, found: u8) -> CheckpointError {
+    CheckpointError::Format { what: what.to_string(), found: found.into(), known: FORMAT.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Old {
+        name: String,
+        rounds: u32,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct New {
+        rounds: u64,
+        name: String,
+        #[serde(default)]
+        notes: Vec<String>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Nested {
+        inner: Vec<Nested>,
+    }
+
+    fn nested(depth: usize) -> Nested {
+        (0..depth).fold(Nested { inner: vec![] }, |inner, _| Nested { inner: vec![inner] })
+    }
+
+    fn thread() -> ThreadId {
+        "essay-1".into()
+    }
+
+    #[test]
+    fn record_of_a_newer_release_is_named() {
+        let error = decode_record::<u64>(&thread(), "checkpoint #4", &[FORMAT + 1, 7]).unwrap_err();
+        assert_eq!(error.to_string(), "checkpoint #4 has format 2; this release reads up to 1");
+    }
+
+    #[rstest::rstest]
+    #[case::empty(&[])]
+    #[case::format_zero(&[0, 1])]
+    #[case::cut(&[FORMAT, 251])]
+    #[case::trailing(&[FORMAT, 1, 1])]
+    fn unreadable_record_is_damaged(#[case] bytes: &[u8]) {
+        let error = decode_record::<u64>(&thread(), "checkpoint #4", bytes).unwrap_err();
+        assert!(error.to_string().starts_with("damaged record checkpoint #4 of thread `essay-1`"), "{error}");
+    }
+
+    #[test]
+    fn record_that_claims_a_huge_length_is_refused() {
+        let mut bytes = vec![FORMAT, 253];
+        bytes.extend(u64::MAX.to_le_bytes());
+        assert!(decode_record::<String>(&thread(), "head", &bytes).is_err());
+        assert!(decode_record::<Vec<u64>>(&thread(), "head", &bytes).is_err());
+    }
+
+    #[test]
+    fn value_survives_a_changed_struct() {
+        let bytes = encode_value(&Old { name: "tides".into(), rounds: 3 }).unwrap();
+        let new: New = decode_value(&bytes).unwrap();
+        assert_eq!(new, New { rounds: 3, name: "tides".into(), notes: vec![] });
+    }
+
+    #[test]
+    fn value_with_trailing_bytes_is_refused() {
+        let mut bytes = encode_value("x").unwrap();
+        bytes.push(0);
+        assert!(decode_value::<String>(&bytes).is_err());
+    }
+
+    #[test]
+    fn hostile_depth_is_an_error_and_not_a_stack_overflow() {
+        let bytes = vec![0x91; 2_000_000];
+        assert!(decode_value::<serde_json::Value>(&bytes).is_err());
+        assert!(encode_value(&nested(1_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn records_round_trip(record: (u64, Option<String>, Vec<(u32, bool)>)) {
+            let bytes = encode_record(&record).unwrap();
+            prop_assert_eq!(decode_record::<(u64, Option<String>, Vec<(u32, bool)>)>(&thread(), "x", &bytes).unwrap(), record);
+        }
+
+        #[test]
+        fn values_round_trip(value: BTreeMap<String, (i64, Vec<u8>)>) {
+            let bytes = encode_value(&value).unwrap();
+            prop_assert_eq!(decode_value::<BTreeMap<String, (i64, Vec<u8>)>>(&bytes).unwrap(), value);
+        }
+
+        #[test]
+        fn whatever_encodes_decodes(depth in 0_usize..200) {
+            if let Ok(bytes) = encode_value(&nested(depth)) {
+                prop_assert_eq!(decode_value::<Nested>(&bytes).unwrap(), nested(depth));
+            }
+        }
+
+        #[test]
+        fn json_round_trips(text: String, number: i64, flag: bool) {
+            let value = json!({ "a": [text, number, { "b": flag, "c": null }] });
+            let bytes = encode_value(&value).unwrap();
+            prop_assert_eq!(decode_value::<serde_json::Value>(&bytes).unwrap(), value);
+        }
+
+        #[test]
+        fn random_bytes_never_panic(bytes: Vec<u8>) {
+            let _ = decode_value::<serde_json::Value>(&bytes);
+            let _ = decode_value::<New>(&bytes);
+            let _ = decode_record::<(u64, Option<String>, Vec<(u32, bool)>)>(&thread(), "x", &bytes);
+        }
+    }
+}

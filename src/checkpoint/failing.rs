@@ -1,0 +1,137 @@
+//! A checkpointer that fails on demand, so that a test can cut a run at every commit. Knows nothing of how its inner
+//! store keeps records.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt};
+use super::error::CheckpointError;
+use super::id::ThreadId;
+use super::key::Key;
+use super::lease::{Claim, Lease};
+
+/// Passes everything on to another checkpointer until a chosen commit, which fails, as do all later ones.
+///
+/// Reads and claims go on, so a test may also look at what was stored.
+#[derive(Debug)]
+pub struct FailingCheckpointer {
+    inner: Arc<dyn Checkpointer>,
+    fail_at: u64,
+    fault: Fault,
+    commits: AtomicU64,
+}
+
+/// What happens to the chosen commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Refused,
+    AckLost,
+}
+
+impl FailingCheckpointer {
+    /// Returns a checkpointer whose `fail_at`-th commit (counting from 1) and all later ones store nothing and fail.
+    pub fn new(inner: Arc<dyn Checkpointer>, fail_at: u64) -> Self {
+        Self { inner, fail_at, fault: Fault::Refused, commits: AtomicU64::new(0) }
+    }
+
+    /// Returns a checkpointer whose `fail_at`-th commit is stored though it fails, as if the crash came before the
+    /// acknowledgement. All later ones store nothing and fail.
+    pub fn losing_ack(inner: Arc<dyn Checkpointer>, fail_at: u64) -> Self {
+        Self { fault: Fault::AckLost, ..Self::new(inner, fail_at) }
+    }
+
+    /// Returns how many commits were asked for, failed ones included.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.commits() >= self.fail_at
+    }
+}
+
+fn poisoned() -> CheckpointError {
+    CheckpointError::Poisoned { reason: "this commit was chosen to fail".into() }
+}
+
+impl Checkpointer for FailingCheckpointer {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        self.inner.claim(thread, claim)
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        let count = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        if count < self.fail_at {
+            return self.inner.commit(commit);
+        }
+        if count == self.fail_at && self.fault == Fault::AckLost {
+            drop(self.inner.commit(commit));
+        }
+        Receipt::ready(Err(poisoned()))
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        self.inner.head(thread)
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        self.inner.get(thread, keys)
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Key, Vec<u8>)>, CheckpointError>> {
+        self.inner.scan(thread, range, order, limit)
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        self.inner.threads(after, limit)
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        if self.has_failed() {
+            return Box::pin(std::future::ready(Err(poisoned())));
+        }
+        self.inner.delete_thread(lease)
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.inner.is_claimed(thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::{CheckpointId, MemoryCheckpointer};
+
+    async fn commit_to(store: &dyn Checkpointer, lease: &Lease, number: u64) -> Result<(), CheckpointError> {
+        let commit = Commit {
+            thread: lease.thread().clone(),
+            epoch: lease.epoch(),
+            expected: number.checked_sub(1).map(CheckpointId),
+            head: Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
+            puts: vec![],
+            deletes: vec![],
+        };
+        store.commit(commit).await
+    }
+
+    #[rstest::rstest]
+    #[case::refused(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), 2), 0)]
+    #[case::ack_lost(FailingCheckpointer::losing_ack(Arc::new(MemoryCheckpointer::new()), 2), 1)]
+    #[tokio::test]
+    async fn the_chosen_commit_and_all_later_ones_fail(#[case] store: FailingCheckpointer, #[case] stored: u64) {
+        let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+        assert!(commit_to(&store, &lease, 0).await.is_ok());
+        assert!(commit_to(&store, &lease, 1).await.is_err());
+        assert!(commit_to(&store, &lease, 2).await.is_err());
+        assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, Some(CheckpointId(stored)));
+        assert_eq!(store.commits(), 3);
+    }
+}

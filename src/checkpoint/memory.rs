@@ -1,0 +1,164 @@
+//! A store that lives as long as the process. Knows records and heads as they are; nothing here is encoded.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::ready;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt};
+use super::error::CheckpointError;
+use super::id::ThreadId;
+use super::key::Key;
+use super::lease::{Claim, Lease, Leases};
+
+/// Keeps checkpoints in memory. A clone is another handle on the same store. LangGraph: `InMemorySaver`.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryCheckpointer {
+    store: Arc<Store>,
+    leases: Leases,
+}
+
+#[derive(Debug, Default)]
+struct Store {
+    threads: RwLock<HashMap<ThreadId, Mutex<Thread>>>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    head: Head,
+    records: BTreeMap<Key, Vec<u8>>,
+}
+
+impl MemoryCheckpointer {
+    /// Returns an empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn apply(&self, commit: Commit) -> Result<(), CheckpointError> {
+        self.leases.check(&commit.thread, commit.epoch)?;
+        commit.check_records()?;
+        if let Some(thread) = self.store.read().get(&commit.thread) {
+            return lock(thread).apply(commit);
+        }
+        create(&mut self.store.write(), commit)
+    }
+}
+
+impl Store {
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<ThreadId, Mutex<Thread>>> {
+        self.threads.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<ThreadId, Mutex<Thread>>> {
+        self.threads.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn names_after(&self, after: Option<&ThreadId>) -> Vec<ThreadId> {
+        let mut names: Vec<_> =
+            self.read().keys().filter(|name| after.is_none_or(|after| rank(name) > rank(after))).cloned().collect();
+        names.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
+        names
+    }
+}
+
+impl Thread {
+    fn apply(&mut self, commit: Commit) -> Result<(), CheckpointError> {
+        commit.check_head(self.head.checkpoint)?;
+        self.head = commit.head;
+        self.write(commit);
+        Ok(())
+    }
+
+    fn write(&mut self, commit: Commit) {
+        for key in &commit.deletes {
+            self.records.remove(key);
+        }
+        self.records.extend(commit.puts);
+    }
+
+    fn scan(&self, range: RangeInclusive<Key>, order: Order, limit: usize) -> Vec<(Key, Vec<u8>)> {
+        if range.start() > range.end() {
+            return Vec::new();
+        }
+        let found = self.records.range(range).map(|(key, value)| (key.clone(), value.clone()));
+        match order {
+            Order::Ascending => found.take(limit).collect(),
+            Order::Descending => found.rev().take(limit).collect(),
+        }
+    }
+}
+
+impl Checkpointer for MemoryCheckpointer {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        Box::pin(ready(self.leases.claim(thread, claim)))
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        Receipt::ready(self.apply(commit))
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        Box::pin(ready(Ok(self.store.read().get(thread).map(|thread| lock(thread).head))))
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        let threads = self.store.read();
+        let found = match threads.get(thread).map(lock) {
+            Some(thread) => keys.iter().map(|key| thread.records.get(key).cloned()).collect(),
+            None => vec![None; keys.len()],
+        };
+        Box::pin(ready(Ok(found)))
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(Key, Vec<u8>)>, CheckpointError>> {
+        let threads = self.store.read();
+        let found = threads.get(thread).map(|thread| lock(thread).scan(range, order, limit));
+        Box::pin(ready(Ok(found.unwrap_or_default())))
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        let mut names = self.store.names_after(after);
+        names.truncate(limit);
+        Box::pin(ready(Ok(names)))
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        let checked = self.leases.check(lease.thread(), lease.epoch());
+        if checked.is_ok() {
+            self.store.write().remove(lease.thread());
+        }
+        Box::pin(ready(checked))
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.leases.is_claimed(thread)
+    }
+}
+
+fn create(threads: &mut HashMap<ThreadId, Mutex<Thread>>, commit: Commit) -> Result<(), CheckpointError> {
+    // Another writer may have come between the look under the read lock and this one.
+    if let Some(thread) = threads.get(&commit.thread) {
+        return lock(thread).apply(commit);
+    }
+    commit.check_head(None)?;
+    let name = commit.thread.clone();
+    let mut thread = Thread { head: commit.head, records: BTreeMap::new() };
+    thread.write(commit);
+    threads.insert(name, Mutex::new(thread));
+    Ok(())
+}
+
+fn rank(thread: &ThreadId) -> (usize, &[u8]) {
+    (thread.as_str().len(), thread.as_str().as_bytes())
+}
+
+fn lock(thread: &Mutex<Thread>) -> MutexGuard<'_, Thread> {
+    thread.lock().unwrap_or_else(PoisonError::into_inner)
+}
