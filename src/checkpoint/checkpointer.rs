@@ -17,6 +17,9 @@ use super::lease::{Claim, Lease};
 /// A boxed future, as object-safe async methods return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// A key and what is stored under it.
+pub type Record = (Key, Vec<u8>);
+
 /// Where a thread stands. The store keeps it and compares it at every commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -183,7 +186,7 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
         range: RangeInclusive<Key>,
         order: Order,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Key, Vec<u8>)>, CheckpointError>>;
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>>;
 
     /// Returns up to `limit` thread names after `after`, in byte order of length and name.
     ///

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt};
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 use super::error::CheckpointError;
 use super::id::ThreadId;
 use super::key::Key;
@@ -85,7 +85,7 @@ impl Checkpointer for FailingCheckpointer {
         range: RangeInclusive<Key>,
         order: Order,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Key, Vec<u8>)>, CheckpointError>> {
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
         self.inner.scan(thread, range, order, limit)
     }
 

@@ -90,6 +90,19 @@ impl Leases {
         }
     }
 
+    /// Checks that no later claim than `epoch` is alive: what was queued under a lease that has ended since is still good.
+    ///
+    /// # Errors
+    /// [`CheckpointError::StaleLease`] if one is.
+    pub fn check_not_superseded(&self, thread: &ThreadId, epoch: u64) -> Result<(), CheckpointError> {
+        match self.lock().live.get(thread) {
+            Some(&current) if current > epoch => {
+                Err(CheckpointError::StaleLease { thread: thread.clone(), held: epoch, current })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns whether a lease on the thread is alive.
     pub fn is_claimed(&self, thread: &ThreadId) -> bool {
         self.lock().live.contains_key(thread)

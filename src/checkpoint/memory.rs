@@ -5,7 +5,7 @@ use std::future::ready;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt};
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 use super::error::CheckpointError;
 use super::id::ThreadId;
 use super::key::Key;
@@ -117,7 +117,7 @@ impl Checkpointer for MemoryCheckpointer {
         range: RangeInclusive<Key>,
         order: Order,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(Key, Vec<u8>)>, CheckpointError>> {
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
         let threads = self.store.read();
         let found = threads.get(thread).map(|thread| lock(thread).scan(range, order, limit));
         Box::pin(ready(Ok(found.unwrap_or_default())))

@@ -6,15 +6,23 @@
 mod checkpointer;
 mod codec;
 mod depth;
+#[cfg(feature = "sled")]
+mod envelope;
 mod error;
 #[cfg(feature = "test-util")]
 mod failing;
 mod id;
 mod key;
+#[cfg(feature = "sled")]
+mod key_bytes;
+#[cfg(feature = "test-util")]
+pub mod kit;
 mod lease;
 mod memory;
+#[cfg(feature = "sled")]
+mod sled;
 
-pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt};
+pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub use codec::{FORMAT, decode_record, decode_value, encode_record, encode_value};
 pub use error::CheckpointError;
 #[cfg(feature = "test-util")]
@@ -23,3 +31,7 @@ pub use id::{CheckpointId, ThreadId};
 pub use key::{Key, RowId};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
+#[cfg(all(feature = "sled", feature = "test-util"))]
+pub use sled::SledFaults;
+#[cfg(feature = "sled")]
+pub use sled::{SledCheckpointer, SledOptions};

@@ -1,0 +1,124 @@
+//! Several commits as one change of the tree. Knows which commit fits on which; must not know when it is written.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ::sled::IVec;
+
+use super::disk::Disk;
+use super::rows::{cut, row_key};
+use super::view::Before;
+use crate::checkpoint::envelope::{Envelope, name_of};
+use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, ThreadId, decode_record, encode_record};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// The rows that a batch changes: before, and after.
+pub(super) struct Batch<'a> {
+    disk: &'a Disk,
+    leases: &'a Leases,
+    heads: HashMap<ThreadId, Head>,
+    before: Before,
+    after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+impl<'a> Batch<'a> {
+    /// Returns an empty batch over the tree, in which everything is acknowledged.
+    pub(super) fn new(disk: &'a Disk, leases: &'a Leases) -> Self {
+        Self { disk, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new() }
+    }
+
+    /// Adds a commit, or refuses it and stays as it was.
+    pub(super) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
+        self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
+        commit.check_head(self.head(&commit.thread)?.and_then(|head| head.checkpoint))?;
+        let (thread, head) = (commit.thread.clone(), commit.head);
+        let mut rows = Vec::new();
+        for (name, value) in records(commit)? {
+            self.replace(&name, value, number, &mut rows)?;
+        }
+        self.heads.insert(thread, head);
+        self.after.extend(rows);
+        Ok(())
+    }
+
+    /// Returns whether nothing is to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.after.is_empty()
+    }
+
+    /// Returns the rows as they were, and the change.
+    pub(super) fn into_parts(self) -> (Before, ::sled::Batch) {
+        let mut change = ::sled::Batch::default();
+        for (key, row) in self.after {
+            match row {
+                Some(row) => change.insert(key, row),
+                None => change.remove(key),
+            }
+        }
+        (self.before, change)
+    }
+
+    fn head(&mut self, thread: &ThreadId) -> Result<Option<Head>> {
+        if let Some(head) = self.heads.get(thread) {
+            return Ok(Some(*head));
+        }
+        let name = name_of(thread, &Key::Head);
+        let Some(row) = self.disk.get(&row_key(&name, 0))? else { return Ok(None) };
+        decode_record(thread, Key::Head, Envelope::open(&name, 0, &row)?.payload).map(Some)
+    }
+
+    fn replace(
+        &mut self,
+        name: &[u8],
+        value: Option<Vec<u8>>,
+        number: u64,
+        rows: &mut Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    ) -> Result<()> {
+        let old = self.row_count(name)?;
+        let start = rows.len();
+        if let Some(value) = value {
+            rows.extend(cut(name, number, &value).map(|(key, row)| (key, Some(row))));
+        }
+        let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
+        for part in 1..old.max(new) {
+            self.keep(row_key(name, part), part < old)?;
+        }
+        rows.extend((new..old).map(|part| (row_key(name, part), None)));
+        Ok(())
+    }
+
+    /// Returns how many rows the record has now, this batch included.
+    fn row_count(&mut self, name: &[u8]) -> Result<u32> {
+        let first = row_key(name, 0);
+        if let Some(row) = self.after.get(&first) {
+            return row.as_deref().map_or(Ok(0), |row| parts(name, row));
+        }
+        match self.keep(first, true)? {
+            Some(row) => parts(name, &row),
+            None => Ok(0),
+        }
+    }
+
+    /// Remembers a row as it was; one that does not exist need not be looked for.
+    fn keep(&mut self, key: Vec<u8>, exists: bool) -> Result<Option<IVec>> {
+        if let Some(row) = self.before.get(&key) {
+            return Ok(row.clone());
+        }
+        let row = if exists { self.disk.get(&key)? } else { None };
+        self.before.insert(key, row.clone());
+        Ok(row)
+    }
+}
+
+/// Returns what a commit does to each record; a put wins over a deletion, a later put over an earlier one.
+fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
+    let name = |key: &Key| name_of(&commit.thread, key);
+    let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| (name(key), None)).collect();
+    records.extend(commit.puts.into_iter().map(|(key, value)| (name(&key), Some(value))));
+    records.insert(name(&Key::Head), Some(encode_record(&commit.head)?));
+    Ok(records)
+}
+
+fn parts(name: &[u8], row: &[u8]) -> Result<u32> {
+    Envelope::open(name, 0, row).map(|row| row.parts)
+}

@@ -1,0 +1,113 @@
+//! The one thread that writes: takes what waits, writes it as one batch with one sync, then answers all of it.
+//!
+//! Knows the queue, the view and the disk. After a failed write it writes nothing more: what the disk holds then is
+//! unknown, so no sync is tried again and readers keep seeing what was acknowledged.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::batch::Batch;
+use super::delete::Deletion;
+use super::disk::Disk;
+use super::queue::{Answer, Order, Queue, Task};
+use super::view::View;
+use crate::checkpoint::{CheckpointError, Commit, Leases, ThreadId};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+type Outcome = (ThreadId, Answer, Result<()>);
+
+/// What the committer and its callers share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) disk: Arc<Disk>,
+    pub(super) view: View,
+    pub(super) queue: Queue,
+    pub(super) leases: Leases,
+    /// The number of the last commit; grows over all openings.
+    pub(super) commits: AtomicU64,
+    pub(super) poison: OnceLock<Arc<str>>,
+}
+
+impl Shared {
+    /// Writes until the queue is closed and empty.
+    pub(super) fn run(&self) {
+        let _end = End(&self.queue);
+        while let Some(orders) = self.queue.next() {
+            let answers = self.carry_out(orders);
+            self.queue.answer(answers);
+        }
+    }
+
+    /// Checks that no write has failed.
+    pub(super) fn check_poison(&self) -> Result<()> {
+        match self.poison.get() {
+            Some(reason) => Err(CheckpointError::Poisoned { reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn carry_out(&self, orders: Vec<Order>) -> Vec<Outcome> {
+        let mut batch = Batch::new(&self.disk, &self.leases);
+        let mut answers: Vec<_> = orders.into_iter().map(|order| self.take(order, &mut batch)).collect();
+        if let Err(error) = self.write(batch) {
+            answers.iter_mut().filter(|(_, _, result)| result.is_ok()).for_each(|(_, _, ok)| *ok = Err(error.clone()));
+        }
+        answers
+    }
+
+    fn take(&self, order: Order, batch: &mut Batch<'_>) -> Outcome {
+        let Order { thread, task, answer } = order;
+        let result = match task {
+            Task::Commit(commit) => self.check_poison().and_then(|()| batch.add(commit, self.next_number())),
+            Task::Delete(epoch) => self.check_poison().and_then(|()| self.delete(&thread, epoch)),
+            Task::Settle => Ok(()),
+        };
+        (thread, answer, result)
+    }
+
+    fn write(&self, batch: Batch<'_>) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let (before, change) = batch.into_parts();
+        self.view.hold(before);
+        self.disk.write(change).map_err(|error| self.stop(&error))?;
+        self.view.release();
+        Ok(())
+    }
+
+    fn delete(&self, thread: &ThreadId, epoch: u64) -> Result<()> {
+        self.leases.check_not_superseded(thread, epoch)?;
+        let deletion = Deletion::of(thread);
+        deletion.mark(&self.disk).map_err(|error| self.stop(&error))?;
+        deletion.hide(&self.view);
+        deletion.finish(&self.disk).map_err(|error| self.stop(&error))?;
+        deletion.show(&self.view);
+        Ok(())
+    }
+
+    fn next_number(&self) -> u64 {
+        self.commits.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn stop(&self, error: &CheckpointError) -> CheckpointError {
+        let reason = self.poison.get_or_init(|| error.to_string().into());
+        CheckpointError::Poisoned { reason: reason.clone() }
+    }
+}
+
+/// Lets nobody wait for a committer that is gone, even if it panicked.
+struct End<'a>(&'a Queue);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// Checks a commit before it is queued.
+pub(super) fn check(shared: &Shared, commit: &Commit) -> Result<()> {
+    shared.check_poison()?;
+    shared.leases.check(&commit.thread, commit.epoch)?;
+    commit.check_records()
+}

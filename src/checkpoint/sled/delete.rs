@@ -1,0 +1,79 @@
+//! Deletion of a whole thread, of any size: first a mark that makes it final, then its rows, in pieces, then the mark.
+//! A crash in between leaves the mark, and the next opening goes on. Knows rows by their beginning only, so that damaged
+//! ones can be deleted too.
+
+use std::ops::Bound;
+
+use ::sled::Batch;
+
+use super::disk::Disk;
+use super::read::thread_name;
+use super::rows::{DELETING, RECORDS, after, in_space};
+use super::view::View;
+use crate::checkpoint::{CheckpointError, ThreadId};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// The most rows removed in one batch.
+const PIECE: usize = 4096;
+
+/// The deletion of one thread.
+pub(super) struct Deletion {
+    name: Vec<u8>,
+}
+
+impl Deletion {
+    /// Returns the deletion of `thread`, not yet begun.
+    pub(super) fn of(thread: &ThreadId) -> Self {
+        Self { name: thread_name(thread) }
+    }
+
+    /// Makes the deletion final.
+    pub(super) fn mark(&self, disk: &Disk) -> Result<()> {
+        let mut batch = Batch::default();
+        batch.insert(in_space(DELETING, &self.name), &[]);
+        disk.write(batch)
+    }
+
+    /// Shows the thread as absent from now on.
+    pub(super) fn hide(&self, view: &View) {
+        view.hide_thread(self.name.clone());
+    }
+
+    /// Shows what is stored under the thread's name from now on.
+    pub(super) fn show(&self, view: &View) {
+        view.show_thread(&self.name);
+    }
+
+    /// Removes all rows, then the mark.
+    pub(super) fn finish(&self, disk: &Disk) -> Result<()> {
+        loop {
+            let (batch, rows) = self.piece(disk)?;
+            if rows == 0 {
+                break;
+            }
+            disk.write(batch)?;
+        }
+        let mut batch = Batch::default();
+        batch.remove(in_space(DELETING, &self.name));
+        disk.write(batch)
+    }
+
+    fn piece(&self, disk: &Disk) -> Result<(Batch, usize)> {
+        let lo = in_space(RECORDS, &self.name);
+        let mut batch = Batch::default();
+        let mut rows = 0;
+        for row in disk.rows(&lo, Bound::Excluded(&after(&lo))).take(PIECE) {
+            batch.remove(row?.0);
+            rows += 1;
+        }
+        Ok((batch, rows))
+    }
+}
+
+/// Finishes deletions that a crash cut short.
+pub(super) fn finish_all(disk: &Disk) -> Result<()> {
+    let marks = disk.rows(&[DELETING], Bound::Excluded(&after(&[DELETING])));
+    let names = marks.map(|row| Ok(row?.0[1..].to_vec())).collect::<Result<Vec<_>>>()?;
+    names.into_iter().try_for_each(|name| Deletion { name }.finish(disk))
+}

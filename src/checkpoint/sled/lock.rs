@@ -1,0 +1,98 @@
+//! One process at a time: a locked file that says who holds the store. Knows processes and clocks; must not know what is
+//! in the store.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::disk::io_at;
+use crate::checkpoint::CheckpointError;
+
+/// The file that is locked and holds the name of the process.
+const NAME: &str = "holder";
+
+/// The exclusive right to a store's directory, until dropped.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// Locks the directory for this process.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if it is locked already, by this process or another.
+    pub(super) fn take(store: &Path) -> Result<Self, CheckpointError> {
+        let path = store.join(NAME);
+        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = io_at(&path, "open", opened)?;
+        match file.try_lock() {
+            Ok(()) => Self(file).signed(&path),
+            Err(TryLockError::WouldBlock) => Err(CheckpointError::Locked { path: store.into(), holder: holder(&path) }),
+            Err(TryLockError::Error(error)) => io_at(&path, "lock", Err(error)),
+        }
+    }
+
+    fn signed(mut self, path: &Path) -> Result<Self, CheckpointError> {
+        io_at(path, "write", self.0.set_len(0).and_then(|()| self.0.write_all(signature().as_bytes())))?;
+        Ok(self)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing would not be enough: a child process that is just being started may still share the file.
+        let _ = self.0.unlock();
+    }
+}
+
+fn signature() -> String {
+    let command = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let command = command.unwrap_or_else(|| "unknown command".into());
+    format!("pid {}, {command}, since {}", std::process::id(), utc(seconds_now()))
+}
+
+fn holder(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    if text.is_empty() { "it did not say which".into() } else { text.chars().take(200).collect() }
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Returns a time as people write it. The calendar is Howard Hinnant's `civil_from_days`, for days after 1970.
+fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3_600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(0, "1970-01-01 00:00:00 UTC")]
+    #[case(951_782_399, "2000-02-28 23:59:59 UTC")]
+    #[case(951_782_400, "2000-02-29 00:00:00 UTC")]
+    #[case(1_798_761_599, "2026-12-31 23:59:59 UTC")]
+    fn times_are_written_as_people_do(#[case] seconds: u64, #[case] text: &str) {
+        assert_eq!(utc(seconds), text);
+    }
+
+    #[test]
+    fn the_second_to_lock_learns_who_was_first() {
+        let store = tempfile::tempdir().unwrap();
+        let first = Lock::take(store.path()).unwrap();
+        let error = Lock::take(store.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("pid {}", std::process::id())), "{error}");
+        drop(first);
+        assert!(Lock::take(store.path()).is_ok());
+    }
+}

@@ -1,0 +1,241 @@
+//! The embedded store. The only room that names sled.
+//!
+//! Reads happen where they are asked for; writes happen on one thread, many commits to a sync. What sled 0.34.7 leaves
+//! undone for a power cut is done here: see `disk`, `rows` and `open`.
+
+mod batch;
+mod committer;
+mod delete;
+mod disk;
+mod faults;
+mod lock;
+mod open;
+mod queue;
+mod read;
+mod rows;
+mod view;
+
+use std::future::ready;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+
+use self::committer::Shared;
+use self::disk::io_at;
+use self::lock::Lock;
+use self::open::Opened;
+use self::queue::{Queue, Task};
+use self::view::View;
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
+use super::error::CheckpointError;
+use super::id::ThreadId;
+use super::key::Key;
+use super::lease::{Claim, Lease, Leases};
+
+/// How many leases or commits one opening may make before numbers of the next could be reached: 2^40.
+const EPOCH_SHIFT: u32 = 40;
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SledOptions {
+    /// The most memory for pages, in bytes. Default: 64 MB.
+    pub cache_bytes: u64,
+}
+
+impl Default for SledOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 64_000_000 }
+    }
+}
+
+/// Keeps checkpoints in a directory, for one process at a time. LangGraph: `SqliteSaver`.
+///
+/// Every acknowledged commit survives a crash and a power cut. Dropping it finishes what is queued and frees the
+/// directory, which may block for the time of a sync; [`SledCheckpointer::close`] does so where blocking is fine.
+#[derive(Debug)]
+pub struct SledCheckpointer {
+    shared: Option<Arc<Shared>>,
+    committer: Option<JoinHandle<()>>,
+    // Dropped last: the directory is free when nothing of ours touches it any more.
+    _lock: Lock,
+}
+
+impl SledCheckpointer {
+    /// Opens the store in the directory `path`, or creates it.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if it is open already, [`CheckpointError::Damaged`] or [`CheckpointError::Format`] if
+    /// it cannot be read, [`CheckpointError::Io`] if the system refuses.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
+        Self::open_with(path, SledOptions::default())
+    }
+
+    /// Opens the store in the directory `path` with `options`, or creates it.
+    ///
+    /// # Errors
+    /// As [`SledCheckpointer::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
+        let Opened { disk, lock, epoch } = open::open(path.as_ref(), &options)?;
+        let shared = Arc::new(Shared::new(disk, epoch));
+        let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
+            let shared = shared.clone();
+            move || shared.run()
+        });
+        let committer = io_at(path.as_ref(), "start a thread for", committer)?;
+        Ok(Self { shared: Some(shared), committer: Some(committer), _lock: lock })
+    }
+
+    /// Finishes what is queued and frees the directory, without blocking the caller's thread.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Poisoned`] if a write failed.
+    pub async fn close(self) -> Result<(), CheckpointError> {
+        let closed = tokio::task::spawn_blocking(move || self.shut());
+        closed.await.unwrap_or_else(|error| Err(CheckpointError::Poisoned { reason: error.to_string().into() }))
+    }
+
+    fn shut(mut self) -> Result<(), CheckpointError> {
+        self.stop_committer();
+        self.shared()?.check_poison()
+    }
+
+    fn stop_committer(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.queue.close();
+        }
+        if let Some(committer) = self.committer.take() {
+            // A panic on it has been answered to its callers already.
+            let _ = committer.join();
+        }
+    }
+
+    fn shared(&self) -> Result<&Shared, CheckpointError> {
+        self.shared.as_deref().ok_or_else(|| CheckpointError::Poisoned { reason: "it is closed".into() })
+    }
+}
+
+impl Shared {
+    fn new(disk: disk::Disk, epoch: u64) -> Self {
+        let disk = Arc::new(disk);
+        Self {
+            view: View::new(disk.clone()),
+            disk,
+            queue: Queue::default(),
+            leases: Leases::above(epoch << EPOCH_SHIFT),
+            commits: AtomicU64::new(epoch << EPOCH_SHIFT),
+            poison: OnceLock::new(),
+        }
+    }
+}
+
+impl Drop for SledCheckpointer {
+    fn drop(&mut self) {
+        self.stop_committer();
+        let shared = self.shared.take();
+        // sled writes once more when it goes, and may panic on a disk that fails.
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(shared)));
+    }
+}
+
+impl Checkpointer for SledCheckpointer {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        let claimed = self.shared().and_then(|shared| {
+            let lease = shared.leases.claim(thread, claim)?;
+            Ok((lease, shared.queue.settled(thread)))
+        });
+        Box::pin(async move {
+            let (lease, settled) = claimed?;
+            // What an earlier lease has queued is refused or acknowledged before the new one reads.
+            if let Some(settled) = settled {
+                Receipt::waiting(settled).await?;
+            }
+            Ok(lease)
+        })
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        let checked = self.shared().and_then(|shared| committer::check(shared, &commit).map(|()| shared));
+        match checked {
+            Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Task::Commit(commit))),
+            Err(error) => Receipt::ready(Err(error)),
+        }
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().head(thread))))
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().get(thread, &keys))))
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
+        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().scan(thread, &range, order, limit))))
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().threads(after, limit))))
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        let (thread, epoch) = (lease.thread().clone(), lease.epoch());
+        let queued = self.shared().and_then(|shared| {
+            shared.check_poison()?;
+            shared.leases.check(&thread, epoch)?;
+            Ok(shared.queue.push(thread, Task::Delete(epoch)))
+        });
+        Box::pin(async move { Receipt::waiting(queued?).await })
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.leases.is_claimed(thread))
+    }
+}
+
+#[cfg(feature = "test-util")]
+mod testing {
+    use std::sync::{Arc, Weak};
+
+    use super::SledCheckpointer;
+    use super::committer::Shared;
+    use super::rows::row_key;
+    use crate::checkpoint::envelope::name_of;
+    use crate::checkpoint::{Key, ThreadId};
+
+    /// Makes an open store fail, for tests. Does not keep the store open.
+    #[derive(Clone, Debug)]
+    pub struct SledFaults(Weak<Shared>);
+
+    impl SledCheckpointer {
+        /// Returns the switches with which a test makes this store fail.
+        pub fn faults(&self) -> SledFaults {
+            SledFaults(self.shared.as_ref().map(Arc::downgrade).unwrap_or_default())
+        }
+    }
+
+    impl SledFaults {
+        /// Makes the next sync fail; returns whether the store is open.
+        pub fn fail_next_sync(&self) -> bool {
+            self.0.upgrade().map(|shared| shared.disk.faults().fail_next_sync()).is_some()
+        }
+
+        /// Flips a bit of a stored record; returns whether there was one.
+        pub fn damage(&self, thread: &ThreadId, key: &Key) -> bool {
+            let row = row_key(&name_of(thread, key), 0);
+            self.0.upgrade().is_some_and(|shared| shared.disk.flip_a_bit(&row))
+        }
+    }
+}
+
+#[cfg(feature = "test-util")]
+pub use testing::SledFaults;

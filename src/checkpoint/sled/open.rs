@@ -1,0 +1,172 @@
+//! Opening: directory, lock, database, the store's own record. Knows the order in which these must happen, so that a crash
+//! at any point leaves something that opens.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::sled::Batch;
+use serde::{Deserialize, Serialize};
+
+use super::SledOptions;
+use super::delete;
+use super::disk::{Disk, broken, io_at};
+use super::lock::Lock;
+use super::rows::STORE;
+use crate::checkpoint::envelope::{Envelope, Flaw};
+use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Says that the directory holds a store of ours, and that its database has been written.
+const MARKER: &str = "format";
+const FORMAT: u16 = 1;
+
+/// An open, locked database.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) disk: Disk,
+    pub(super) lock: Lock,
+    /// How often the store was opened, this time included.
+    pub(super) epoch: u64,
+}
+
+/// The store's own record.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoreRecord {
+    epoch: u64,
+}
+
+/// Opens or creates the store in the directory `path`.
+pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
+    create_directory(path)?;
+    let lock = Lock::take(path)?;
+    let is_old = check_marker(path)?;
+    let disk = open_disk(path, options)?;
+    disk.check_blobs()?;
+    let epoch = raise_epoch(&disk, path, is_old)?;
+    delete::finish_all(&disk)?;
+    if !is_old {
+        write_marker(path)?;
+    }
+    restrict(path)?;
+    sync_directories(path)?;
+    Ok(Opened { disk, lock, epoch })
+}
+
+fn create_directory(path: &Path) -> Result<()> {
+    let is_new = !path.exists();
+    io_at(path, "create", fs::create_dir_all(path))?;
+    if is_new || is_ours(path)? {
+        return set_mode(path, 0o700);
+    }
+    let reason = "the directory holds other files; choose an empty or a new one".into();
+    Err(CheckpointError::Io { what: "create a store".into(), path: path.into(), reason })
+}
+
+/// Returns whether the directory is empty or was begun by an earlier opening.
+fn is_ours(path: &Path) -> Result<bool> {
+    let is_empty = io_at(path, "list", fs::read_dir(path))?.next().is_none();
+    Ok(is_empty || path.join("holder").exists())
+}
+
+/// Returns whether a store was written here before.
+fn check_marker(path: &Path) -> Result<bool> {
+    let marker = path.join(MARKER);
+    if !marker.exists() {
+        return Ok(false);
+    }
+    let text = io_at(&marker, "read", fs::read(&marker))?;
+    let text = String::from_utf8_lossy(&text);
+    match text.trim().parse::<u16>() {
+        Ok(found) if found > FORMAT => {
+            Err(CheckpointError::Format { what: format!("the store at {}", path.display()), found, known: FORMAT })
+        }
+        Ok(FORMAT) => Ok(true),
+        _ => Err(broken(path, "its file `format` holds no format")),
+    }
+}
+
+fn write_marker(path: &Path) -> Result<()> {
+    let marker = path.join(MARKER);
+    let written = File::create(&marker).and_then(|mut file| {
+        file.write_all(format!("{FORMAT}\n").as_bytes())?;
+        file.sync_all()
+    });
+    io_at(&marker, "write", written)
+}
+
+/// Threads of sled's own may hold the file for a moment after an earlier handle was closed; nobody else can, because the
+/// directory is locked.
+fn open_disk(path: &Path, options: &SledOptions) -> Result<Disk> {
+    let mut tries = 0;
+    loop {
+        match Disk::open(path, options.cache_bytes) {
+            Err(CheckpointError::Io { reason, .. }) if tries < 200 && reason.contains("could not acquire lock") => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn raise_epoch(disk: &Disk, path: &Path, is_old: bool) -> Result<u64> {
+    let epoch = match disk.get(STORE)? {
+        Some(row) => read_store(path, &row)?.epoch,
+        None if is_old => return Err(broken(path, "its records are gone")),
+        None => 0,
+    };
+    let record = encode_record(&StoreRecord { epoch: epoch + 1 })?;
+    let row = Envelope { name: STORE, part: 0, parts: 1, commit: epoch + 1, payload: &record };
+    let mut batch = Batch::default();
+    batch.insert(STORE, row.seal());
+    disk.write(batch)?;
+    Ok(epoch + 1)
+}
+
+fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
+    let row = Envelope::carve(row).map_err(|flaw| match flaw {
+        Flaw::Damaged(reason) => broken(path, reason),
+        Flaw::Newer(format) => broken(path, &format!("it has rows of format {format}")),
+    })?;
+    decode_record(&ThreadId::from(""), "store", row.payload)
+}
+
+/// Lets nobody but the owner read the files.
+fn restrict(path: &Path) -> Result<()> {
+    for entry in io_at(path, "list", fs::read_dir(path))? {
+        let entry = io_at(path, "list", entry)?.path();
+        set_mode(&entry, if entry.is_dir() { 0o700 } else { 0o600 })?;
+    }
+    Ok(())
+}
+
+/// Makes the names of the files durable, and the name of the directory.
+fn sync_directories(path: &Path) -> Result<()> {
+    let inside = ["db", "conf", "blobs", "."].map(|name| path.join(name));
+    let outside = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    inside.into_iter().chain(outside).try_for_each(sync_path)
+}
+
+#[cfg(unix)]
+fn sync_path(path: PathBuf) -> Result<()> {
+    io_at(&path, "sync", File::open(&path).and_then(|file| file.sync_all()))
+}
+
+#[cfg(not(unix))]
+fn sync_path(_path: PathBuf) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    io_at(path, "set permissions", fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_path: &Path, _mode: u32) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Reads of whole records at one moment: parts put together, names taken apart. Must not know what is being written.
+
+use std::ops::RangeInclusive;
+
+use ::sled::IVec;
+
+use super::disk::Row;
+use super::rows::{RECORDS, after, in_space, row_key};
+use super::view::Moment;
+use crate::checkpoint::envelope::{Envelope, damaged, name_of};
+use crate::checkpoint::key_bytes::{put_thread, take_key, take_thread};
+use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+impl Moment<'_> {
+    /// Returns the head of a thread.
+    pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<Head>> {
+        if self.is_deleted(&thread_name(thread)) {
+            return Ok(None);
+        }
+        let bytes = self.record(&name_of(thread, &Key::Head))?;
+        bytes.map(|bytes| decode_record(thread, Key::Head, &bytes)).transpose()
+    }
+
+    /// Returns the records under `keys`.
+    pub(super) fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        if self.is_deleted(&thread_name(thread)) {
+            return Ok(vec![None; keys.len()]);
+        }
+        keys.iter().map(|key| if *key == Key::Head { Ok(None) } else { self.record(&name_of(thread, key)) }).collect()
+    }
+
+    /// Returns the records of a range of keys.
+    pub(super) fn scan(
+        &self,
+        thread: &ThreadId,
+        range: &RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Record>> {
+        if range.start() > range.end() || self.is_deleted(&thread_name(thread)) {
+            return Ok(Vec::new());
+        }
+        let (lo, hi) = (name_of(thread, range.start()), name_of(thread, range.end()));
+        let rows = self.rows(&row_key(&lo, 0), &row_key(&hi, 0), order);
+        rows.filter_map(|row| self.first_of_record(thread, row).transpose()).take(limit).collect()
+    }
+
+    /// Returns names of threads after `from`.
+    pub(super) fn threads(&self, from: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>> {
+        let mut found = Vec::new();
+        let mut from = from.map_or(vec![RECORDS], |thread| after(&in_space(RECORDS, &thread_name(thread))));
+        while found.len() < limit {
+            let Some(thread) = self.next_thread(&from)? else { break };
+            let name = thread_name(&thread);
+            from = after(&in_space(RECORDS, &name));
+            if !self.is_deleted(&name) {
+                found.push(thread);
+            }
+        }
+        Ok(found)
+    }
+
+    fn next_thread(&self, from: &[u8]) -> Result<Option<ThreadId>> {
+        let Some(row) = self.rows(from, &after(&[RECORDS]), Order::Ascending).next() else { return Ok(None) };
+        let (key, _) = row?;
+        take_thread(&mut &key[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is no name"))
+    }
+
+    /// Returns the record that begins with this row; none if the row is a later part, or the head.
+    fn first_of_record(&self, thread: &ThreadId, row: Result<Row>) -> Result<Option<Record>> {
+        let (row_key, first) = row?;
+        let name = row_key.get(1..).unwrap_or_default();
+        let mut rest = name.get(thread_name(thread).len()..).unwrap_or_default();
+        let key = take_key(&mut rest).ok_or_else(|| damaged(name, "its key is no name"))?;
+        if !rest.is_empty() || key == Key::Head {
+            return Ok(None);
+        }
+        Ok(Some((key, self.assemble(name, &first)?)))
+    }
+
+    fn record(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.row(&row_key(name, 0))?.map(|first| self.assemble(name, &first)).transpose()
+    }
+
+    fn assemble(&self, name: &[u8], first: &IVec) -> Result<Vec<u8>> {
+        let first = Envelope::open(name, 0, first)?;
+        let mut value = first.payload.to_vec();
+        for part in 1..first.parts {
+            let row = self.row(&row_key(name, part))?.ok_or_else(|| damaged(name, "a part of it is missing"))?;
+            let row = Envelope::open(name, part, &row)?;
+            if (row.commit, row.parts) != (first.commit, first.parts) {
+                return Err(damaged(name, "its parts are of different commits"));
+            }
+            value.extend_from_slice(row.payload);
+        }
+        Ok(value)
+    }
+}
+
+/// Returns the bytes with which all names of a thread begin.
+pub(super) fn thread_name(thread: &ThreadId) -> Vec<u8> {
+    let mut name = Vec::with_capacity(thread.as_str().len() + 4);
+    put_thread(thread, &mut name);
+    name
+}

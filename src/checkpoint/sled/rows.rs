@@ -1,0 +1,82 @@
+//! How records lie in the tree: under which row keys, and cut into which parts. Knows no store.
+//!
+//! A row of more than 32 KiB could end up in one of sled's blob files, which are never synced.
+
+use crate::checkpoint::envelope::Envelope;
+use crate::checkpoint::key_bytes::put_number;
+
+/// The most bytes in one row, name and envelope included.
+const ROW_BYTES: usize = 32 << 10;
+/// The most bytes of an envelope besides the name.
+const ENVELOPE_BYTES: usize = 64;
+
+/// First byte of the keys of records.
+pub(super) const RECORDS: u8 = 2;
+/// First byte of the keys that mark threads whose deletion is not finished.
+pub(super) const DELETING: u8 = 3;
+/// The key of the store's own record.
+pub(super) const STORE: &[u8] = &[1];
+
+/// Returns the key of one row of a record.
+pub(super) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
+    let mut key = in_space(RECORDS, name);
+    if part > 0 {
+        put_number(part.into(), &mut key);
+    }
+    key
+}
+
+/// Returns `name` with the first byte of its space before it.
+pub(super) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(name.len() + 8);
+    key.push(space);
+    key.extend_from_slice(name);
+    key
+}
+
+/// Returns the first bound after all keys that begin with `prefix`: no key holds the byte 0xFF.
+pub(super) fn after(prefix: &[u8]) -> Vec<u8> {
+    let mut bound = prefix.to_vec();
+    bound.push(0xff);
+    bound
+}
+
+/// Returns the rows of a record.
+pub(super) fn cut<'a>(name: &'a [u8], commit: u64, value: &'a [u8]) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
+    let room = room(name);
+    let parts = u32::try_from(value.len().div_ceil(room).max(1)).unwrap_or(u32::MAX);
+    (0..parts).map(move |part| {
+        let start = part as usize * room;
+        let payload = &value[start..value.len().min(start + room)];
+        (row_key(name, part), Envelope { name, part, parts, commit, payload }.seal())
+    })
+}
+
+/// Returns how much of a record fits in one row; names are far shorter than a row.
+fn room(name: &[u8]) -> usize {
+    ROW_BYTES.saturating_sub(ENVELOPE_BYTES + name.len()).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::envelope::name_of;
+    use crate::checkpoint::{Commit, Key, RowId};
+
+    #[rstest::rstest]
+    #[case::empty(0, 1)]
+    #[case::one_part(room(b"n"), 1)]
+    #[case::one_byte_more(room(b"n") + 1, 2)]
+    fn values_are_cut_into_parts(#[case] bytes: usize, #[case] rows: usize) {
+        assert_eq!(cut(b"n", 1, &vec![7; bytes]).count(), rows);
+    }
+
+    #[test]
+    fn the_longest_names_leave_rows_under_32_kib() {
+        let long = "\0".repeat(Commit::MAX_NAME);
+        let key = Key::Log { channel: long.clone(), row: RowId::default() };
+        let name = name_of(&long.as_str().into(), &key);
+        let value = vec![7; 1 << 20];
+        assert!(cut(&name, u64::MAX, &value).all(|(_, row)| row.len() <= ROW_BYTES));
+    }
+}
