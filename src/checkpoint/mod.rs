@@ -22,6 +22,10 @@ mod memory;
 #[cfg(feature = "sled")]
 mod sled;
 
+#[cfg(all(feature = "sled", feature = "test-util"))]
+pub use self::sled::SledFaults;
+#[cfg(feature = "sled")]
+pub use self::sled::{SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub use codec::{FORMAT, decode_record, decode_value, encode_record, encode_value};
 pub use error::CheckpointError;
@@ -31,7 +35,3 @@ pub use id::{CheckpointId, ThreadId};
 pub use key::{Key, RowId};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
-#[cfg(all(feature = "sled", feature = "test-util"))]
-pub use sled::SledFaults;
-#[cfg(feature = "sled")]
-pub use sled::{SledCheckpointer, SledOptions};

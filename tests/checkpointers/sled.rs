@@ -1,1 +1,276 @@
-//! The embedded store only.
+//! What only the embedded store promises: one process at a time, owner-only files, no acknowledged commit lost to a kill,
+//! and damage that is told and never panics.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, SledCheckpointer, SledOptions,
+};
+
+/// Names the store that a child process of these tests writes to.
+const CHILD_STORE: &str = "SUPERSTEP_TEST_CHILD_STORE";
+
+fn commit(lease: &Lease, number: u64, puts: Vec<(Key, Vec<u8>)>) -> Commit {
+    Commit {
+        thread: lease.thread().clone(),
+        epoch: lease.epoch(),
+        expected: number.checked_sub(1).map(CheckpointId),
+        head: Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
+        puts,
+        deletes: vec![],
+    }
+}
+
+fn value(number: u64) -> Vec<u8> {
+    let length = if number.is_multiple_of(10) { 100_000 } else { 300 };
+    (0..length).map(|at: u64| (at * 31 + number) as u8).collect()
+}
+
+async fn write(store: &SledCheckpointer, thread: &str, commits: u64) {
+    let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
+    for number in 0..commits {
+        store
+            .commit(commit(&lease, number, vec![(Key::Checkpoint(CheckpointId(number)), value(number))]))
+            .await
+            .unwrap();
+    }
+}
+
+/// Reads the whole thread and returns how many commits are there; each of them must be whole.
+async fn read(store: &SledCheckpointer, thread: &str) -> Result<u64, CheckpointError> {
+    let Some(head) = store.head(&thread.into()).await? else { return Ok(0) };
+    let range = Key::Checkpoint(CheckpointId(0))..=Key::Checkpoint(CheckpointId(u64::MAX));
+    let found = store.scan(&thread.into(), range, Order::Ascending, usize::MAX).await?;
+    let wanted = (0..head.next).map(|number| (Key::Checkpoint(CheckpointId(number)), value(number)));
+    assert!(found.into_iter().eq(wanted), "the head is at {}, but its records differ", head.next);
+    Ok(head.next)
+}
+
+#[tokio::test]
+async fn a_second_opening_names_the_process_that_was_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = SledCheckpointer::open(directory.path()).unwrap();
+    let error = SledCheckpointer::open(directory.path()).unwrap_err();
+    assert!(matches!(error, CheckpointError::Locked { .. }));
+    assert!(error.to_string().contains(&format!("pid {}, checkpointers-", std::process::id())), "{error}");
+    write(&first, "t", 1).await;
+}
+
+#[tokio::test]
+async fn a_closed_store_opens_again_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..5 {
+        let store = SledCheckpointer::open(directory.path()).unwrap();
+        store.close().await.unwrap();
+        drop(SledCheckpointer::open(directory.path()).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_store_finishes_what_is_queued() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let receipts: Vec<_> =
+        (0..30).map(|n| store.commit(commit(&lease, n, vec![(Key::Checkpoint(CheckpointId(n)), value(n))]))).collect();
+    drop(store);
+    for receipt in receipts {
+        receipt.await.unwrap();
+    }
+    assert_eq!(read(&SledCheckpointer::open(directory.path()).unwrap(), "t").await.unwrap(), 30);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_threads_commit_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SledCheckpointer::open(directory.path()).unwrap());
+    let tasks: Vec<_> = (0..64)
+        .map(|thread| {
+            let store = store.clone();
+            tokio::spawn(async move { write(&store, &format!("thread-{thread}"), 12).await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(store.threads(None, 99).await.unwrap().len(), 64);
+    for thread in 0..64 {
+        assert_eq!(read(&store, &format!("thread-{thread}")).await.unwrap(), 12);
+    }
+}
+
+#[tokio::test]
+async fn no_value_stands_outside_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open_with(directory.path(), SledOptions { cache_bytes: 8 << 20 }).unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let largest = vec![5; Commit::MAX_RECORD];
+    let sizes = [1 << 20, 1 << 20, 3 << 20].map(|size| vec![1; size]).into_iter().chain([largest]);
+    for (number, value) in (0..).zip(sizes) {
+        let key = Key::Checkpoint(CheckpointId(number));
+        store.commit(commit(&lease, number, vec![(key.clone(), value.clone())])).await.unwrap();
+        assert!(store.get(&"t".into(), vec![key]).await.unwrap() == [Some(value)]);
+        assert_eq!(fs::read_dir(directory.path().join("blobs")).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn only_the_owner_may_read_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.sled");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for _ in 0..2 {
+        drop(SledCheckpointer::open(&path).unwrap());
+        assert_eq!(mode(&path), 0o700);
+        for entry in fs::read_dir(&path).unwrap() {
+            let entry = entry.unwrap().path();
+            assert_eq!(mode(&entry), if entry.is_dir() { 0o700 } else { 0o600 }, "{entry:?}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_with_other_files_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("notes.txt"), "mine").unwrap();
+    assert!(matches!(SledCheckpointer::open(directory.path()), Err(CheckpointError::Io { .. })));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_store_of_a_later_release_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SledCheckpointer::open(directory.path()).unwrap());
+    fs::write(directory.path().join("format"), "2\n").unwrap();
+    let error = SledCheckpointer::open(directory.path()).unwrap_err();
+    assert!(matches!(error, CheckpointError::Format { found: 2, known: 1, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_deletion_cut_short_is_finished_or_undone() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", 30).await;
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    store.faults().fail_next_sync();
+    assert!(store.delete_thread(&lease).await.is_err());
+    assert_eq!(read(&store, "t").await.unwrap(), 30);
+    drop(store);
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    assert!([0, 30].contains(&read(&store, "t").await.unwrap()));
+}
+
+// --- damage ---
+
+const COMMITS: u64 = 60;
+
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Truncate,
+    Zero,
+    Flip,
+}
+
+impl Damage {
+    /// Damages the log at `share` hundredths of its length.
+    fn apply(self, log: &Path, share: u64) {
+        let file = OpenOptions::new().read(true).write(true).open(log).unwrap();
+        let at = file.metadata().unwrap().len() * share / 100;
+        match self {
+            Self::Truncate => file.set_len(at).unwrap(),
+            Self::Zero => file.write_all_at(&[0; 4096], at).unwrap(),
+            Self::Flip => {
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, at).unwrap();
+                file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+            }
+        }
+    }
+}
+
+/// Opens and reads a store on a thread of its own, so that a hang fails the test.
+fn open_and_read(store: PathBuf) -> Result<u64, CheckpointError> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        sender.send(runtime.block_on(async { read(&SledCheckpointer::open(&store)?, "t").await })).unwrap();
+    });
+    receiver.recv_timeout(Duration::from_secs(60)).expect("neither a hang nor a panic")
+}
+
+#[rstest]
+#[tokio::test]
+async fn damage_is_told_and_never_panics(
+    #[values(Damage::Truncate, Damage::Zero, Damage::Flip)] damage: Damage,
+    #[values(0, 1, 5, 9, 13, 21, 34, 48, 55, 72, 89, 99)] share: u64,
+) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    damage.apply(&directory.path().join("db"), share);
+    match open_and_read(directory.path().into()) {
+        Ok(commits) => assert_eq!(commits, COMMITS, "acknowledged commits are gone without a word"),
+        Err(error) => assert!(matches!(error, CheckpointError::Damaged { .. } | CheckpointError::Io { .. }), "{error}"),
+    }
+}
+
+#[test]
+fn a_missing_log_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SledCheckpointer::open(directory.path()).unwrap());
+    fs::remove_file(directory.path().join("db")).unwrap();
+    assert!(matches!(open_and_read(directory.path().into()), Err(CheckpointError::Damaged { .. })));
+}
+
+// --- kill ---
+
+/// Runs in a child process only: commits until it is killed, and says so after each.
+#[tokio::test]
+async fn child_commits_until_killed() {
+    let Some(path) = std::env::var_os(CHILD_STORE) else { return };
+    let store = SledCheckpointer::open(path).unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let first = store.head(&"t".into()).await.unwrap().map_or(0, |head| head.next);
+    for number in first.. {
+        let puts = vec![(Key::Checkpoint(CheckpointId(number)), value(number))];
+        store.commit(commit(&lease, number, puts)).await.unwrap();
+        writeln!(std::io::stdout(), "acknowledged {number}").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_killed_process_loses_no_acknowledged_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut acknowledged = 0;
+    for lines in [1, 7, 30, 64] {
+        acknowledged = kill_after(directory.path(), lines).max(acknowledged);
+        let store = SledCheckpointer::open(directory.path()).unwrap();
+        assert!(read(&store, "t").await.unwrap() > acknowledged);
+        assert!(store.claim(&"t".into(), Claim::IfFree).await.is_ok());
+    }
+}
+
+/// Starts a child on the store, kills it after some acknowledgements and returns the last one.
+fn kill_after(store: &Path, lines: usize) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sled::child_commits_until_killed", "--nocapture"])
+        .env(CHILD_STORE, store)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut numbers = output.filter_map(|line| line.rsplit_once("acknowledged ")?.1.parse().ok());
+    let seen = numbers.by_ref().take(lines).last();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    numbers.last().or(seen).expect("an acknowledgement")
+}
