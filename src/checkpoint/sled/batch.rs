@@ -19,12 +19,16 @@ pub(super) struct Batch<'a> {
     heads: HashMap<ThreadId, Head>,
     before: Before,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    newest: Option<Newest>,
 }
+
+/// The number of the last commit of a batch, and the key of a row that it wrote.
+pub(super) type Newest = (u64, Vec<u8>);
 
 impl<'a> Batch<'a> {
     /// Returns an empty batch over the tree, in which everything is acknowledged.
     pub(super) fn new(disk: &'a Disk, leases: &'a Leases) -> Self {
-        Self { disk, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new() }
+        Self { disk, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new(), newest: None }
     }
 
     /// Adds a commit, or refuses it and stays as it was.
@@ -36,18 +40,15 @@ impl<'a> Batch<'a> {
         for (name, value) in records(commit)? {
             self.replace(&name, value, number, &mut rows)?;
         }
+        self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
         self.heads.insert(thread, head);
         self.after.extend(rows);
         Ok(())
     }
 
-    /// Returns whether nothing is to be written.
-    pub(super) fn is_empty(&self) -> bool {
-        self.after.is_empty()
-    }
-
-    /// Returns the rows as they were, and the change.
-    pub(super) fn into_parts(self) -> (Before, ::sled::Batch) {
+    /// Returns the rows as they were, the change, and its newest commit; none if nothing is to be written.
+    pub(super) fn finish(self) -> Option<(Before, ::sled::Batch, Newest)> {
+        let newest = self.newest?;
         let mut change = ::sled::Batch::default();
         for (key, row) in self.after {
             match row {
@@ -55,7 +56,7 @@ impl<'a> Batch<'a> {
                 None => change.remove(key),
             }
         }
-        (self.before, change)
+        Some((self.before, change, newest))
     }
 
     fn head(&mut self, thread: &ThreadId) -> Result<Option<Head>> {

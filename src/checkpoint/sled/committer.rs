@@ -10,6 +10,8 @@ use super::batch::Batch;
 use super::delete::Deletion;
 use super::disk::Disk;
 use super::queue::{Answer, Order, Queue, Task};
+use super::rows::STORE;
+use super::tip::Tip;
 use super::view::View;
 use crate::checkpoint::{CheckpointError, Commit, Leases, ThreadId};
 
@@ -23,6 +25,9 @@ pub(super) struct Shared {
     pub(super) view: View,
     pub(super) queue: Queue,
     pub(super) leases: Leases,
+    pub(super) tip: Tip,
+    /// How often the store was opened.
+    pub(super) epoch: u64,
     /// The number of the last commit; grows over all openings.
     pub(super) commits: AtomicU64,
     pub(super) poison: OnceLock<Arc<str>>,
@@ -66,12 +71,10 @@ impl Shared {
     }
 
     fn write(&self, batch: Batch<'_>) -> Result<()> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let (before, change) = batch.into_parts();
+        let Some((before, change, (number, key))) = batch.finish() else { return Ok(()) };
         self.view.hold(before);
         self.disk.write(change).map_err(|error| self.stop(&error))?;
+        self.tip.write(number, &key);
         self.view.release();
         Ok(())
     }
@@ -79,7 +82,9 @@ impl Shared {
     fn delete(&self, thread: &ThreadId, epoch: u64) -> Result<()> {
         self.leases.check_not_superseded(thread, epoch)?;
         let deletion = Deletion::of(thread);
-        deletion.mark(&self.disk).map_err(|error| self.stop(&error))?;
+        let number = self.next_number();
+        deletion.mark(&self.disk, self.epoch, number).map_err(|error| self.stop(&error))?;
+        self.tip.write(number, STORE);
         deletion.hide(&self.view);
         deletion.finish(&self.disk).map_err(|error| self.stop(&error))?;
         deletion.show(&self.view);

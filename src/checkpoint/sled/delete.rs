@@ -7,8 +7,9 @@ use std::ops::Bound;
 use ::sled::Batch;
 
 use super::disk::Disk;
+use super::open::store_row;
 use super::read::thread_name;
-use super::rows::{DELETING, RECORDS, after, in_space};
+use super::rows::{DELETING, RECORDS, STORE, after, in_space};
 use super::view::View;
 use crate::checkpoint::{CheckpointError, ThreadId};
 
@@ -28,9 +29,10 @@ impl Deletion {
         Self { name: thread_name(thread) }
     }
 
-    /// Makes the deletion final.
-    pub(super) fn mark(&self, disk: &Disk) -> Result<()> {
+    /// Makes the deletion final, as commit `number`.
+    pub(super) fn mark(&self, disk: &Disk, epoch: u64, number: u64) -> Result<()> {
         let mut batch = Batch::default();
+        batch.insert(STORE, store_row(epoch, number)?);
         batch.insert(in_space(DELETING, &self.name), &[]);
         disk.write(batch)
     }

@@ -13,6 +13,7 @@ mod open;
 mod queue;
 mod read;
 mod rows;
+mod tip;
 mod view;
 
 use std::future::ready;
@@ -24,10 +25,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use self::committer::Shared;
-use self::disk::io_at;
+use self::disk::{Disk, io_at};
 use self::lock::Lock;
 use self::open::Opened;
 use self::queue::{Queue, Task};
+use self::tip::Tip;
 use self::view::View;
 use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 use super::error::CheckpointError;
@@ -35,7 +37,8 @@ use super::id::ThreadId;
 use super::key::Key;
 use super::lease::{Claim, Lease, Leases};
 
-/// How many leases or commits one opening may make before numbers of the next could be reached: 2^40.
+/// Numbers of leases and commits begin with the number of the opening, so that they grow over all openings: each has 2^40
+/// of them.
 const EPOCH_SHIFT: u32 = 40;
 
 /// How a store is opened.
@@ -79,8 +82,8 @@ impl SledCheckpointer {
     /// # Errors
     /// As [`SledCheckpointer::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
-        let Opened { disk, lock, epoch } = open::open(path.as_ref(), &options)?;
-        let shared = Arc::new(Shared::new(disk, epoch));
+        let Opened { disk, tip, lock, epoch } = open::open(path.as_ref(), &options)?;
+        let shared = Arc::new(Shared::new(disk, tip, epoch));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -119,11 +122,13 @@ impl SledCheckpointer {
 }
 
 impl Shared {
-    fn new(disk: disk::Disk, epoch: u64) -> Self {
+    fn new(disk: Disk, tip: Tip, epoch: u64) -> Self {
         let disk = Arc::new(disk);
         Self {
             view: View::new(disk.clone()),
             disk,
+            tip,
+            epoch,
             queue: Queue::default(),
             leases: Leases::above(epoch << EPOCH_SHIFT),
             commits: AtomicU64::new(epoch << EPOCH_SHIFT),

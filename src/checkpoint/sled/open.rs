@@ -9,11 +9,12 @@ use std::time::Duration;
 use ::sled::Batch;
 use serde::{Deserialize, Serialize};
 
-use super::SledOptions;
 use super::delete;
 use super::disk::{Disk, broken, io_at};
 use super::lock::Lock;
 use super::rows::STORE;
+use super::tip::Tip;
+use super::{EPOCH_SHIFT, SledOptions};
 use crate::checkpoint::envelope::{Envelope, Flaw};
 use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
 
@@ -27,6 +28,7 @@ const FORMAT: u16 = 1;
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) disk: Disk,
+    pub(super) tip: Tip,
     pub(super) lock: Lock,
     /// How often the store was opened, this time included.
     pub(super) epoch: u64,
@@ -45,14 +47,17 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     let is_old = check_marker(path)?;
     let disk = open_disk(path, options)?;
     disk.check_blobs()?;
+    let tip = Tip::open(path)?;
+    tip.check(&disk, path)?;
     let epoch = raise_epoch(&disk, path, is_old)?;
+    tip.write(epoch << EPOCH_SHIFT, STORE);
     delete::finish_all(&disk)?;
     if !is_old {
         write_marker(path)?;
     }
     restrict(path)?;
     sync_directories(path)?;
-    Ok(Opened { disk, lock, epoch })
+    Ok(Opened { disk, tip, lock, epoch })
 }
 
 fn create_directory(path: &Path) -> Result<()> {
@@ -118,12 +123,17 @@ fn raise_epoch(disk: &Disk, path: &Path, is_old: bool) -> Result<u64> {
         None if is_old => return Err(broken(path, "its records are gone")),
         None => 0,
     };
-    let record = encode_record(&StoreRecord { epoch: epoch + 1 })?;
-    let row = Envelope { name: STORE, part: 0, parts: 1, commit: epoch + 1, payload: &record };
+    let epoch = epoch + 1;
     let mut batch = Batch::default();
-    batch.insert(STORE, row.seal());
+    batch.insert(STORE, store_row(epoch, epoch << EPOCH_SHIFT)?);
     disk.write(batch)?;
-    Ok(epoch + 1)
+    Ok(epoch)
+}
+
+/// Returns the row of the store's own record, as commit `number` writes it.
+pub(super) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8>> {
+    let payload = encode_record(&StoreRecord { epoch })?;
+    Ok(Envelope { name: STORE, part: 0, parts: 1, commit: number, payload: &payload }.seal())
 }
 
 fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
