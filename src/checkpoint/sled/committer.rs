@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::batch::Batch;
+use super::batch::{Batch, Newest};
 use super::delete::Deletion;
 use super::disk::Disk;
 use super::queue::{Answer, Order, Queue, Task};
@@ -38,8 +38,11 @@ impl Shared {
     pub(super) fn run(&self) {
         let _end = End(&self.queue);
         while let Some(orders) = self.queue.next() {
-            let answers = self.carry_out(orders);
+            let (answers, newest) = self.carry_out(orders);
             self.queue.answer(answers);
+            if let Some((number, key)) = newest {
+                self.tip.write(number, &key);
+            }
         }
     }
 
@@ -51,13 +54,16 @@ impl Shared {
         }
     }
 
-    fn carry_out(&self, orders: Vec<Order>) -> Vec<Outcome> {
+    fn carry_out(&self, orders: Vec<Order>) -> (Vec<Outcome>, Option<Newest>) {
         let mut batch = Batch::new(&self.disk, &self.leases);
         let mut answers: Vec<_> = orders.into_iter().map(|order| self.take(order, &mut batch)).collect();
-        if let Err(error) = self.write(batch) {
-            answers.iter_mut().filter(|(_, _, result)| result.is_ok()).for_each(|(_, _, ok)| *ok = Err(error.clone()));
+        match self.write(batch) {
+            Ok(newest) => (answers, newest),
+            Err(error) => {
+                answers.iter_mut().filter(|(.., result)| result.is_ok()).for_each(|(.., ok)| *ok = Err(error.clone()));
+                (answers, None)
+            }
         }
-        answers
     }
 
     fn take(&self, order: Order, batch: &mut Batch<'_>) -> Outcome {
@@ -70,13 +76,12 @@ impl Shared {
         (thread, answer, result)
     }
 
-    fn write(&self, batch: Batch<'_>) -> Result<()> {
-        let Some((before, change, (number, key))) = batch.finish() else { return Ok(()) };
+    fn write(&self, batch: Batch<'_>) -> Result<Option<Newest>> {
+        let Some((before, change, newest)) = batch.finish() else { return Ok(None) };
         self.view.hold(before);
         self.disk.write(change).map_err(|error| self.stop(&error))?;
-        self.tip.write(number, &key);
         self.view.release();
-        Ok(())
+        Ok(Some(newest))
     }
 
     fn delete(&self, thread: &ThreadId, epoch: u64) -> Result<()> {

@@ -46,7 +46,6 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     let lock = Lock::take(path)?;
     let is_old = check_marker(path)?;
     let disk = open_disk(path, options)?;
-    disk.check_blobs()?;
     let tip = Tip::open(path)?;
     tip.check(&disk, path)?;
     let epoch = raise_epoch(&disk, path, is_old)?;

@@ -2,7 +2,7 @@
 //! know what the row is.
 //!
 //! sled takes damage in its newest segment for the torn end of its log and drops everything after it without a word.
-//! The witness is written after each sync, so what it names must be in the log. It is not synced itself (the system keeps
+//! The witness is written after each sync, off the path of the answer, so what it names must be in the log. It is not synced itself (the system keeps
 //! it over a kill), so after a power cut it may name an older batch, which must be there as well.
 
 use std::fs::File;
