@@ -1,6 +1,7 @@
 //! What the derives make, through the public API: channels, updates, rules, encoding, node ids, labels.
 
 #![deny(missing_docs, missing_debug_implementations, unreachable_pub, clippy::pedantic)]
+#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -266,6 +267,27 @@ fn short_lived_channels_are_emptied_when_not_written() {
     let Draft { queries, hint, token, visited, cache, topic, .. } = steps.draft;
     assert_eq!((queries, hint, token), (vec![], None, Hint::default()));
     assert_eq!((visited, cache, topic.as_str()), (vec![1, 2], vec![1], "tides"));
+}
+
+// A type that comes through a macro is still seen.
+macro_rules! short {
+    ($($field:ident: $type:ty),*) => {
+        #[derive(State, Clone, Default)]
+        struct Short { $(#[channel(ephemeral)] $field: $type),* }
+    };
+}
+
+short!(text: String, number: f32, flag: bool, list: Vec<u8>, maybe: Option<u8>, other: (u8, u8));
+
+#[test]
+fn emptying_what_is_empty_is_no_change() {
+    let (mut short, mut changed) = (Short::default(), Mask::default());
+    short.end_step(&(), &Mask::default(), &mut changed);
+    assert_eq!(changed.iter().collect::<Vec<_>>(), [5]);
+    short = Short { text: "x".into(), number: 0.5, flag: true, list: vec![1], maybe: Some(0), other: (0, 0) };
+    short.end_step(&(), &Mask::default(), &mut changed);
+    assert_eq!(changed.count(), 6);
+    assert_eq!((short.text.as_str(), short.flag, short.maybe), ("", false, None));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! Names in these arms begin with `__` where a path of the user's is in reach: a reducer may well be called `merge`.
 
-use proc_macro2::{Literal, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::Ident;
 
 use super::channel::Channel;
@@ -144,21 +144,26 @@ impl Channel {
     }
 
     fn reduce_by(&self, reducer: &str) -> TokenStream {
-        let name = Ident::new(reducer, self.rule_span);
-        let with = quote_spanned!(self.rule_span => ::superstep::graph::reducers::#name);
+        let name = Ident::new(reducer, self.use_span());
+        let with = quote_spanned!(self.use_span() => ::superstep::graph::reducers::#name);
         self.reduce(&with)
     }
 
-    fn reduce(&self, with: &dyn quote::ToTokens) -> TokenStream {
-        let (field, at) = (&self.field, self.at());
+    fn reduce(&self, with: &impl ToTokens) -> TokenStream {
+        let (field, at, span) = (&self.field, self.at(), self.use_span());
         if !self.fallible {
-            return quote!(__merge.reduce(#at, &mut self.#field, __value, #with));
+            return quote_spanned!(span => __merge.reduce(#at, &mut self.#field, __value, #with));
         }
-        quote! {
-            __merge.try_reduce(#at, &mut self.#field, __value, |__slot, __write| {
+        quote_spanned! {
+            span => __merge.try_reduce(#at, &mut self.#field, __value, |__slot, __write| {
                 #with(__slot, __write).map_err(::core::convert::Into::into)
             })
         }
+    }
+
+    /// Returns the span of the rule for generated code: errors point at it, names resolve as everywhere else here.
+    fn use_span(&self) -> Span {
+        self.rule_span.resolved_at(Span::call_site())
     }
 
     /// Returns the condition under which emptying the channel is a change; true where the type tells nothing.
