@@ -1,3 +1,5 @@
 //! superstep: a typed-state graph engine that mirrors LangGraph.
 
 pub mod checkpoint;
+#[cfg(feature = "agents")]
+pub mod plan;

@@ -1,1 +1,101 @@
-//! The derive macros of superstep.
+//! The derive macros of superstep: `State` for states, `NodeId` for node ids, `Labels` for a router's outcomes.
+//!
+//! The expansions name only `::superstep::graph` and `::superstep::__private`. What they mean is decided there; here is
+//! known how the contract of a channel is filled from a field, and nothing of the engine.
+
+mod enums;
+mod labels;
+mod node_id;
+mod problems;
+mod state;
+mod types;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, Error, parse_macro_input};
+
+type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
+
+/// Makes a struct with named fields a state: each field is a channel, and each channel has a rule for its writes.
+///
+/// The struct also needs `Clone` and `Default`; every field needs `Clone`, `Serialize` and `Deserialize`. Next to the
+/// struct appears its update type, named `…Update`, with one setter per field:
+///
+/// ```ignore
+/// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+/// struct Draft {
+///     topic: String,
+///     #[channel(append)]
+///     notes: Vec<String>,
+///     #[channel(add)]
+///     rounds: u32,
+/// }
+/// let update = Draft::update().topic("tides").notes(["salt"]).rounds(1);
+/// let update = Draft::update().notes(overwrite(vec![]));
+/// ```
+///
+/// | `#[channel(…)]` | field | what a write does |
+/// |---|---|---|
+/// | (none) | any | sets it; one writer per superstep |
+/// | `append` | `Vec<T>` | appends; stored as a log, never rewritten |
+/// | `add` | `AddAssign` | adds |
+/// | `union`, `merge` | sets, maps | adds members, adds or replaces entries |
+/// | `max`, `min` | `PartialOrd`, or `Option` of it | keeps the greater or smaller value |
+/// | `messages` | `Vec<T: Keyed>` | merges changes by id |
+/// | `topic`, `topic(accumulate)` | `Vec<T>` | collects the writes of one superstep, or of all |
+/// | `ephemeral` | any | sets it for the next superstep only; one writer |
+/// | `any_value` | any | sets it for the next superstep only; the last writer wins |
+/// | `untracked` | any | sets it; no checkpoint keeps it |
+/// | `reduce = path` | `V` | calls `fn(&mut V, V)` |
+/// | `reduce = path, write = W` | `V` | calls `fn(&mut V, W)` |
+/// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
+///
+/// With any rule or none: `secret` (never printed or exported) and `version = n` (the schema version of stored values).
+///
+/// A channel that lives for one superstep is emptied after a superstep that did not write it. It counts as changed then
+/// if it held something: a list, text or map that is not empty, an `Option` that is `Some`, a number or `bool` that is
+/// not its default; of any other type nothing is known, so it always counts.
+///
+/// Rules that ask for a `Vec`, and the encoding (bincode for numbers and vectors of numbers, otherwise MessagePack), go
+/// by the type as it is written: an alias is not seen through.
+#[proc_macro_derive(State, attributes(channel))]
+pub fn derive_state(input: TokenStream) -> TokenStream {
+    expand_by(state::expand, &parse_macro_input!(input))
+}
+
+/// Makes a fieldless enum a set of node ids; everything such an enum needs is derived with it.
+///
+/// These are `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq`, `Hash`, `AsRef<str>` and strum's `IntoEnumIterator`. A node is
+/// named like its variant, in checkpoints too; `#[node(name = "…")]` sets another name.
+///
+/// ```ignore
+/// #[derive(NodeId)]
+/// enum Step {
+///     Plan,
+///     #[node(name = "write-up")]
+///     Write,
+/// }
+/// ```
+#[proc_macro_derive(NodeId, attributes(node))]
+pub fn derive_node_id(input: TokenStream) -> TokenStream {
+    expand_by(node_id::expand, &parse_macro_input!(input))
+}
+
+/// Lets the engine name and list the outcomes of a router: `AsRef<str>` and strum's `IntoEnumIterator`.
+///
+/// The outcomes may have fields; where they are listed, the fields hold their defaults.
+///
+/// ```ignore
+/// #[derive(Labels)]
+/// enum AfterReview {
+///     Revise { why: String },
+///     Publish,
+/// }
+/// ```
+#[proc_macro_derive(Labels)]
+pub fn derive_labels(input: TokenStream) -> TokenStream {
+    expand_by(labels::expand, &parse_macro_input!(input))
+}
+
+fn expand_by(expand: Expand, input: &DeriveInput) -> TokenStream {
+    expand(input).unwrap_or_else(Error::into_compile_error).into()
+}

@@ -1,0 +1,126 @@
+//! `#[derive(NodeId)]`: a fieldless enum as node ids, with everything an id must be able to do.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
+use syn::{DeriveInput, Error, Fields, Ident, LitStr, Result, Variant};
+
+use crate::enums;
+use crate::problems::Problems;
+
+/// The names of the virtual nodes before the first node and after the last.
+const VIRTUAL: [&str; 2] = ["__start__", "__end__"];
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let mut problems = Problems::default();
+    let variants = enums::variants(input, "a node id", &mut problems);
+    no_attributes_on(input, &mut problems);
+    for variant in &variants {
+        no_fields(variant, &mut problems);
+    }
+    let names: Vec<_> = variants.iter().map(|variant| Name::of(variant, &mut problems)).collect();
+    check(&names, &mut problems);
+    let texts: Vec<_> = names.into_iter().map(|name| name.text).collect();
+    let (as_ref, iterator) = (enums::as_ref(&input.ident, &variants, &texts), enums::iterator(&input.ident, &variants));
+    let value = value_impls(&input.ident, &variants);
+    problems.or(quote!(#value #as_ref #iterator))
+}
+
+/// A node's name, and where it is given.
+struct Name {
+    text: String,
+    span: Span,
+}
+
+impl Name {
+    fn of(variant: &Variant, problems: &mut Problems) -> Self {
+        let mut name = Self { text: variant.ident.unraw().to_string(), span: variant.ident.span() };
+        for attribute in variant.attrs.iter().filter(|attribute| attribute.path().is_ident("node")) {
+            problems.check(attribute.parse_nested_meta(|meta| name.read(&meta)));
+        }
+        name
+    }
+
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if !meta.path.is_ident("name") {
+            return Err(meta.error("unknown word; known is `name = \"…\"`"));
+        }
+        let name: LitStr = meta.value()?.parse()?;
+        *self = Self { text: name.value(), span: name.span() };
+        Ok(())
+    }
+
+    fn problem(&self) -> Option<String> {
+        let text = &self.text;
+        match text.as_str() {
+            "" => Some("a node's name is not empty".into()),
+            _ if VIRTUAL.contains(&text.as_str()) => Some(format!("`{text}` is the engine's own node")),
+            _ => text.contains(['|', ':']).then(|| "a node's name has no `|` and no `:`".into()),
+        }
+    }
+}
+
+fn check(names: &[Name], problems: &mut Problems) {
+    for (at, name) in names.iter().enumerate() {
+        if names.iter().take(at).any(|earlier| earlier.text == name.text) {
+            problems.add(Error::new(name.span, format!("another node is named `{}`", name.text)));
+        }
+        if let Some(text) = name.problem() {
+            problems.add(Error::new(name.span, text));
+        }
+    }
+}
+
+fn no_attributes_on(input: &DeriveInput, problems: &mut Problems) {
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("node")) {
+        problems.at(attribute, "`#[node(…)]` belongs on a variant");
+    }
+}
+
+fn no_fields(variant: &Variant, problems: &mut Problems) {
+    match &variant.fields {
+        Fields::Unit => {}
+        fields @ (Fields::Named(_) | Fields::Unnamed(_)) => {
+            problems.at(fields.to_token_stream(), "a node id has no fields: what a node needs comes from the state");
+        }
+    }
+}
+
+/// Returns the impls of the traits that make it a plain value. They stand here so that one derive is enough.
+fn value_impls(name: &Ident, variants: &[&Variant]) -> TokenStream {
+    let idents = variants.iter().map(|variant| &variant.ident);
+    let texts = variants.iter().map(|variant| variant.ident.unraw().to_string());
+    let number = quote!(::core::mem::discriminant(self));
+    quote! {
+        #[automatically_derived]
+        impl ::core::clone::Clone for #name {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        #[automatically_derived]
+        impl ::core::marker::Copy for #name {}
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl ::core::fmt::Debug for #name {
+            fn fmt(&self, out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                out.write_str(match self { #(Self::#idents => #texts,)* })
+            }
+        }
+        #[automatically_derived]
+        impl ::core::cmp::PartialEq for #name {
+            fn eq(&self, other: &Self) -> bool {
+                #number == ::core::mem::discriminant(other)
+            }
+        }
+        #[automatically_derived]
+        impl ::core::cmp::Eq for #name {}
+        #[automatically_derived]
+        impl ::core::hash::Hash for #name {
+            fn hash<__H: ::core::hash::Hasher>(&self, state: &mut __H) {
+                ::core::hash::Hash::hash(&#number, state);
+            }
+        }
+    }
+}

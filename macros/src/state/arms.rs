@@ -1,0 +1,182 @@
+//! What each channel adds to the methods of the `State` impl: a row of the table, or the arm of a match.
+//!
+//! Names in these arms begin with `__` where a path of the user's is in reach: a reducer may well be called `merge`.
+
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::Ident;
+
+use super::channel::Channel;
+use super::rule::Rule;
+use crate::types;
+
+impl Channel {
+    /// Returns the channel's row in the table.
+    pub(super) fn row(&self) -> TokenStream {
+        let (name, type_name, stored) = (&self.name, types::text(&self.value), self.rule.stored());
+        let codec = self.is_flat().then(|| quote!(.codec(::superstep::graph::Codec::Bincode)));
+        let version = self.version.map(|version| quote!(.version(#version)));
+        let secret = self.secret.then(|| quote!(.secret()));
+        quote! {
+            ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Stored::#stored)
+                #codec #version #secret
+        }
+    }
+
+    /// Returns the variant of the write enum.
+    pub(super) fn variant(&self) -> TokenStream {
+        let (field, value, write) = (&self.field, &self.value, &self.write);
+        if self.rule.reduces() {
+            quote!(#field(::superstep::graph::Put<#value, #write>))
+        } else {
+            quote!(#field(#value))
+        }
+    }
+
+    /// Returns the arm that applies a write.
+    pub(super) fn apply(&self, write: &Ident) -> TokenStream {
+        let (field, at) = (&self.field, self.at());
+        let call = match &self.rule {
+            Rule::LastValue | Rule::Ephemeral | Rule::Untracked => {
+                quote!(__merge.last_value(#at, &mut self.#field, __value))
+            }
+            Rule::AnyValue => quote!(::core::result::Result::Ok(__merge.any_value(#at, &mut self.#field, __value))),
+            Rule::Topic { accumulate } => {
+                quote!(::core::result::Result::Ok(__merge.topic(#at, &mut self.#field, __value, #accumulate)))
+            }
+            Rule::Append => self.reduce_by("append"),
+            Rule::Add => self.reduce_by("add"),
+            Rule::Union => self.reduce_by("union"),
+            Rule::Merge => self.reduce_by("merge"),
+            Rule::Max => self.reduce_by(if self.starts_from_any() { "max_of_any" } else { "max" }),
+            Rule::Min => self.reduce_by(if self.starts_from_any() { "min_of_any" } else { "min" }),
+            Rule::Messages => self.reduce_by("messages"),
+            Rule::Custom { with } => self.reduce(with),
+        };
+        quote!(#write::#field(__value) => #call)
+    }
+
+    /// Returns the statement that empties a channel that lives for one superstep.
+    pub(super) fn end_step(&self) -> Option<TokenStream> {
+        let (field, at, held) = (&self.field, self.at(), self.held());
+        self.rule.is_emptied().then(|| {
+            quote! {
+                if !written.contains(#at) {
+                    if #held {
+                        changed.insert(#at);
+                    }
+                    self.#field = ::core::default::Default::default();
+                }
+            }
+        })
+    }
+
+    /// Returns the arm from a write to its channel.
+    pub(super) fn channel_of(&self, write: &Ident) -> TokenStream {
+        let (field, at) = (&self.field, self.at());
+        quote!(#write::#field(_) => #at)
+    }
+
+    /// Returns the arm that tells whether a write overwrites.
+    pub(super) fn overwrites(&self, write: &Ident) -> TokenStream {
+        let field = &self.field;
+        if self.rule.reduces() {
+            quote!(#write::#field(put) => put.overwrites())
+        } else {
+            quote!(#write::#field(_) => false)
+        }
+    }
+
+    /// Returns the arm that makes a write of the present value.
+    pub(super) fn write_of(&self, write: &Ident) -> TokenStream {
+        let (field, at) = (&self.field, self.at());
+        let value = quote!(::core::clone::Clone::clone(&self.#field));
+        if self.rule.reduces() {
+            quote!(#at => #write::#field(::superstep::graph::Put::Overwrite(#value)))
+        } else {
+            quote!(#at => #write::#field(#value))
+        }
+    }
+
+    /// Returns the arm that encodes a write.
+    pub(super) fn encode_write(&self, write: &Ident) -> TokenStream {
+        let (field, value) = (&self.field, &self.value);
+        if self.rule.reduces() {
+            quote!(#write::#field(put) => put.encode(out))
+        } else {
+            quote!(#write::#field(value) => <#value as ::superstep::__private::serde::Serialize>::serialize(value, out))
+        }
+    }
+
+    /// Returns the arm that decodes a write.
+    pub(super) fn decode_write(&self, write: &Ident) -> TokenStream {
+        let (field, value, at) = (&self.field, &self.value, self.at());
+        if self.rule.reduces() {
+            quote!(#at => ::superstep::graph::Put::decode(overwrite, from).map(#write::#field))
+        } else {
+            quote! {
+                #at => <#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(from)
+                    .map(#write::#field)
+            }
+        }
+    }
+
+    /// Returns the arm that encodes the value.
+    pub(super) fn encode(&self) -> TokenStream {
+        let (field, value, at) = (&self.field, &self.value, self.at());
+        quote!(#at => <#value as ::superstep::__private::serde::Serialize>::serialize(&self.#field, out))
+    }
+
+    /// Returns the arm that decodes the value in place.
+    pub(super) fn decode(&self) -> TokenStream {
+        let (field, value, at) = (&self.field, &self.value, self.at());
+        quote! {
+            #at => self.#field = <#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(from)?
+        }
+    }
+
+    fn at(&self) -> Literal {
+        Literal::usize_unsuffixed(self.index)
+    }
+
+    fn starts_from_any(&self) -> bool {
+        types::argument(&self.value, "Option").is_some()
+    }
+
+    fn reduce_by(&self, reducer: &str) -> TokenStream {
+        let name = Ident::new(reducer, self.use_span());
+        let with = quote_spanned!(self.use_span() => ::superstep::graph::reducers::#name);
+        self.reduce(&with)
+    }
+
+    fn reduce(&self, with: &impl ToTokens) -> TokenStream {
+        let (field, at, span) = (&self.field, self.at(), self.use_span());
+        if !self.fallible {
+            return quote_spanned!(span => __merge.reduce(#at, &mut self.#field, __value, #with));
+        }
+        quote_spanned! {
+            span => __merge.try_reduce(#at, &mut self.#field, __value, |__slot, __write| {
+                #with(__slot, __write).map_err(::core::convert::Into::into)
+            })
+        }
+    }
+
+    /// Returns the span of the rule for generated code: errors point at it, names resolve as everywhere else here.
+    fn use_span(&self) -> Span {
+        self.rule_span.resolved_at(Span::call_site())
+    }
+
+    /// Returns the condition under which emptying the channel is a change; true where the type tells nothing.
+    fn held(&self) -> TokenStream {
+        let (field, value) = (&self.field, &self.value);
+        if types::is_collection(value) {
+            quote!(!self.#field.is_empty())
+        } else if types::argument(value, "Option").is_some() {
+            quote!(self.#field.is_some())
+        } else if types::is_primitive(value) {
+            quote!(self.#field != <#value as ::core::default::Default>::default())
+        } else {
+            quote!(true)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads `#[channel(…)]`. Knows the words and which of them go together; not what fields they fit.
+
+use proc_macro2::{Span, TokenTree};
+use quote::ToTokens;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, LitInt, Meta, Path, Result, Token, Type};
+
+use super::rule::Rule;
+use crate::problems::Problems;
+
+const KNOWN: &str = "known are append, add, union, merge, max, min, messages, topic, topic(accumulate), ephemeral, \
+    any_value, untracked, reduce = <fn> (also with write = <type>, fallible), secret, version = <number>";
+
+/// What the attributes of one field say.
+#[derive(Default)]
+pub(super) struct Attributes {
+    rule: Option<(Rule, Span)>,
+    write: Option<(Type, Span)>,
+    fallible: Option<Span>,
+    secret: Option<Span>,
+    version: Option<(u32, Span)>,
+}
+
+impl Attributes {
+    /// Reads the attributes of a field.
+    pub(super) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
+        let mut all = Self::default();
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("channel")) {
+            if is_empty(attribute) {
+                problems.at(attribute, format!("`#[channel]` says nothing: leave it out for a last value; {KNOWN}"));
+                continue;
+            }
+            let read = attribute.parse_nested_meta(|meta| {
+                problems.check(all.word(&meta).and_then(|()| ended(&meta)));
+                skip_rest(&meta)
+            });
+            problems.check(read);
+        }
+        all.together(problems);
+        all
+    }
+
+    /// Returns the rule, and where errors about it belong.
+    pub(super) fn rule(&self) -> (Rule, Span) {
+        self.rule.clone().unwrap_or((Rule::LastValue, Span::call_site()))
+    }
+
+    /// Returns the type that `write = …` gives.
+    pub(super) fn write_type(&self) -> Option<&Type> {
+        self.write.as_ref().map(|(ty, _)| ty)
+    }
+
+    pub(super) fn is_fallible(&self) -> bool {
+        self.fallible.is_some()
+    }
+
+    pub(super) fn is_secret(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    pub(super) fn version(&self) -> Option<u32> {
+        self.version.map(|(version, _)| version)
+    }
+
+    fn word(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let (word, span) = (meta.path.to_token_stream().to_string(), meta.path.span());
+        match word.as_str() {
+            "write" => once(&mut self.write, (meta.value()?.parse()?, span), meta),
+            "version" => once(&mut self.version, (version(meta)?, span), meta),
+            "fallible" => once(&mut self.fallible, span, meta),
+            "secret" => once(&mut self.secret, span, meta),
+            "reduce" => self.set_rule(Rule::Custom { with: meta.value()?.parse()? }, meta),
+            "was" | "upgrade" => Err(meta.error(format!("`{word}` is not supported yet"))),
+            _ => match Rule::named(&word) {
+                Some(rule) => self.set_rule(with_parentheses(rule, meta)?, meta),
+                None => Err(meta.error(format!("unknown word `{word}`; {KNOWN}"))),
+            },
+        }
+    }
+
+    fn set_rule(&mut self, rule: Rule, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if self.rule.is_some() {
+            return Err(meta.error("a channel has one rule, and this is the second"));
+        }
+        self.rule = Some((rule, meta.path.span()));
+        Ok(())
+    }
+
+    /// Reports words that only mean something beside `reduce`.
+    fn together(&self, problems: &mut Problems) {
+        if matches!(self.rule, Some((Rule::Custom { .. }, _))) {
+            return;
+        }
+        if let Some((_, span)) = self.write {
+            problems.add(Error::new(span, "`write = <type>` goes with `reduce = <fn>`"));
+        }
+        if let Some(span) = self.fallible {
+            problems.add(Error::new(span, "`fallible` goes with `reduce = <fn>`"));
+        }
+    }
+}
+
+fn is_empty(attribute: &Attribute) -> bool {
+    match &attribute.meta {
+        Meta::Path(_) => true,
+        Meta::List(list) => list.tokens.is_empty(),
+        Meta::NameValue(_) => false,
+    }
+}
+
+fn once<T>(slot: &mut Option<T>, value: T, meta: &ParseNestedMeta<'_>) -> Result<()> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(meta.error("given twice")),
+    }
+}
+
+fn version(meta: &ParseNestedMeta<'_>) -> Result<u32> {
+    let number: LitInt = meta.value()?.parse()?;
+    match number.base10_parse()? {
+        0 => Err(Error::new_spanned(number, "versions count from 1")),
+        version => Ok(version),
+    }
+}
+
+/// Reads the `(accumulate)` of `topic(accumulate)`.
+fn with_parentheses(rule: Rule, meta: &ParseNestedMeta<'_>) -> Result<Rule> {
+    if !matches!(rule, Rule::Topic { .. }) || !meta.input.peek(syn::token::Paren) {
+        return Ok(rule);
+    }
+    let inner;
+    syn::parenthesized!(inner in meta.input);
+    let word: Path = inner.parse()?;
+    if !word.is_ident("accumulate") || !inner.is_empty() {
+        return Err(Error::new_spanned(word, "`topic` takes nothing but `accumulate`"));
+    }
+    Ok(Rule::Topic { accumulate: true })
+}
+
+fn ended(meta: &ParseNestedMeta<'_>) -> Result<()> {
+    if meta.input.is_empty() || meta.input.peek(Token![,]) { Ok(()) } else { Err(meta.input.error("expected `,`")) }
+}
+
+/// Skips to the next comma, so that one bad word does not hide the problems after it.
+fn skip_rest(meta: &ParseNestedMeta<'_>) -> Result<()> {
+    while !meta.input.is_empty() && !meta.input.peek(Token![,]) {
+        meta.input.parse::<TokenTree>()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! One field as a channel: its types, its rule, and the checks that need both. Makes no code.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::{Attribute, Error, Field, Ident, Type};
+
+use super::attributes::Attributes;
+use super::rule::Rule;
+use crate::problems::Problems;
+use crate::types;
+
+/// Methods of the update type that a setter would hide.
+const METHODS: [&str; 4] = ["written", "clone", "into", "into_command"];
+
+/// One channel of the state.
+pub(super) struct Channel {
+    /// The position among the fields.
+    pub(super) index: usize,
+    /// The field; the setter and the variant of the write enum are named like it.
+    pub(super) field: Ident,
+    /// The channel's name: the field's, without `r#`.
+    pub(super) name: String,
+    /// The type of the value.
+    pub(super) value: Type,
+    /// The type of one write that does not overwrite.
+    pub(super) write: Type,
+    pub(super) rule: Rule,
+    /// Where the rule is given; errors about its use belong there.
+    pub(super) rule_span: Span,
+    /// Whether the reducer can refuse.
+    pub(super) fallible: bool,
+    pub(super) secret: bool,
+    pub(super) version: Option<u32>,
+    /// The doc comments of the field.
+    pub(super) docs: Vec<Attribute>,
+}
+
+impl Channel {
+    /// Reads a field that has a name.
+    pub(super) fn of(index: usize, field: &Field, name: &Ident, problems: &mut Problems) -> Self {
+        let attributes = Attributes::of(&field.attrs, problems);
+        let (rule, rule_span) = attributes.rule();
+        let write = attributes.write_type().cloned().or_else(|| rule.write_type(&field.ty));
+        let channel = Self {
+            index,
+            field: name.clone(),
+            name: name.unraw().to_string(),
+            value: field.ty.clone(),
+            write: write.unwrap_or_else(|| field.ty.clone()),
+            fallible: attributes.is_fallible() || matches!(rule, Rule::Messages),
+            rule,
+            rule_span,
+            secret: attributes.is_secret(),
+            version: attributes.version(),
+            docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
+        };
+        channel.check(problems);
+        channel
+    }
+
+    /// Returns the type of one item, if writes are lists that any iterator can give.
+    ///
+    /// Not so for numbers: an iterator of what converts to a `u64` would make `[1, 2]` two `i32`s.
+    pub(super) fn item(&self) -> Option<&Type> {
+        let takes_list = matches!(self.rule, Rule::Append | Rule::Messages | Rule::Topic { .. });
+        types::argument(&self.write, "Vec").filter(|item| takes_list && !types::is_number(item))
+    }
+
+    /// Returns whether bincode suits both the value and its writes.
+    pub(super) fn is_flat(&self) -> bool {
+        types::is_flat(&self.value) && types::is_flat(&self.write)
+    }
+
+    fn check(&self, problems: &mut Problems) {
+        if let Some(text) = self.name_problem() {
+            problems.add(Error::new(self.field.span(), text));
+        }
+        let Some(word) = self.rule.asks_for_vec() else { return };
+        if types::argument(&self.value, "Vec").is_none() {
+            problems
+                .at(&self.value, format!("`{word}` asks for a field of type `Vec<…>`, written so and not as an alias"));
+        }
+    }
+
+    fn name_problem(&self) -> Option<String> {
+        let name = &self.name;
+        if METHODS.contains(&name.as_str()) {
+            return Some(format!("a channel cannot be called `{name}`: the update type has a method of this name"));
+        }
+        name.starts_with("__").then(|| "names that begin with `__` are the engine's own".into())
+    }
+}

@@ -1,0 +1,140 @@
+//! What the engine sees: the write enum, and the impl of `State` around the arms of the channels.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::Ident;
+
+use super::Names;
+use super::channel::Channel;
+
+/// Returns the write enum and the impl of `State`.
+pub(super) fn contract(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
+    let Names { state, write, vis, .. } = names;
+    let variants = channels.iter().map(Channel::variant);
+    let (table, running, coding) = (table(state, channels), running(names, channels), coding(write, channels));
+    quote! {
+        #[doc(hidden)]
+        #[derive(::core::clone::Clone)]
+        #[allow(non_camel_case_types, private_interfaces, missing_debug_implementations, clippy::large_enum_variant)]
+        #vis enum #write {
+            #(#variants,)*
+        }
+
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl ::superstep::graph::State for #state {
+            type Schema = ();
+            type Write = #write;
+
+            #table
+            #running
+            #coding
+        }
+    }
+}
+
+fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
+    let (count, rows) = (channels.len(), channels.iter().map(Channel::row));
+    let empty = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
+    quote! {
+        fn channels(_: &()) -> &[::superstep::graph::Channel] {
+            static CHANNELS: [::superstep::graph::Channel; #count] = [#(#rows,)*];
+            &CHANNELS
+        }
+
+        fn empty(_: &()) -> Self {
+            #empty
+        }
+    }
+}
+
+fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream {
+    let applies = channels.iter().map(|channel| channel.apply(write));
+    let ends = channels.iter().filter_map(Channel::end_step);
+    let indexes = channels.iter().map(|channel| channel.channel_of(write));
+    let overwrites = channels.iter().map(|channel| channel.overwrites(write));
+    let presents = channels.iter().map(|channel| channel.write_of(write));
+    quote! {
+        fn apply(
+            &mut self,
+            _: &(),
+            __write: #write,
+            __merge: &mut ::superstep::graph::Merge,
+        ) -> ::core::result::Result<(), ::superstep::graph::ApplyError> {
+            match __write { #(#applies,)* }
+        }
+
+        #[allow(unused_variables, clippy::float_cmp, clippy::bool_comparison)]
+        fn end_step(&mut self, _: &(), written: &::superstep::graph::Mask, changed: &mut ::superstep::graph::Mask) {
+            #(#ends)*
+        }
+
+        fn channel_of(write: &#write) -> usize {
+            match write { #(#indexes,)* }
+        }
+
+        fn overwrites(write: &#write) -> bool {
+            match write { #(#overwrites,)* }
+        }
+
+        fn write_of(&self, _: &(), channel: usize) -> ::core::option::Option<#write> {
+            ::core::option::Option::Some(match channel {
+                #(#presents,)*
+                _ => ::superstep::graph::no_channel(channel),
+            })
+        }
+    }
+}
+
+fn coding(write: &Ident, channels: &[Channel]) -> TokenStream {
+    let encode_writes = channels.iter().map(|channel| channel.encode_write(write));
+    let decode_writes = channels.iter().map(|channel| channel.decode_write(write));
+    let (encodes, decodes) = (channels.iter().map(Channel::encode), channels.iter().map(Channel::decode));
+    quote! {
+        fn encode_write<__S: ::superstep::__private::serde::Serializer>(
+            _: &(),
+            write: &#write,
+            out: __S,
+        ) -> ::core::result::Result<__S::Ok, __S::Error> {
+            match write { #(#encode_writes,)* }
+        }
+
+        #[allow(unused_variables)]
+        fn decode_write<'de, __D: ::superstep::__private::serde::Deserializer<'de>>(
+            _: &(),
+            channel: usize,
+            overwrite: bool,
+            from: __D,
+        ) -> ::core::result::Result<#write, __D::Error> {
+            match channel {
+                #(#decode_writes,)*
+                _ => ::superstep::graph::no_channel(channel),
+            }
+        }
+
+        fn encode_channel<__S: ::superstep::__private::serde::Serializer>(
+            &self,
+            _: &(),
+            channel: usize,
+            out: __S,
+        ) -> ::core::result::Result<__S::Ok, __S::Error> {
+            match channel {
+                #(#encodes,)*
+                _ => ::superstep::graph::no_channel(channel),
+            }
+        }
+
+        fn decode_channel<'de, __D: ::superstep::__private::serde::Deserializer<'de>>(
+            &mut self,
+            _: &(),
+            channel: usize,
+            from: __D,
+        ) -> ::core::result::Result<(), __D::Error> {
+            match channel {
+                #(#decodes,)*
+                _ => ::superstep::graph::no_channel(channel),
+            }
+            ::core::result::Result::Ok(())
+        }
+    }
+}

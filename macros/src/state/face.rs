@@ -1,0 +1,73 @@
+//! What users see: the update type, its setters, and what it converts into.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::channel::Channel;
+use super::{Names, setter};
+
+/// Returns the update type.
+pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
+    let Names { state, update, write, vis } = names;
+    let says = format!("What a task changes in a [`{state}`]: setters in any order, applied in that order.");
+    let starts = format!("Returns an update of a [`{state}`] that changes nothing yet.");
+    let setters = channels.iter().map(|channel| setter::setter(channel, write, vis));
+    let conversions = conversions(names);
+    quote! {
+        #[doc = #says]
+        #[derive(::core::clone::Clone, ::core::default::Default)]
+        #[must_use]
+        #vis struct #update(::superstep::graph::Writes<#state>);
+
+        #[automatically_derived]
+        #[allow(dead_code)]
+        impl #state {
+            #[doc = #starts]
+            #vis fn update() -> #update {
+                <#update as ::core::default::Default>::default()
+            }
+        }
+
+        #[automatically_derived]
+        #[allow(dead_code, private_interfaces)]
+        impl #update {
+            #(#setters)*
+
+            /// Returns the names of the written channels, in the order of the writes.
+            #vis fn written(&self) -> ::std::vec::Vec<&'static str> {
+                let channels = <#state as ::superstep::graph::State>::channels(&());
+                let indexes = self.0.0.iter().map(<#state as ::superstep::graph::State>::channel_of);
+                indexes.map(|index| channels[index].name()).collect()
+            }
+        }
+
+        #conversions
+    }
+}
+
+fn conversions(Names { state, update, .. }: &Names<'_>) -> TokenStream {
+    let shown = update.to_string();
+    quote! {
+        #[automatically_derived]
+        impl ::core::fmt::Debug for #update {
+            /// Shows names only: a value may be secret.
+            fn fmt(&self, out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                out.debug_tuple(#shown).field(&self.written()).finish()
+            }
+        }
+
+        #[automatically_derived]
+        impl ::core::convert::From<#update> for ::superstep::graph::Writes<#state> {
+            fn from(update: #update) -> Self {
+                update.0
+            }
+        }
+
+        #[automatically_derived]
+        impl<__N> ::superstep::graph::IntoCommand<#state, __N> for #update {
+            fn into_command(self) -> ::superstep::graph::Command<#state, __N> {
+                ::superstep::graph::Command::update(self.0)
+            }
+        }
+    }
+}

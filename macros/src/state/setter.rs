@@ -1,0 +1,81 @@
+//! The setters of the update type. What they take is as wide as inference allows; what they give is one write.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Ident, Visibility};
+
+use super::channel::Channel;
+use super::rule::Rule;
+use crate::types;
+
+/// Returns the setter of a channel; `write` is the write enum.
+pub(super) fn setter(channel: &Channel, write: &Ident, vis: &Visibility) -> TokenStream {
+    let Channel { field, docs, .. } = channel;
+    let says = channel.rule.says(&channel.name);
+    let Argument { generics, takes, gives } = Argument::of(channel);
+    quote! {
+        #[doc = #says]
+        #[doc = ""]
+        #(#docs)*
+        #vis fn #field #generics (self, value: #takes) -> Self {
+            Self(self.0.with(#write::#field(#gives)))
+        }
+    }
+}
+
+/// What a setter takes, and what it makes of it.
+struct Argument {
+    generics: TokenStream,
+    takes: TokenStream,
+    gives: TokenStream,
+}
+
+impl Argument {
+    fn of(channel: &Channel) -> Self {
+        match &channel.rule {
+            Rule::Topic { .. } => Self::items(channel),
+            rule if rule.reduces() => Self::put(channel),
+            _ => Self::plain(channel),
+        }
+    }
+
+    fn plain(Channel { value, .. }: &Channel) -> Self {
+        let (takes, gives) = if types::is_string(value) {
+            (quote!(impl ::core::convert::Into<#value>), quote!(::core::convert::Into::into(value)))
+        } else {
+            (quote!(#value), quote!(value))
+        };
+        Self { generics: TokenStream::new(), takes, gives }
+    }
+
+    fn items(channel: &Channel) -> Self {
+        let iterator = quote!(::core::iter::IntoIterator);
+        let (takes, gives) = match (channel.item(), types::argument(&channel.value, "Vec")) {
+            (Some(item), _) => (
+                quote!(impl #iterator<Item = impl ::core::convert::Into<#item>>),
+                quote!(#iterator::into_iter(value).map(::core::convert::Into::into).collect()),
+            ),
+            (None, Some(number)) => {
+                (quote!(impl #iterator<Item = #number>), quote!(#iterator::into_iter(value).collect()))
+            }
+            (None, None) => return Self::plain(channel),
+        };
+        Self { generics: TokenStream::new(), takes, gives }
+    }
+
+    fn put(channel: &Channel) -> Self {
+        let Channel { value, write, .. } = channel;
+        match channel.item() {
+            Some(item) => Self {
+                generics: TokenStream::new(),
+                takes: quote!(impl ::superstep::graph::IntoList<#value, #item>),
+                gives: quote!(::superstep::graph::IntoList::into_list(value)),
+            },
+            None => Self {
+                generics: quote!(<__Way>),
+                takes: quote!(impl ::superstep::graph::IntoPut<#value, #write, __Way>),
+                gives: quote!(::superstep::graph::IntoPut::into_put(value)),
+            },
+        }
+    }
+}

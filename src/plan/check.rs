@@ -1,0 +1,111 @@
+//! What is wrong, or looks wrong, with the headings of a plan. Pure: headings in, findings out.
+
+use std::collections::{HashMap, HashSet};
+
+use super::error::PlanProblem;
+use super::id::TaskId;
+use super::label::Label;
+use super::parse::{Headings, Labelled};
+use super::warning::PlanWarning;
+
+/// Returns every reason why the plan cannot be executed, in document order.
+pub(super) fn problems(headings: &Headings) -> Vec<PlanProblem> {
+    let known = known_parents(headings);
+    let mut first_lines = HashMap::new();
+    let mut problems = Vec::new();
+    for labelled in &headings.all {
+        let Label::Task { id, .. } = &labelled.label else { continue };
+        if Some(labelled.heading.level) == headings.task_level {
+            problems.extend(duplicate(id, labelled.heading.line, &mut first_lines));
+            problems.extend(orphan(id, labelled.heading.line, &known));
+        } else {
+            problems.extend(mixed_levels(id, labelled, headings));
+        }
+    }
+    problems
+}
+
+fn known_parents(headings: &Headings) -> HashSet<&TaskId> {
+    let labels = headings.tasks().chain(headings.phases()).map(|labelled| &labelled.label);
+    labels
+        .filter_map(|label| match label {
+            Label::Task { id, .. } | Label::Phase { id } => Some(id),
+            Label::AlmostTask | Label::Other => None,
+        })
+        .collect()
+}
+
+fn duplicate<'h>(id: &'h TaskId, line: usize, first_lines: &mut HashMap<&'h TaskId, usize>) -> Option<PlanProblem> {
+    let first_line = *first_lines.entry(id).or_insert(line);
+    (first_line != line).then(|| PlanProblem::Duplicate { id: id.clone(), line, first_line })
+}
+
+fn orphan(id: &TaskId, line: usize, known: &HashSet<&TaskId>) -> Option<PlanProblem> {
+    let parent = id.parent()?;
+    (!known.contains(&parent)).then(|| PlanProblem::Orphan { id: id.clone(), parent, line })
+}
+
+/// A task heading between the title's level and that of the plan's tasks would take the following tasks into its section.
+fn mixed_levels(id: &TaskId, labelled: &Labelled, headings: &Headings) -> Option<PlanProblem> {
+    let (level, line) = (labelled.heading.level, labelled.heading.line);
+    let expected = headings.task_level?;
+    let first_line = headings.tasks().next()?.heading.line;
+    (2..expected).contains(&level).then(|| PlanProblem::MixedLevels {
+        id: id.clone(),
+        line,
+        level,
+        expected,
+        first_line,
+    })
+}
+
+/// Returns what the author probably did not mean, in document order.
+pub(super) fn warnings(headings: &Headings) -> Vec<PlanWarning> {
+    let mut last = HashMap::new();
+    let mut warnings: Vec<PlanWarning> = headings.all.iter().flat_map(|l| of_heading(l, headings, &mut last)).collect();
+    warnings.extend(headings.open_fence.map(|line| PlanWarning::OpenFence { line }));
+    warnings
+}
+
+fn of_heading<'h>(
+    labelled: &'h Labelled,
+    headings: &Headings,
+    last: &mut HashMap<Option<TaskId>, &'h TaskId>,
+) -> Vec<PlanWarning> {
+    let (level, line) = (labelled.heading.level, labelled.heading.line);
+    let expected = headings.task_level;
+    match &labelled.label {
+        Label::AlmostTask if level <= expected.unwrap_or(4) => not_a_task(labelled),
+        Label::Task { id, .. } if Some(level) != expected => {
+            vec![PlanWarning::OtherLevel { line, id: id.clone(), level, expected }]
+        }
+        Label::Task { id, title } => of_task(id, title, line, last),
+        Label::AlmostTask | Label::Phase { .. } | Label::Other => Vec::new(),
+    }
+}
+
+fn not_a_task(labelled: &Labelled) -> Vec<PlanWarning> {
+    vec![PlanWarning::NotATask { line: labelled.heading.line, text: labelled.heading.text.trim().to_owned() }]
+}
+
+fn of_task<'h>(
+    id: &'h TaskId,
+    title: &str,
+    line: usize,
+    last: &mut HashMap<Option<TaskId>, &'h TaskId>,
+) -> Vec<PlanWarning> {
+    let previous = last.insert(id.parent(), id);
+    let jump =
+        is_jump(previous, id).then(|| PlanWarning::NumberJump { line, id: id.clone(), previous: previous.cloned() });
+    let untitled = title.is_empty().then(|| PlanWarning::NoTitle { line, id: id.clone() });
+    jump.into_iter().chain(untitled).collect()
+}
+
+/// The first number may be 0 or 1, the others rise by one.
+fn is_jump(previous: Option<&TaskId>, id: &TaskId) -> bool {
+    let Some(number) = id.last_number() else { return false };
+    match previous {
+        None => number > 1,
+        Some(previous) => previous.last_number().and_then(|before| before.checked_add(1)) != Some(number),
+    }
+}

@@ -1,0 +1,28 @@
+//! The two questions that prompts and routers ask of plan markdown, as plain functions over text.
+
+use super::error::PlanError;
+use super::parse::Headings;
+use super::task::Plan;
+
+/// Returns how many tasks the headings of a plan open, or `None` if there is no task heading.
+///
+/// Counts without judging: a plan that [`Plan::parse`] refuses is counted too.
+///
+/// ```
+/// use superstep::plan::extract_task_count;
+/// assert_eq!(extract_task_count("### Task 1: Read\n\n#### Task 2: Too deep\n\n### Task 3: Write\n"), Some(2));
+/// assert_eq!(extract_task_count("# Just do it\n"), None);
+/// ```
+pub fn extract_task_count(markdown: &str) -> Option<usize> {
+    let count = Headings::of(markdown).tasks().count();
+    (count > 0).then_some(count)
+}
+
+/// Returns what whoever works on the task at `index` (from 0) needs to read; see [`Plan::excerpt`].
+///
+/// # Errors
+///
+/// [`PlanError::NoSuchTask`] beyond the last task, [`PlanError::Invalid`] if the plan cannot be executed.
+pub fn extract_task_section(markdown: &str, index: usize) -> Result<String, PlanError> {
+    Plan::parse(markdown)?.excerpt(index)
+}

@@ -1,0 +1,77 @@
+//! What looks unintended in a plan but does not stop it.
+
+use super::id::TaskId;
+
+/// Something in a plan that its author probably did not mean. Display names the line and what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanWarning {
+    /// A heading meant as a task is not written as one.
+    #[error("line {line}: `{text}` is not read as a task; a task heading is `Task N: title`")]
+    NotATask {
+        /// The line of the heading, from 1.
+        line: usize,
+        /// Its text.
+        text: String,
+    },
+    /// A task heading at another level than the plan's tasks is read as ordinary text.
+    #[error("line {line}: task `{id}` at heading level {level} is not a task of its own; {}", why(*expected))]
+    OtherLevel {
+        /// The line of the heading, from 1.
+        line: usize,
+        /// Its id.
+        id: TaskId,
+        /// Its level.
+        level: u8,
+        /// The level of the plan's tasks, if it has any.
+        expected: Option<u8>,
+    },
+    /// The numbers do not rise by one. The order in the document is what counts.
+    #[error("line {line}: task `{id}` {}; tasks are executed in the order of the document", after(previous.as_ref()))]
+    NumberJump {
+        /// The line of the heading, from 1.
+        line: usize,
+        /// Its id.
+        id: TaskId,
+        /// The task before it below the same parent; `None` for the first.
+        previous: Option<TaskId>,
+    },
+    /// A task has no title.
+    #[error("line {line}: task `{id}` has no title")]
+    NoTitle {
+        /// The line of the heading, from 1.
+        line: usize,
+        /// Its id.
+        id: TaskId,
+    },
+    /// A code fence is never closed, so every heading after it is code.
+    #[error("line {line}: this code fence is never closed; headings after it are not read")]
+    OpenFence {
+        /// The line of the fence, from 1.
+        line: usize,
+    },
+}
+
+impl PlanWarning {
+    /// Returns the line that the warning is about, from 1.
+    pub fn line(&self) -> usize {
+        match self {
+            Self::NotATask { line, .. }
+            | Self::OtherLevel { line, .. }
+            | Self::NumberJump { line, .. }
+            | Self::NoTitle { line, .. }
+            | Self::OpenFence { line } => *line,
+        }
+    }
+}
+
+fn why(expected: Option<u8>) -> String {
+    expected.map_or_else(
+        || "tasks stand at level 2, 3 or 4".to_owned(),
+        |level| format!("the plan's tasks are at level {level}"),
+    )
+}
+
+fn after(previous: Option<&TaskId>) -> String {
+    previous.map_or_else(|| "is the first".to_owned(), |id| format!("follows task `{id}`"))
+}

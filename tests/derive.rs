@@ -1,0 +1,372 @@
+//! What the derives make, through the public API: channels, updates, rules, encoding, node ids, labels.
+
+#![deny(missing_docs, missing_debug_implementations, unreachable_pub, clippy::pedantic)]
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use superstep::__private::strum::IntoEnumIterator;
+use superstep::graph::reducers::{Change, Keyed};
+use superstep::graph::*;
+use superstep_macros::{Labels, NodeId, State};
+
+/// A state with every rule.
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// What it is about.
+    topic: String,
+    approved: bool,
+    r#type: Option<String>,
+    #[channel(append)]
+    notes: Vec<String>,
+    #[channel(append)]
+    scores: Vec<u64>,
+    #[channel(add)]
+    rounds: u32,
+    #[channel(union)]
+    tags: BTreeSet<String>,
+    #[channel(merge)]
+    links: BTreeMap<String, u8>,
+    #[channel(max)]
+    best: i64,
+    #[channel(min)]
+    least: Option<f32>,
+    #[channel(messages)]
+    messages: Vec<Message>,
+    #[channel(topic)]
+    queries: Vec<String>,
+    #[channel(topic(accumulate))]
+    visited: Vec<u16>,
+    #[channel(ephemeral)]
+    hint: Option<Hint>,
+    #[channel(any_value, secret)]
+    token: Hint,
+    #[channel(untracked, version = 3)]
+    cache: Vec<u8>,
+    #[channel(reduce = merge, write = Fact)]
+    facts: BTreeMap<String, Fact>,
+    #[channel(reduce = checked, fallible)]
+    budget: u8,
+}
+
+/// Something that only lives in these tests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hint(String);
+
+/// A message with an id.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Message(String, String);
+
+impl Keyed for Message {
+    fn id(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A fact that is written one at a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    about: String,
+    says: String,
+}
+
+// Called like a parameter of the generated code.
+fn merge(facts: &mut BTreeMap<String, Fact>, fact: Fact) {
+    facts.insert(fact.about.clone(), fact);
+}
+
+fn checked(budget: &mut u8, more: u8) -> Result<(), &'static str> {
+    *budget = budget.checked_add(more).ok_or("the budget is spent")?;
+    Ok(())
+}
+
+/// Names that the generated code must not take from the user.
+#[derive(State, Clone, Default)]
+struct N {
+    facts: M,
+    #[channel(add)]
+    m: u8,
+    #[channel(add)]
+    m_: u8,
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct M;
+
+struct Steps {
+    draft: Draft,
+    changed: Vec<&'static str>,
+}
+
+impl Steps {
+    fn start() -> Self {
+        Self { draft: Draft::empty(&()), changed: vec![] }
+    }
+
+    fn step(&mut self, updates: impl IntoIterator<Item = DraftUpdate>) -> Result<(), ApplyError> {
+        let (mut merge, mut changed) = (Merge::default(), Mask::default());
+        for write in updates.into_iter().flat_map(|update| Writes::from(update).0) {
+            self.draft.apply(&(), write, &mut merge)?;
+        }
+        self.draft.end_step(&(), merge.written(), &mut changed);
+        self.changed = changed.iter().map(name).collect();
+        Ok(())
+    }
+}
+
+fn after(updates: impl IntoIterator<Item = DraftUpdate>) -> Draft {
+    let mut steps = Steps::start();
+    steps.step(updates).unwrap();
+    steps.draft
+}
+
+fn name(channel: usize) -> &'static str {
+    Draft::channels(&())[channel].name()
+}
+
+fn index(channel: &str) -> usize {
+    Draft::channels(&()).iter().position(|known| known.name() == channel).unwrap()
+}
+
+fn full() -> DraftUpdate {
+    Draft::update()
+        .topic("tides")
+        .approved(true)
+        .r#type(Some("essay".to_owned()))
+        .notes(["salt", "wind"])
+        .scores(vec![1, 2])
+        .rounds(1)
+        .tags(BTreeSet::from(["sea".to_owned()]))
+        .links(BTreeMap::from([("a".to_owned(), 1)]))
+        .best(7)
+        .least(0.5)
+        .messages([Message("1".into(), "hello".into())])
+        .queries(["moon"])
+        .visited([1, 2])
+        .hint(Some(Hint("h".into())))
+        .token(Hint("hunter2".into()))
+        .cache(vec![1])
+        .facts(Fact { about: "moon".into(), says: "round".into() })
+        .budget(200)
+}
+
+#[test]
+fn channels_follow_the_fields() {
+    let rows: Vec<_> = Draft::channels(&()).iter().map(row).collect();
+    assert_eq!(
+        rows.join("\n"),
+        "topic String Value MessagePack 1\n\
+         approved bool Value Bincode 1\n\
+         type Option<String> Value MessagePack 1\n\
+         notes Vec<String> Log MessagePack 1\n\
+         scores Vec<u64> Log Bincode 1\n\
+         rounds u32 Full Bincode 1\n\
+         tags BTreeSet<String> Full MessagePack 1\n\
+         links BTreeMap<String,u8> Full MessagePack 1\n\
+         best i64 Full Bincode 1\n\
+         least Option<f32> Full MessagePack 1\n\
+         messages Vec<Message> Delta MessagePack 1\n\
+         queries Vec<String> Full MessagePack 1\n\
+         visited Vec<u16> Full Bincode 1\n\
+         hint Option<Hint> Value MessagePack 1\n\
+         token Hint Value MessagePack 1 secret\n\
+         cache Vec<u8> Never Bincode 3\n\
+         facts BTreeMap<String,Fact> Full MessagePack 1\n\
+         budget u8 Full Bincode 1"
+    );
+}
+
+fn row(channel: &Channel) -> String {
+    let (name, type_name, version) = (channel.name(), channel.type_name(), channel.schema_version());
+    let secret = if channel.is_secret() { " secret" } else { "" };
+    format!("{name} {type_name} {:?} {:?} {version}{secret}", channel.stored(), channel.value_codec())
+}
+
+#[test]
+fn an_update_tells_its_channels_and_no_value() {
+    let update = Draft::update().topic("tides").token(Hint("hunter2".into())).topic("moons");
+    assert_eq!(update.written(), ["topic", "token", "topic"]);
+    assert_eq!(format!("{update:?}"), r#"DraftUpdate(["topic", "token", "topic"])"#);
+    assert!(Draft::update().written().is_empty());
+}
+
+#[test]
+fn every_setter_writes_its_own_channel() {
+    let all: Vec<_> = Draft::channels(&()).iter().map(Channel::name).collect();
+    assert_eq!(full().written(), all);
+}
+
+#[test]
+fn writes_are_reduced() {
+    let more = Draft::update()
+        .notes(vec!["foam".to_owned()])
+        .scores(vec![3])
+        .rounds(2)
+        .tags(BTreeSet::from(["air".to_owned()]))
+        .links(BTreeMap::from([("a".to_owned(), 2)]))
+        .best(3)
+        .least(0.25)
+        .messages([Change::remove("1"), Message("2".into(), "bye".into()).into()])
+        .queries(vec!["sun".to_owned()])
+        .visited(Some(3))
+        .facts(Fact { about: "moon".into(), says: "far".into() });
+    let draft = after([full(), more]);
+    assert_eq!(draft.notes, ["salt", "wind", "foam"]);
+    assert_eq!(draft.scores, [1, 2, 3]);
+    assert_eq!((draft.rounds, draft.best, draft.least), (3, 7, Some(0.25)));
+    assert_eq!(draft.tags.len(), 2);
+    assert_eq!(draft.links["a"], 2);
+    assert_eq!(draft.messages, [Message("2".into(), "bye".into())]);
+    assert_eq!(draft.queries, ["moon", "sun"]);
+    assert_eq!(draft.visited, [1, 2, 3]);
+    assert_eq!(draft.facts["moon"].says, "far");
+}
+
+#[test]
+fn an_overwrite_replaces_a_reduced_value() {
+    let update = Draft::update().notes(overwrite(vec![])).rounds(overwrite(9)).messages(overwrite(vec![]));
+    let update = update.least(overwrite(None)).facts(overwrite(BTreeMap::new())).scores(overwrite(vec![]));
+    let flags: Vec<_> = Writes::from(update.clone()).0.iter().map(Draft::overwrites).collect();
+    assert_eq!(flags, [true; 6]);
+    let mut steps = Steps::start();
+    steps.step([full()]).unwrap();
+    steps.step([update]).unwrap();
+    let Draft { notes, rounds, messages, least, facts, scores, .. } = steps.draft;
+    assert_eq!((notes, rounds, messages, least, facts, scores), (vec![], 9, vec![], None, BTreeMap::new(), vec![]));
+}
+
+#[test]
+fn a_last_value_takes_one_write_and_any_value_takes_many() {
+    for (update, name) in
+        [(Draft::update().topic("a").topic("b"), "topic"), (Draft::update().hint(None).hint(None), "hint")]
+    {
+        let refused = Steps::start().step([update]).unwrap_err();
+        assert_eq!(refused, ApplyError::Concurrent { channel: index(name) });
+    }
+    let draft = after([Draft::update().token(Hint("a".into())), Draft::update().token(Hint("b".into()))]);
+    assert_eq!(draft.token, Hint("b".into()));
+}
+
+#[test]
+fn a_reducer_can_refuse() {
+    let refused = Steps::start().step([full(), full().topic("x")].map(|_| Draft::update().budget(200))).unwrap_err();
+    assert_eq!(refused, ApplyError::Refused { channel: index("budget"), reason: "the budget is spent".into() });
+}
+
+#[test]
+fn short_lived_channels_are_emptied_when_not_written() {
+    let mut steps = Steps::start();
+    steps.step([full()]).unwrap();
+    assert!(steps.changed.is_empty());
+    steps.step([Draft::update().queries(["sun"])]).unwrap();
+    // Of `Hint` nothing is known, so `token` always counts.
+    assert_eq!((steps.draft.queries.as_slice(), &steps.changed), (&["sun".to_owned()][..], &vec!["hint", "token"]));
+    steps.step([]).unwrap();
+    assert_eq!(steps.changed, ["queries", "token"]);
+    let Draft { queries, hint, token, visited, cache, topic, .. } = steps.draft;
+    assert_eq!((queries, hint, token), (vec![], None, Hint::default()));
+    assert_eq!((visited, cache, topic.as_str()), (vec![1, 2], vec![1], "tides"));
+}
+
+// A type that comes through a macro is still seen.
+macro_rules! short {
+    ($($field:ident: $type:ty),*) => {
+        #[derive(State, Clone, Default)]
+        struct Short { $(#[channel(ephemeral)] $field: $type),* }
+    };
+}
+
+short!(text: String, number: f32, flag: bool, list: Vec<u8>, maybe: Option<u8>, other: (u8, u8));
+
+#[test]
+fn emptying_what_is_empty_is_no_change() {
+    let (mut short, mut changed) = (Short::default(), Mask::default());
+    short.end_step(&(), &Mask::default(), &mut changed);
+    assert_eq!(changed.iter().collect::<Vec<_>>(), [5]);
+    short = Short { text: "x".into(), number: 0.5, flag: true, list: vec![1], maybe: Some(0), other: (0, 0) };
+    short.end_step(&(), &Mask::default(), &mut changed);
+    assert_eq!(changed.count(), 6);
+    assert_eq!((short.text.as_str(), short.flag, short.maybe), ("", false, None));
+}
+
+#[test]
+fn writes_and_values_survive_encoding() {
+    let mut copy = Draft::default();
+    for write in Writes::from(full().rounds(overwrite(4))).0 {
+        let (channel, overwrites) = (Draft::channel_of(&write), Draft::overwrites(&write));
+        let json = Draft::encode_write(&(), &write, serde_json::value::Serializer).unwrap();
+        let again = Draft::decode_write(&(), channel, overwrites, json).unwrap();
+        copy.apply(&(), again, &mut Merge::default()).unwrap();
+    }
+    assert_eq!(copy, after([full().rounds(overwrite(4))]));
+    assert_eq!(copied(&copy), copy);
+}
+
+fn copied(draft: &Draft) -> Draft {
+    let mut copy = Draft::default();
+    for channel in 0..Draft::channels(&()).len() {
+        let json = draft.encode_channel(&(), channel, serde_json::value::Serializer).unwrap();
+        copy.decode_channel(&(), channel, json).unwrap();
+    }
+    copy
+}
+
+#[test]
+fn the_present_value_can_be_written_again() {
+    let (draft, mut copy, mut merge) = (after([full()]), Draft::default(), Merge::default());
+    for channel in 0..Draft::channels(&()).len() {
+        let write = draft.write_of(&(), channel).unwrap();
+        copy.apply(&(), write, &mut merge).unwrap();
+    }
+    assert_eq!(copy, draft);
+}
+
+#[test]
+fn an_update_is_a_command_of_any_graph_over_the_state() {
+    fn takes<S: State, N>(_: &impl IntoCommand<S, N>) {}
+    takes::<Draft, Step>(&Draft::update());
+    takes::<N, ()>(&N::update().facts(M).m(1).m_(1));
+}
+
+/// Steps.
+#[derive(NodeId)]
+pub enum Step {
+    /// Plans.
+    Plan,
+    /// Writes.
+    #[node(name = "write-up")]
+    Write,
+}
+
+#[test]
+fn node_ids_have_names_and_a_list() {
+    fn is_id<T: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync>(_: T) {}
+    is_id(Step::Plan);
+    let names: Vec<_> = Step::iter().map(|step| step.as_ref().to_owned()).collect();
+    assert_eq!(names, ["Plan", "write-up"]);
+    assert_eq!(format!("{:?}", Step::iter().rev().collect::<Vec<_>>()), "[Write, Plan]");
+    assert_ne!(Step::Plan, Step::Write);
+}
+
+/// Outcomes.
+#[derive(Labels, Debug, PartialEq)]
+pub enum AfterReview {
+    /// Again.
+    Revise {
+        /// Why.
+        why: String,
+    },
+    /// To some.
+    Ask(u8, Vec<Step>),
+    /// Done.
+    Publish,
+}
+
+#[test]
+fn outcomes_have_labels_and_a_list() {
+    let all: Vec<_> = AfterReview::iter().collect();
+    let expected = [AfterReview::Revise { why: String::new() }, AfterReview::Ask(0, vec![]), AfterReview::Publish];
+    assert_eq!(all, expected);
+    assert_eq!(all.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["Revise", "Ask", "Publish"]);
+}

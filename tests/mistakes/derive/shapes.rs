@@ -1,0 +1,59 @@
+//! Must not compile: items that are no states, node ids or labels.
+#![allow(non_camel_case_types)]
+use superstep_macros::{Labels, NodeId, State};
+
+#[derive(State)]
+struct Tuple(u32);
+
+#[derive(State)]
+struct Nothing;
+
+#[derive(State)]
+enum Either {}
+
+#[derive(State)]
+union Both {
+    a: u32,
+}
+
+#[derive(State)]
+#[channel(append)]
+struct Generic<T> {
+    #[channel(apend)]
+    items: Vec<T>,
+}
+
+#[derive(NodeId)]
+struct NoStep;
+
+#[derive(NodeId)]
+enum NoSteps {}
+
+#[derive(NodeId)]
+#[node(name = "steps")]
+enum Step {
+    Plan(u32),
+    #[node(name = "Plan")]
+    Again,
+    #[node(name = "a|b")]
+    Bar,
+    #[node(name = "a:b")]
+    Colon,
+    #[node(name = "")]
+    Empty,
+    #[node(title = "x")]
+    Title,
+    __start__,
+    #[node(name = "__end__")]
+    End,
+}
+
+#[derive(Labels)]
+enum NoOutcome {}
+
+#[derive(Labels)]
+enum GenericOutcome<T> {
+    Some(T),
+}
+
+fn main() {}
