@@ -46,6 +46,14 @@ pub enum CheckpointError {
         /// Why it cannot be read.
         reason: String,
     },
+    /// The store cannot be read as a whole, or has lost its end.
+    #[error("the store at {} is damaged: {reason}", path.display())]
+    DamagedStore {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
     /// A record was written by a release that this one does not know.
     #[error("{what} has format {found}; this release reads up to {known}")]
     Format {
@@ -114,6 +122,7 @@ impl CheckpointError {
                 "load the thread again and repeat; another run has moved it"
             }
             Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
+            Self::DamagedStore { .. } => "keep a copy of its directory, and restore it from a backup",
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
             Self::TooLarge { .. } => "keep large data outside the state and store a reference to it",
             Self::Locked { .. } => "end the other process, or open another store",

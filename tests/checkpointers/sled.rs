@@ -219,7 +219,9 @@ async fn damage_is_told_and_never_panics(
     damage.apply(&directory.path().join("db"), share);
     match open_and_read(directory.path().into()) {
         Ok(commits) => assert_eq!(commits, COMMITS, "acknowledged commits are gone without a word"),
-        Err(error) => assert!(matches!(error, CheckpointError::Damaged { .. } | CheckpointError::Io { .. }), "{error}"),
+        Err(error) => {
+            assert!(matches!(error, CheckpointError::DamagedStore { .. } | CheckpointError::Io { .. }), "{error}")
+        }
     }
 }
 
@@ -228,7 +230,7 @@ fn a_missing_log_is_told() {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());
     fs::remove_file(directory.path().join("db")).unwrap();
-    assert!(matches!(open_and_read(directory.path().into()), Err(CheckpointError::Damaged { .. })));
+    assert!(matches!(open_and_read(directory.path().into()), Err(CheckpointError::DamagedStore { .. })));
 }
 
 // --- kill ---

@@ -132,8 +132,7 @@ pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) 
 
 /// Returns the error of a store that cannot be read as a whole.
 pub(super) fn broken(path: &Path, reason: &str) -> CheckpointError {
-    let what = format!("(the store at {})", path.display());
-    CheckpointError::Damaged { thread: String::new(), what, reason: reason.into() }
+    CheckpointError::DamagedStore { path: path.into(), reason: reason.into() }
 }
 
 /// Names what was tried, and where, in an error of the operating system.

@@ -71,8 +71,8 @@ impl SledCheckpointer {
     /// Opens the store in the directory `path`, or creates it.
     ///
     /// # Errors
-    /// [`CheckpointError::Locked`] if it is open already, [`CheckpointError::Damaged`] or [`CheckpointError::Format`] if
-    /// it cannot be read, [`CheckpointError::Io`] if the system refuses.
+    /// [`CheckpointError::Locked`] if it is open already, [`CheckpointError::DamagedStore`] or
+    /// [`CheckpointError::Format`] if it cannot be read, [`CheckpointError::Io`] if the system refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
         Self::open_with(path, SledOptions::default())
     }

@@ -31,7 +31,7 @@ impl Tip {
     /// Checks that what the file names is in the log.
     ///
     /// # Errors
-    /// [`CheckpointError::Damaged`] if it is not.
+    /// [`CheckpointError::DamagedStore`] if it is not.
     pub(super) fn check(&self, disk: &Disk, store: &Path) -> Result<(), CheckpointError> {
         let Some((number, key)) = self.read(store)? else { return Ok(()) };
         let row = disk.get(&key)?;
