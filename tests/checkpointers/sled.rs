@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use rstest::rstest;
 use superstep::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, SledCheckpointer, SledOptions,
@@ -105,6 +106,27 @@ async fn many_threads_commit_at_once() {
     for thread in 0..64 {
         assert_eq!(read(&store, &format!("thread-{thread}")).await.unwrap(), 12);
     }
+}
+
+#[tokio::test]
+async fn readers_see_the_acknowledged_state_while_a_sync_takes_its_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", 20).await;
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let overwrite = (0..=20).map(|number| (Key::Checkpoint(CheckpointId(number)), b"new".to_vec())).collect();
+    let held = store.faults().hold_syncs(|| {
+        let receipt = store.commit(commit(&lease, 20, overwrite));
+        while !store.faults().is_sync_held() {
+            std::thread::yield_now();
+        }
+        (receipt, read(&store, "t").now_or_never().unwrap(), store.threads(None, 9).now_or_never().unwrap())
+    });
+    let (receipt, seen, threads) = held.unwrap();
+    assert_eq!((seen.unwrap(), threads.unwrap().len()), (20, 1));
+    receipt.await.unwrap();
+    let newest = store.get(&"t".into(), vec![Key::Checkpoint(CheckpointId(10))]).await.unwrap();
+    assert_eq!(newest, [Some(b"new".to_vec())]);
 }
 
 #[tokio::test]

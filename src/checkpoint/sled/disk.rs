@@ -70,9 +70,7 @@ impl Disk {
 
     fn sync(&self) -> Result<(), CheckpointError> {
         guarded(&self.path, || self.db.flush())?;
-        let synced =
-            if self.faults.take_sync() { Err(io::Error::other("chosen to fail")) } else { self.log.sync_data() };
-        io_at(&self.path, "sync", synced)?;
+        io_at(&self.path, "sync", self.faults.before_sync().and_then(|()| self.log.sync_data()))?;
         self.check_blobs()
     }
 

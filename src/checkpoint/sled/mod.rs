@@ -13,6 +13,8 @@ mod open;
 mod queue;
 mod read;
 mod rows;
+#[cfg(feature = "test-util")]
+mod testing;
 mod tip;
 mod view;
 
@@ -29,6 +31,8 @@ use self::disk::{Disk, io_at};
 use self::lock::Lock;
 use self::open::Opened;
 use self::queue::{Queue, Task};
+#[cfg(feature = "test-util")]
+pub use self::testing::SledFaults;
 use self::tip::Tip;
 use self::view::View;
 use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
@@ -206,41 +210,3 @@ impl Checkpointer for SledCheckpointer {
         self.shared.as_ref().is_some_and(|shared| shared.leases.is_claimed(thread))
     }
 }
-
-#[cfg(feature = "test-util")]
-mod testing {
-    use std::sync::{Arc, Weak};
-
-    use super::SledCheckpointer;
-    use super::committer::Shared;
-    use super::rows::row_key;
-    use crate::checkpoint::envelope::name_of;
-    use crate::checkpoint::{Key, ThreadId};
-
-    /// Makes an open store fail, for tests. Does not keep the store open.
-    #[derive(Clone, Debug)]
-    pub struct SledFaults(Weak<Shared>);
-
-    impl SledCheckpointer {
-        /// Returns the switches with which a test makes this store fail.
-        pub fn faults(&self) -> SledFaults {
-            SledFaults(self.shared.as_ref().map(Arc::downgrade).unwrap_or_default())
-        }
-    }
-
-    impl SledFaults {
-        /// Makes the next sync fail; returns whether the store is open.
-        pub fn fail_next_sync(&self) -> bool {
-            self.0.upgrade().map(|shared| shared.disk.faults().fail_next_sync()).is_some()
-        }
-
-        /// Flips a bit of a stored record; returns whether there was one.
-        pub fn damage(&self, thread: &ThreadId, key: &Key) -> bool {
-            let row = row_key(&name_of(thread, key), 0);
-            self.0.upgrade().is_some_and(|shared| shared.disk.flip_a_bit(&row))
-        }
-    }
-}
-
-#[cfg(feature = "test-util")]
-pub use testing::SledFaults;
