@@ -19,6 +19,7 @@ mod key_bytes;
 pub mod kit;
 mod lease;
 mod memory;
+mod record;
 #[cfg(feature = "sled")]
 mod sled;
 
@@ -35,3 +36,7 @@ pub use id::{CheckpointId, ThreadId};
 pub use key::{Key, RowId};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
+pub use record::{
+    AnswerRecord, ChannelShape, CheckpointRecord, ControlRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot,
+    Source, TaskRecord, TaskStatus, WriteRecord,
+};

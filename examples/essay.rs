@@ -1,0 +1,104 @@
+//! Fan out, join, router, question: an essay that a person approves. Everything runs in one process here; see `approval` for
+//! two.
+
+use std::sync::Arc;
+
+use superstep::prelude::*;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Draft {
+    topic: String,
+    text: String,
+    approved: bool,
+    #[channel(append)]
+    notes: Vec<String>,
+    #[channel(add)]
+    rounds: u32,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Plan,
+    Web,
+    Papers,
+    Write,
+    Review,
+}
+
+#[derive(Labels)]
+enum AfterReview {
+    Revise,
+    Publish,
+}
+impl Route<Step> for AfterReview {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Revise => Step::Write.into(),
+            Self::Publish => END.into(),
+        }
+    }
+}
+fn route_after_review(draft: &Draft) -> AfterReview {
+    if draft.approved { AfterReview::Publish } else { AfterReview::Revise }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Approve {
+    text: String,
+}
+impl Interrupt for Approve {
+    type Resume = bool;
+    const NAME: &'static str = "approve";
+}
+
+async fn plan(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> {
+    Ok(())
+}
+async fn web(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+    Ok(Draft::update().notes([format!("the web on {}", draft.topic)]))
+}
+async fn papers(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+    Ok(Draft::update().notes([format!("papers on {}", draft.topic)]))
+}
+async fn write(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+    let round = draft.rounds + 1;
+    Ok(Draft::update().text(format!("{}, draft {round}, from {} notes", draft.topic, draft.notes.len())).rounds(1))
+}
+async fn review(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
+    let approved = ctx.interrupt(Approve { text: draft.text.clone() })?;
+    Ok(Draft::update().approved(approved))
+}
+
+fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
+    StateGraph::new()
+        .add_node(Step::Plan, plan)
+        .add_node(Step::Web, web)
+        .add_node(Step::Papers, papers)
+        .add_node(Step::Write, write)
+        .add_node(Step::Review, review.asks::<Approve>())
+        .add_edge(START, Step::Plan)
+        .add_edge(Step::Plan, [Step::Web, Step::Papers])
+        .add_edge([Step::Web, Step::Papers], Step::Write)
+        .add_edge(Step::Write, Step::Review)
+        .add_conditional_edges(Step::Review, route_after_review)
+        .compile()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let graph = graph()?.with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread("essay-1");
+    let mut outcome = thread.invoke(Draft::update().topic("tides")).await?;
+    let mut answers = [false, true].into_iter();
+    while let Outcome::Interrupted(questions) = &outcome {
+        let answer = answers.next().unwrap_or(true);
+        for asked in questions.iter().filter_map(|question| question.payload::<Approve>()) {
+            println!("approve \"{}\"? {answer}", asked.text);
+        }
+        outcome = thread.resume::<Approve>(answer).await?;
+    }
+    if let Some(draft) = outcome.finished() {
+        println!("published after {} rounds: {}", draft.rounds, draft.text);
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! What is stored: fixed types of the engine's own, in indexes of a [`Shape`]. User values are rows of bytes beside them.
+//!
+//! All fields exist from the first release on; those marked reserved are filled by later ones.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::CheckpointId;
+use super::key::RowId;
+
+/// The names behind the indexes of records: one version of a graph. Stored once per thread, under its fingerprint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Channels in the order of their indexes.
+    pub channels: Vec<ChannelShape>,
+    /// Nodes in the order of their indexes, which is the order of their names.
+    pub nodes: Vec<String>,
+    /// Joins in the order of their indexes: sources and target.
+    pub joins: Vec<(Vec<u32>, u32)>,
+}
+
+/// One channel of a [`Shape`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelShape {
+    /// Its name.
+    pub name: String,
+    /// The name of its type.
+    pub type_name: String,
+    /// The version of its schema.
+    pub version: u32,
+}
+
+/// Why a checkpoint was made. LangGraph: `metadata.source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Source {
+    /// A run began with new input.
+    Input,
+    /// A superstep ended.
+    Loop,
+    /// Somebody wrote the state from outside.
+    Update,
+    /// A new branch began at an older checkpoint.
+    Fork,
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointRecord {
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// The subgraph it belongs to: empty for the root graph.
+    pub namespace: String,
+    /// Why it was made.
+    pub source: Source,
+    /// Counts along the parent chain, from -1 for the first input.
+    pub step: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// Names the [`Shape`] of all indexes: the graph's fingerprint.
+    pub shape: u64,
+    /// The epoch of the lease it was made under.
+    pub epoch: u64,
+    /// From this checkpoint on, numbers belong to this one line, so log ranges may be joined.
+    pub line: CheckpointId,
+    /// What is to run next.
+    pub control: ControlRecord,
+    /// The checkpoint whose map of channels `channels` changes; none if `channels` is complete.
+    pub base: Option<CheckpointId>,
+    /// Where each channel's value stands.
+    pub channels: Vec<(u32, Slot)>,
+    /// The newest checkpoint of each subgraph that keeps its own state, by node.
+    pub children: Vec<(String, CheckpointId)>,
+    /// Words of the user's.
+    pub metadata: Vec<(String, String)>,
+    /// Reserved: kinds of journals kept for this superstep.
+    pub journals: Vec<u8>,
+}
+
+/// Where a channel's value stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Slot {
+    /// It has none.
+    #[default]
+    Absent,
+    /// In one row.
+    Row(RowId),
+    /// In a log: an optional full value, then entries.
+    Log {
+        /// The value before the entries.
+        full: Option<RowId>,
+        /// The size of that value in bytes.
+        full_bytes: u64,
+        /// Entries in order.
+        ranges: Vec<LogRange>,
+    },
+}
+
+/// Consecutive entries of a log channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRange {
+    /// The first entry.
+    pub first: RowId,
+    /// The last entry.
+    pub last: RowId,
+    /// How many entries there are; a different count found is damage.
+    pub count: u32,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// What is to run next, and what waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlRecord {
+    /// Counts the changes of any channel. LangGraph: the greatest channel version.
+    pub version: u64,
+    /// START waits with this input.
+    pub start: Option<Vec<WriteRecord>>,
+    /// Nodes that an edge has triggered, and at which version.
+    pub ready: Vec<(u32, u64)>,
+    /// Deferred nodes that were triggered: node, version, and whether the run has gone quiet since.
+    pub deferred: Vec<(u32, u64, bool)>,
+    /// Joins where something has arrived.
+    pub joins: Vec<(u32, JoinRecord)>,
+    /// Sends that wait to run.
+    pub sends: Vec<SendRecord>,
+    /// The node that ran last: its version, the node, and whether another shares the version.
+    pub last_ran: Option<(u64, u32, bool)>,
+}
+
+/// A half-filled or complete join.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinRecord {
+    /// Which sources have arrived, as bits.
+    pub arrived: Vec<u64>,
+    /// When something arrived last.
+    pub version: u64,
+    /// For a deferred target: whether the run has gone quiet since it was complete.
+    pub finished: bool,
+}
+
+/// A send that waits to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendRecord {
+    /// The worker.
+    pub node: u32,
+    /// Where its payload stands.
+    pub payload: RowId,
+}
+
+/// One write of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteRecord {
+    /// The channel.
+    pub channel: u32,
+    /// Whether it replaces the value of a reduced channel.
+    pub overwrite: bool,
+    /// Where its value stands: a log entry if the channel is kept as a log, else a row; none if it is never saved.
+    pub row: Option<RowId>,
+}
+
+/// How far a task has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskStatus {
+    /// Planned, not ended.
+    #[default]
+    Pending,
+    /// Ended with a result.
+    Done,
+    /// Waits for a person.
+    Interrupted,
+    /// Failed.
+    Failed,
+}
+
+/// What became of a task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// How far it has come.
+    pub status: TaskStatus,
+    /// What it wrote.
+    pub writes: Vec<WriteRecord>,
+    /// The nodes it triggered by routers and goto; its plain edges are the graph's.
+    pub targets: Vec<u32>,
+    /// The sends it made.
+    pub sends: Vec<SendRecord>,
+    /// The questions it asked when it ran last.
+    pub questions: Vec<QuestionRecord>,
+    /// The answers it has got, in the order of its questions.
+    pub answers: Vec<AnswerRecord>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Whether its error handler has taken over.
+    pub handled: bool,
+    /// How often it was started.
+    pub attempts: u32,
+    /// What its subgraphs with state of their own ended at.
+    pub children: Vec<(String, CheckpointId)>,
+    /// Reserved: how many effects its journal holds.
+    pub effects: u32,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionRecord {
+    /// The checkpoint of the task that asked, in the innermost subgraph.
+    pub checkpoint: CheckpointId,
+    /// The task that asked.
+    pub task: u32,
+    /// How many answers the task had when it asked.
+    pub place: u32,
+    /// The question type's name.
+    pub name: String,
+    /// Where the question's payload stands.
+    pub payload: RowId,
+    /// The node that asked.
+    pub node: String,
+    /// The nodes whose subgraphs the asking node is in, outermost first.
+    pub namespace: Vec<String>,
+    /// Whether it has been answered.
+    pub answered: bool,
+}
+
+/// An answer from a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRecord {
+    /// The name of the question it answers.
+    pub name: String,
+    /// Where the answer's value stands.
+    pub value: RowId,
+    /// Who answered.
+    pub by: Option<String>,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// What they noted.
+    pub note: Option<String>,
+}

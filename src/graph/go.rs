@@ -1,0 +1,239 @@
+//! From a request to a run under way, and from its end to an outcome.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointId, Source};
+
+use super::command::Command;
+use super::ctx::{Level, Shared};
+use super::error::RunError;
+use super::event::Sink;
+use super::interrupt::Answer;
+use super::load::{Mapping, Reader};
+use super::node::NodeId;
+use super::outcome::Outcome;
+use super::position::Position;
+use super::recorder::Recorder;
+use super::request::{Kind, Request};
+use super::run::{Exit, Run};
+use super::snapshot::add_command;
+use super::state::State;
+use super::task::COMMAND_KEY;
+use super::thread::Thread;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+        self.check()?;
+        let recorder = self.open().await?;
+        let shared = self.shared(recorder.clone(), sink);
+        let done = self.drive(request, shared).await;
+        let settled = match &recorder {
+            Some(recorder) => recorder.settle().await,
+            None => Ok(()),
+        };
+        let outcome = done?;
+        settled?;
+        Ok(outcome)
+    }
+
+    fn check(&self) -> Result<(), RunError> {
+        if self.limits.recursion < 1 {
+            return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
+        }
+        let table = &self.graph.table;
+        if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
+            return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });
+        }
+        Ok(())
+    }
+
+    async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
+        let mut run = match request.kind {
+            Kind::Input(writes) => {
+                let mut run = self.load(shared, true).await?.0;
+                self.at_rest(&run).await?;
+                run.limit();
+                run.begin_input(writes)?;
+                run
+            }
+            Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
+        };
+        (run.before, run.after) = (self.before.clone(), self.after.clone());
+        run.budgets = self.budgets();
+        let exit = run.drive().await?;
+        if exit == Exit::Interrupted {
+            run.tell_interrupted().await;
+        }
+        Ok(run.outcome(exit))
+    }
+
+    /// Where the thread stands, as a run that has not begun.
+    async fn load(
+        &self,
+        shared: Arc<Shared<C>>,
+        fresh: bool,
+    ) -> Result<(Run<S, N, C>, Option<(Reader, Mapping)>), RunError> {
+        let table = Arc::clone(&self.graph.table);
+        let Some(recorder) = shared.recorder.clone() else {
+            return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
+        };
+        let reader = reader(&recorder);
+        let Some(id) = self.at.or(recorder.head().checkpoint) else {
+            return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
+        };
+        let (mut pos, mapping) = position(&reader, &table, id).await?;
+        if fresh && recorder.head().checkpoint != Some(id) {
+            pos.line = CheckpointId(u64::MAX);
+        }
+        Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
+    }
+
+    /// V4: new input does not silently drop what is open.
+    async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
+        let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
+        if idle || self.discard || self.at.is_some() {
+            return Ok(());
+        }
+        let thread = self.id.clone().unwrap_or_else(|| "".into());
+        let waiting = super::snapshot::planned(&run.table, &run.pos);
+        let names: Vec<String> =
+            waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
+        Err(RunError::Unfinished { thread, reason: format!("{} has not finished", names.join(", ")) })
+    }
+
+    /// Goes on: with what was finished kept, answers handed in, a command applied; or on a fork.
+    async fn resumed(
+        &self,
+        shared: Arc<Shared<C>>,
+        answers: Vec<Answer>,
+        command: Option<Command<S, N>>,
+    ) -> Result<Run<S, N, C>, RunError> {
+        if !answers.is_empty() && shared.recorder.is_none() {
+            return Err(RunError::NoCheckpointer { what: "an answer" });
+        }
+        let (mut run, loaded) = self.load(shared, false).await?;
+        let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
+        run.limit();
+        run.armed = false;
+        let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
+        let behind = head != Some(run.pos.id);
+        let travels = self.at.is_some() && answers.is_empty();
+        if travels || behind {
+            self.travel(&mut run, behind).await?;
+            if !answers.is_empty() {
+                self.copy_tasks(&mut run, &reader).await?;
+            }
+        }
+        let id = run.pos.id;
+        if !answers.is_empty() {
+            self.hand_in(&run, &reader, answers).await?;
+        }
+        let mut records = reader.tasks(id).await?;
+        if let Some(before) = records.remove(&COMMAND_KEY) {
+            let before = reader.finished(&run.table, "", &before, &mapping).await?;
+            add_command(&run.table, &mut run.pos, before);
+        }
+        if let Some(command) = command {
+            self.commanded(&mut run, &reader, command).await?;
+        }
+        if run.pos.id != id {
+            records = reader.tasks(run.pos.id).await?;
+        }
+        run.planned = false;
+        run.plan();
+        if !travels {
+            let table = Arc::clone(&run.table);
+            reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
+        }
+        run.tell_loaded().await;
+        Ok(run)
+    }
+
+    /// A command on a thread that never ran begins it; nothing else can.
+    fn unstarted(
+        &self,
+        mut run: Run<S, N, C>,
+        answers: Vec<Answer>,
+        command: Option<Command<S, N>>,
+    ) -> Result<Run<S, N, C>, RunError> {
+        if !answers.is_empty() {
+            return Err(RunError::UnknownQuestion { question: "on a thread that never ran".into() });
+        }
+        let command = command.ok_or_else(|| self.unknown())?;
+        if command.writes.is_empty() && command.goto.is_empty() {
+            return Err(self.unknown());
+        }
+        run.limit();
+        let Command { writes, goto, .. } = command;
+        run.begin_input(writes)?;
+        run.first_goto = goto;
+        Ok(run)
+    }
+
+    /// Moves to a fork of an older checkpoint (T1); an update or fork at the head is its own.
+    async fn travel(&self, run: &mut Run<S, N, C>, behind: bool) -> Result<(), RunError> {
+        if behind || !matches!(run.pos.source, Source::Update | Source::Fork) {
+            run.fork(Source::Fork).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets a fork begin with what the tasks of its origin came to.
+    async fn copy_tasks(&self, run: &mut Run<S, N, C>, reader: &Reader) -> Result<(), RunError> {
+        let (Some(from), Some(recorder)) = (run.pos.parent, run.recorder().cloned()) else { return Ok(()) };
+        let mut puts = vec![];
+        for (key, record) in reader.tasks(from).await? {
+            puts.push((run.task_key(key), crate::checkpoint::encode_record(&record)?));
+            if let Some(child) = reader.child(from, key, 0).await? {
+                let pointer = crate::checkpoint::Key::Child { checkpoint: run.pos.id, task: key, call: 0 };
+                puts.push((pointer, crate::checkpoint::encode_record(&child)?));
+            }
+        }
+        recorder.commit(puts, None).await?;
+        Ok(())
+    }
+
+    /// A command from outside: a goto is noted at the checkpoint; an update makes its own (V7).
+    async fn commanded(
+        &self,
+        run: &mut Run<S, N, C>,
+        reader: &Reader,
+        command: Command<S, N>,
+    ) -> Result<(), RunError> {
+        if command.parent.is_some() {
+            return Err(RunError::NoParentGraph { node: "the command".into() });
+        }
+        if command.writes.is_empty() && command.goto.is_empty() {
+            return Err(self.unknown());
+        }
+        let mut puts = vec![];
+        if !command.writes.is_empty() {
+            let Some(recorder) = run.recorder().cloned() else { return run.command(command, &mut puts) };
+            run.command(command, &mut puts)?;
+            puts.retain(|(key, _)| !matches!(key, crate::checkpoint::Key::Task { task: COMMAND_KEY, .. }));
+            recorder.commit(puts, None).await?;
+            run.fork(Source::Update).await?;
+            return self.copy_tasks(run, reader).await;
+        }
+        run.command(command, &mut puts)?;
+        if let Some(recorder) = run.recorder().cloned() {
+            recorder.commit(puts, None).await?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
+    let thread = recorder.lease().thread().clone();
+    Reader { store: Arc::clone(recorder.store()), thread, birth: recorder.birth() }
+}
+
+pub(crate) async fn position<S: State, N: NodeId, C>(
+    reader: &Reader,
+    table: &super::table::Table<S, N, C>,
+    id: CheckpointId,
+) -> Result<(Position<S>, Mapping), RunError> {
+    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
+    let record = reader.record(id).await?.ok_or_else(unknown)?;
+    reader.position(table, id, record).await
+}

@@ -1,0 +1,98 @@
+//! A small growing bit set. Knows nothing of what its bits stand for.
+
+use serde::{Deserialize, Serialize};
+
+/// A growing bit set; the first 64 bits need no heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mask {
+    head: u64,
+    tail: Vec<u64>,
+}
+
+impl Mask {
+    /// Sets a bit. Returns whether it was new.
+    pub fn insert(&mut self, bit: usize) -> bool {
+        let word = self.word(bit / 64);
+        let (flag, before) = (1 << (bit % 64), *word);
+        *word |= flag;
+        before & flag == 0
+    }
+
+    /// Returns whether a bit is set.
+    pub fn contains(&self, bit: usize) -> bool {
+        let word = if bit < 64 { self.head } else { self.tail.get(bit / 64 - 1).copied().unwrap_or(0) };
+        word & (1 << (bit % 64)) != 0
+    }
+
+    /// Returns how many bits are set.
+    pub fn count(&self) -> usize {
+        (self.head.count_ones() + self.tail.iter().map(|word| word.count_ones()).sum::<u32>()) as usize
+    }
+
+    /// Returns whether no bit is set.
+    pub fn is_empty(&self) -> bool {
+        self.head == 0 && self.tail.iter().all(|word| *word == 0)
+    }
+
+    /// Unsets every bit.
+    pub fn clear(&mut self) {
+        self.head = 0;
+        self.tail.clear(); // not `fill(0)`: a memset of nothing costs more than the whole step
+    }
+
+    /// Returns the set bits, smallest first.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        let words = std::iter::once(self.head).chain(self.tail.iter().copied());
+        words.enumerate().flat_map(|(at, word)| Bits(word).map(move |bit| at * 64 + bit))
+    }
+
+    /// Returns whether the two sets share a bit.
+    pub fn intersects(&self, other: &Self) -> bool {
+        self.head & other.head != 0 || self.tail.iter().zip(&other.tail).any(|(a, b)| a & b != 0)
+    }
+
+    /// Returns the set as words of 64 bits.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        std::iter::once(self.head).chain(self.tail.iter().copied()).collect()
+    }
+
+    /// Returns the set of these words.
+    pub(crate) fn from_words(words: &[u64]) -> Self {
+        let (head, tail) = words.split_first().map_or((0, &[][..]), |(head, tail)| (*head, tail));
+        Self { head, tail: tail.to_vec() }
+    }
+
+    fn word(&mut self, at: usize) -> &mut u64 {
+        if at == 0 {
+            return &mut self.head;
+        }
+        if self.tail.len() < at {
+            self.tail.resize(at, 0);
+        }
+        &mut self.tail[at - 1]
+    }
+}
+
+impl FromIterator<usize> for Mask {
+    fn from_iter<I: IntoIterator<Item = usize>>(bits: I) -> Self {
+        let mut mask = Self::default();
+        for bit in bits {
+            mask.insert(bit);
+        }
+        mask
+    }
+}
+
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let bit = self.0.trailing_zeros() as usize;
+        (self.0 != 0).then(|| {
+            self.0 &= self.0 - 1;
+            bit
+        })
+    }
+}

@@ -1,0 +1,382 @@
+//! Reading a thread and rewriting its past: snapshots, history, updates, forks, status, retry, deletion.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+
+use crate::checkpoint::{
+    CheckpointId, CheckpointRecord, Claim, Key, Order, Source, TaskStatus, decode_record,
+};
+
+use super::error::RunError;
+use super::go::position;
+use super::interrupt::Question;
+use super::load::Reader;
+use super::node::{Boxed, NodeId};
+use super::snapshot::{Snapshot, StateSnapshot, is_failed, planned};
+use super::state::{Merge, State};
+use super::table::Table;
+use super::task::{COMMAND_KEY, Stand};
+use super::thread::Thread;
+
+/// How a thread stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Status {
+    /// It has never run, or nothing is left to run.
+    Finished,
+    /// Something is left to run: `proceed()`.
+    Pending {
+        /// The nodes: a name for each task.
+        next: Vec<String>,
+    },
+    /// Questions are open.
+    Interrupted {
+        /// The questions.
+        questions: Vec<Question>,
+    },
+    /// It stands at a breakpoint before these nodes.
+    Stopped {
+        /// The nodes.
+        next: Vec<String>,
+    },
+    /// A task failed, or its results cannot be applied: `proceed()` tries again, `retry()` begins the superstep anew.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// A run holds it just now.
+    Running,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Returns the thread as it stands: with the results of tasks that ended since the newest checkpoint, and the questions
+    /// that are open. None if it has never run. With [`at`](Self::at): that checkpoint as it was.
+    ///
+    /// # Errors
+    /// If there is no store, it cannot be read, or the checkpoint is unknown.
+    pub async fn state(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
+        self.snapshot(false).await
+    }
+
+    /// The same, with the states of subgraphs in [`TaskSnapshot::state`](super::TaskSnapshot).
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub async fn state_deep(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
+        self.snapshot(true).await
+    }
+
+    async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
+        let (reader, head) = self.reader("reading a thread").await?;
+        let Some(id) = self.at.or(head.and_then(|head| head.checkpoint)) else { return Ok(None) };
+        let live = self.at.is_none();
+        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, live, deep).await?))
+    }
+
+    /// Returns the checkpoints, newest first.
+    ///
+    /// # Errors
+    /// If there is no store.
+    pub fn history(&self) -> Result<History<S, N, C>, RunError> {
+        let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
+            return Err(RunError::NoCheckpointer { what: "history" });
+        };
+        let reader = Reader { store: Arc::clone(store), thread: thread.clone(), birth: 0 };
+        Ok(History {
+            table: Arc::clone(&self.graph.table),
+            reader,
+            before: None,
+            left: usize::MAX,
+            filter: None,
+            found: VecDeque::new(),
+            next: None,
+            ended: false,
+            namespace: None,
+        })
+    }
+
+    /// Returns how the thread stands.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn status(&self) -> Result<Status, RunError> {
+        let (reader, head) = self.reader("status").await?;
+        if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
+            return Ok(Status::Running);
+        }
+        let Some(id) = head.and_then(|head| head.checkpoint) else { return Ok(Status::Finished) };
+        let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
+        let questions: Vec<Question> = snapshot.questions().cloned().collect();
+        if !questions.is_empty() {
+            return Ok(Status::Interrupted { questions });
+        }
+        if let Some(reason) = self.failure(&reader, id).await? {
+            return Ok(Status::Failed { reason });
+        }
+        if snapshot.tasks.is_empty() {
+            return Ok(Status::Finished);
+        }
+        let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
+        let stops = !started && self.stops(&reader, id).await?;
+        let next = snapshot.next;
+        Ok(if stops { Status::Stopped { next } } else { Status::Pending { next } })
+    }
+
+    /// Why the superstep at the head cannot go on, if it cannot.
+    async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
+        let records = reader.tasks(id).await?;
+        if let Some(record) = records.values().find(|record| is_failed(record) && !record.handled) {
+            return Ok(Some(record.error.clone().unwrap_or_default()));
+        }
+        let table = &self.graph.table;
+        let (pos, mapping) = position(reader, table, id).await?;
+        let mut tasks = planned(table, &pos);
+        reader.restore(table, "", &mut tasks, records, &mapping).await?;
+        let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
+        for task in tasks {
+            let Stand::Done(done) = task.stand else { return Ok(None) };
+            if let Err(error) = super::position::apply_writes(table, &mut state, done.writes.0, &mut merge) {
+                let nodes = vec![];
+                return Ok(Some(super::position::named(table, pos.step + 1, error, nodes).to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
+        let table = &self.graph.table;
+        let (pos, _) = position(reader, table, id).await?;
+        let nodes = planned(table, &pos).into_iter().map(|task| task.node);
+        let before = self.before.as_ref().unwrap_or(&table.before);
+        Ok(pos.start.is_none() && Table::<S, N, C>::stops_at(before, nodes))
+    }
+
+    /// Drops what the tasks of the unfinished superstep came to, and runs it again (V3).
+    ///
+    /// # Errors
+    /// As [`invoke`](Self::invoke).
+    pub async fn retry(&self) -> Result<super::outcome::Outcome<S>, RunError> {
+        self.drop_results().await?;
+        self.proceed().await
+    }
+
+    async fn drop_results(&self) -> Result<(), RunError> {
+        let Some(recorder) = self.open().await? else { return Err(RunError::NoCheckpointer { what: "retry" }) };
+        let Some(id) = recorder.head().checkpoint else { return Err(self.unknown()) };
+        let reader = super::go::reader(&recorder);
+        let records = reader.tasks(id).await?;
+        let mut puts = vec![];
+        for (task, record) in records {
+            if task == COMMAND_KEY || record.status == TaskStatus::Pending {
+                continue;
+            }
+            let fresh = crate::checkpoint::TaskRecord { attempts: record.attempts, ..Default::default() };
+            puts.push((Key::Task { checkpoint: id, task }, crate::checkpoint::encode_record(&fresh)?));
+        }
+        recorder.commit(puts, None).await?;
+        recorder.settle().await?;
+        Ok(())
+    }
+
+    /// Deletes the thread, its subgraphs included.
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
+    pub async fn delete(&self) -> Result<(), RunError> {
+        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
+            return Err(RunError::NoCheckpointer { what: "deleting a thread" });
+        };
+        let lease = store.claim(id, Claim::IfFree).await?;
+        store.delete_thread(&lease).await?;
+        Ok(())
+    }
+}
+
+/// A checkpoint without its state.
+#[derive(Clone, Debug)]
+pub struct CheckpointInfo {
+    /// Its number.
+    pub id: CheckpointId,
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// Why it was made.
+    pub source: Source,
+    /// Counts along the parent chain, from -1.
+    pub step: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+}
+
+type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
+
+/// The checkpoints of a thread, newest first: a stream of snapshots.
+#[must_use = "a stream yields nothing unless read"]
+pub struct History<S: State, N, C> {
+    table: Arc<Table<S, N, C>>,
+    reader: Reader,
+    before: Option<CheckpointId>,
+    left: usize,
+    filter: Option<Filter>,
+    found: VecDeque<(CheckpointId, CheckpointRecord)>,
+    next: Option<Boxed<'static, Turn<S>>>,
+    ended: bool,
+    pub(crate) namespace: Option<String>,
+}
+
+/// One step of the stream: a snapshot, or what was scanned.
+type Turn<S> = Result<Found<S>, RunError>;
+
+enum Found<S> {
+    Snapshot(Box<StateSnapshot<S>>),
+    Page(Vec<(CheckpointId, CheckpointRecord)>),
+}
+
+impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History").field("thread", &self.reader.thread).finish_non_exhaustive()
+    }
+}
+
+const PAGE: usize = 64;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
+    /// Ends after so many checkpoints that pass the filter.
+    pub fn limit(mut self, checkpoints: usize) -> Self {
+        self.left = checkpoints;
+        self
+    }
+
+    /// Begins with the newest checkpoint before this one.
+    pub fn before(mut self, checkpoint: CheckpointId) -> Self {
+        self.before = Some(checkpoint);
+        self
+    }
+
+    /// Keeps only checkpoints that fit.
+    pub fn filter(mut self, fits: impl Fn(&CheckpointInfo) -> bool + Send + Sync + 'static) -> Self {
+        self.filter = Some(Box::new(fits));
+        self
+    }
+
+    /// Returns all checkpoints at once.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn all(mut self) -> Result<Vec<StateSnapshot<S>>, RunError> {
+        let mut all = vec![];
+        while let Some(snapshot) = self.next().await {
+            all.push(snapshot?);
+        }
+        Ok(all)
+    }
+
+    /// Returns the next checkpoint.
+    pub async fn next(&mut self) -> Option<Result<StateSnapshot<S>, RunError>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Returns the checkpoints without their states: nothing but the records is read.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
+        let mut all = vec![];
+        while self.left > 0 && !self.ended {
+            let page = page(self.reader.clone(), self.before, self.namespace.clone()).await?;
+            self.take_page(page);
+            while let Some((id, record)) = self.found.pop_front() {
+                if self.left > 0 {
+                    self.left -= 1;
+                    all.push(info(id, &record));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn take_page(&mut self, page: Vec<(CheckpointId, CheckpointRecord)>) {
+        self.ended = page.len() < PAGE;
+        self.before = page.last().map(|(id, _)| *id).or(self.before);
+        let namespace = self.namespace.clone();
+        let fits = |(id, record): &(CheckpointId, CheckpointRecord)| {
+            let here = namespace.as_ref().is_none_or(|namespace| record.namespace == *namespace);
+            here && self.filter.as_ref().is_none_or(|filter| filter(&info(*id, record)))
+        };
+        self.found.extend(page.into_iter().filter(fits));
+    }
+}
+
+fn info(id: CheckpointId, record: &CheckpointRecord) -> CheckpointInfo {
+    let CheckpointRecord { parent, source, step, created_at, .. } = *record;
+    CheckpointInfo { id, parent, source, step, created_at }
+}
+
+async fn page(
+    reader: Reader,
+    before: Option<CheckpointId>,
+    namespace: Option<String>,
+) -> Result<Vec<(CheckpointId, CheckpointRecord)>, RunError> {
+    let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
+    let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
+    let rows =
+        reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
+    let mut page = vec![];
+    for (key, bytes) in rows {
+        if let Key::Checkpoint(id) | Key::Nested(id) = key {
+            page.push((id, decode_record(&reader.thread, "checkpoint", &bytes)?));
+        }
+    }
+    Ok(page)
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> {
+    type Item = Result<StateSnapshot<S>, RunError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(next) = &mut this.next {
+                let Poll::Ready(found) = next.as_mut().poll(cx) else { return Poll::Pending };
+                this.next = None;
+                match found {
+                    Ok(Found::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
+                    Ok(Found::Page(page)) => this.take_page(page),
+                    Err(error) => {
+                        this.ended = true;
+                        this.found.clear();
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                }
+            }
+            if this.left == 0 {
+                return Poll::Ready(None);
+            }
+            let (table, reader) = (Arc::clone(&this.table), this.reader.clone());
+            if let Some((id, record)) = this.found.pop_front() {
+                this.left -= 1;
+                this.next = Some(Box::pin(snapshot_of(table, reader, id, record)));
+            } else if this.ended {
+                return Poll::Ready(None);
+            } else {
+                let (before, namespace) = (this.before, this.namespace.clone());
+                this.next = Some(Box::pin(async move { page(reader, before, namespace).await.map(Found::Page) }));
+            }
+        }
+    }
+}
+
+async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: Arc<Table<S, N, C>>,
+    mut reader: Reader,
+    id: CheckpointId,
+    record: CheckpointRecord,
+) -> Turn<S> {
+    reader.birth = reader.store.head(&reader.thread).await?.map_or(0, |head| head.birth);
+    let records = reader.tasks(id).await?;
+    let snapshot = Snapshot::of(&table, &reader, id, record, records, false, false).await?;
+    Ok(Found::Snapshot(Box::new(snapshot)))
+}

@@ -1,0 +1,162 @@
+//! The way of records into the store: numbers checkpoints, keeps order and durability. Knows no state and no node.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt};
+
+/// When a superstep counts as done. LangGraph: `durability`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// On disk before the next superstep starts.
+    #[default]
+    Sync,
+    /// On its way to disk, in order, at most 64 commits behind; on disk before the run returns.
+    Async,
+    /// Only the end of the run is stored. A killed process loses the run.
+    Exit,
+}
+
+const LAG: usize = 64;
+
+/// Records of one commit.
+pub(crate) type Puts = Vec<(Key, Vec<u8>)>;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    store: Arc<dyn Checkpointer>,
+    lease: Lease,
+    durability: Durability,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    head: Head,
+    expected: Option<CheckpointId>,
+    in_flight: VecDeque<Receipt>,
+    held: HashMap<Key, Vec<u8>>,
+    held_last: HashMap<String, Key>,
+    shapes: HashSet<u64>,
+}
+
+impl Recorder {
+    pub(crate) fn new(store: Arc<dyn Checkpointer>, lease: Lease, head: Head, durability: Durability) -> Self {
+        let inner = Inner {
+            head,
+            expected: head.checkpoint,
+            in_flight: VecDeque::new(),
+            held: HashMap::new(),
+            held_last: HashMap::new(),
+            shapes: HashSet::new(),
+        };
+        Self { store, lease, durability, inner: Mutex::new(inner) }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Checkpointer> {
+        &self.store
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    pub(crate) fn birth(&self) -> u64 {
+        self.lock().head.birth
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        self.lock().head
+    }
+
+    /// Takes the next number; it is used up even if nothing is stored under it.
+    pub(crate) fn next_id(&self) -> CheckpointId {
+        let mut inner = self.lock();
+        let id = CheckpointId(inner.head.next);
+        inner.head.next += 1;
+        id
+    }
+
+    /// Whether the shape has still to be stored; tells so once.
+    pub(crate) fn is_new_shape(&self, fingerprint: u64) -> bool {
+        self.lock().shapes.insert(fingerprint)
+    }
+
+    /// Notes which checkpoint of a namespace is newest: with durability `exit` only that one is kept.
+    pub(crate) fn supersede(&self, namespace: &str, key: &Key) {
+        if self.durability != Durability::Exit {
+            return; // every checkpoint is kept
+        }
+        let mut inner = self.lock();
+        let Some(old) = inner.held_last.insert(namespace.to_owned(), key.clone()) else { return };
+        if inner.held.remove(&old).is_some() && let Key::Checkpoint(id) | Key::Nested(id) = old {
+            inner.held.retain(|key, _| !matches!(key, Key::Task { checkpoint, .. } if *checkpoint == id));
+        }
+    }
+
+    /// Queues records, in order, without waiting. `head`: the root graph's new head.
+    pub(crate) fn queue(&self, puts: Puts, head: Option<CheckpointId>) {
+        let mut inner = self.lock();
+        inner.head.checkpoint = head.or(inner.head.checkpoint);
+        if self.durability == Durability::Exit {
+            inner.held.extend(puts);
+            return;
+        }
+        let receipt = self.send(&mut inner, puts);
+        inner.in_flight.push_back(receipt);
+    }
+
+    fn send(&self, inner: &mut Inner, puts: Puts) -> Receipt {
+        let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
+        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes: vec![] };
+        inner.expected = inner.head.checkpoint;
+        self.store.commit(commit)
+    }
+
+    /// Queues records and waits as the durability asks.
+    pub(crate) async fn commit(&self, puts: Puts, head: Option<CheckpointId>) -> Result<(), CheckpointError> {
+        self.queue(puts, head);
+        match self.durability {
+            Durability::Sync => self.drain(0).await,
+            Durability::Async => self.drain(LAG).await,
+            Durability::Exit => Ok(()),
+        }
+    }
+
+    async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
+        loop {
+            let receipt = {
+                let mut inner = self.lock();
+                if inner.in_flight.len() <= leave {
+                    return Ok(());
+                }
+                inner.in_flight.pop_front()
+            };
+            if let Some(receipt) = receipt {
+                receipt.await?;
+            }
+        }
+    }
+
+    /// Waits until everything queued is on disk, in every durability.
+    pub(crate) async fn settle(&self) -> Result<(), CheckpointError> {
+        {
+            let mut inner = self.lock();
+            if !inner.held.is_empty() {
+                let puts = std::mem::take(&mut inner.held).into_iter().collect();
+                inner.held_last.clear();
+                let receipt = self.send(&mut inner, puts);
+                inner.in_flight.push_back(receipt);
+            }
+        }
+        self.drain(0).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
