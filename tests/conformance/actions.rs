@@ -107,7 +107,7 @@ impl<E: Engine> Play<'_, E> {
             (None, Some(answer)) => Some(Resume::One(eval(Some(answer))?)),
             (None, None) => None,
         };
-        let goto = command.goto.as_ref().map_or(Ok(Vec::new()), |goto| ways(goto))?;
+        let goto = command.goto.as_ref().map_or(Ok(Vec::new()), ways)?;
         let update = Some(eval(command.update.as_ref())?).filter(|update| !update.is_null());
         Ok(RunCommand { resume, goto, update, parent: command.graph.is_some() })
     }

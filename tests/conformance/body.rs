@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::counters::Counters;
 use crate::eval::Env;
-use crate::model::{CommandItem, FailKind, Op};
+use crate::ops::{CommandItem, FailKind, Op};
 use crate::python::Raised;
 use crate::targets::{Goto, TargetList};
 

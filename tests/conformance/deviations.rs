@@ -70,6 +70,10 @@ impl Deviations {
         self.0.iter().find(|entry| entry.action == action).map(|entry| &entry.outcome)
     }
 
+    pub(crate) fn first_action(&self) -> Option<usize> {
+        self.0.iter().find_map(|entry| entry.action)
+    }
+
     pub(crate) fn cases(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|entry| entry.case.as_str())
     }

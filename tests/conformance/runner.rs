@@ -65,7 +65,7 @@ async fn judge<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Devia
         Err(Refusal::Broken(text)) => return Err(text.clone().into()),
     };
     judge_build(case, &build, deviations)?;
-    let Ok(engine) = opened else { return Ok(()) };
+    let Ok(engine) = opened else { return deviations.first_action().map_or(Ok(()), refuse) };
     let expected = expected_steps(case, deviations)?;
     Play { case, engine, counters, labels: BTreeMap::new(), ids: Ids::default() }.script(&expected, deviations).await
 }
@@ -120,7 +120,7 @@ impl<E: Engine> Play<'_, E> {
             let outcome = self.outcome(action).await?;
             let ours = deviations.outcome(Some(index));
             if !self.counts(action) {
-                refuse(ours, index)?;
+                ours.map_or(Ok(()), |_| refuse(index))?;
                 continue;
             }
             self.judge(langgraph, ours, &outcome)
@@ -183,11 +183,8 @@ impl<E: Engine> Play<'_, E> {
 }
 
 /// A deviation of an action that does not count says nothing.
-fn refuse(ours: Option<&Value>, index: usize) -> Result<(), Failure> {
-    match ours {
-        Some(_) => Err(format!("a deviation names action {index}, whose outcome does not count").into()),
-        None => Ok(()),
-    }
+fn refuse(action: usize) -> Result<(), Failure> {
+    Err(format!("a deviation names action {action}, whose outcome does not count").into())
 }
 
 /// Python's error where a script goes wrong by itself.

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::expr::Expr;
-use crate::model::{Names, OneOrMany, UpGraph, present};
+use crate::model::{Names, OneOrMany, present};
+use crate::ops::UpGraph;
 use crate::targets::TargetList;
 
 /// One action. Every verb's keys in one place, so that an unknown key is refused.

@@ -22,10 +22,12 @@ use crate::trials::{Kind, Trial};
 
 type Check = Result<(), String>;
 
-pub(crate) fn trials(cases: &[Loaded]) -> Vec<Trial> {
+/// The checks; `faults` are what is wrong with the folder of cases as a whole.
+pub(crate) fn trials(cases: &[Loaded], faults: Vec<String>) -> Vec<Trial> {
     let cases: Vec<Arc<Case>> = cases.iter().filter_map(|loaded| loaded.case.clone().ok()).collect();
-    let recordings = cases.clone();
+    let [recordings, listed] = [cases.clone(), cases.clone()];
     vec![
+        trial("cases_are_readable", move || if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }),
         trial("expressions_have_python_values", expressions),
         trial("routes_go_where_they_say", || check_all(ROUTES, crate::selfcheck_tables::route)),
         trial("bodies_end_as_they_say", || check_all(BODIES, crate::selfcheck_tables::body)),
@@ -34,6 +36,7 @@ pub(crate) fn trials(cases: &[Loaded]) -> Vec<Trial> {
         trial("deviations_are_read", deviations),
         trial("arguments_are_those_of_libtest", arguments),
         trial("recordings_pass", move || recordings.iter().try_for_each(recording_passes)),
+        trial("deviations_that_are_none_fail", move || listed.iter().try_for_each(idle_deviation_fails)),
         trial("changed_recordings_fail", move || cases.iter().try_for_each(changed_recording_fails)),
     ]
 }
@@ -135,7 +138,17 @@ fn recording_passes(case: &Arc<Case>) -> Check {
     }
 }
 
-/// The recording, where the table says that we differ in an action's outcome.
+/// A table that lists the first action, which is as recorded.
+fn idle_deviation_fails(case: &Arc<Case>) -> Check {
+    let entry = format!("[[deviation]]\ncase = '{}'\naction = 0\nreason = 'V1'\noutcome = '{{}}'\n", case.name);
+    let deviations = Deviations::parse(&entry)?.of(&case.name, StoreKind::Memory);
+    match played(case, &deviations) {
+        Verdict::Failed(_) => Ok(()),
+        other => Err(format!("{}: {other:?}", case.name)),
+    }
+}
+
+/// Every action's outcome, with one thing changed, against the recorded one.
 fn changed_recording_fails(case: &Arc<Case>) -> Check {
     let steps = case.expected.steps.as_deref().unwrap_or_default();
     steps.iter().zip(&case.script).enumerate().try_for_each(|(index, (step, action))| {

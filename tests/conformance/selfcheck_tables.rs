@@ -8,7 +8,8 @@ use crate::block_on_any;
 use crate::body::{Asked, Body, Exit, Host, NodeCommand, Return};
 use crate::counters::Counters;
 use crate::eval::Env;
-use crate::model::{Branch, Op};
+use crate::model::Branch;
+use crate::ops::Op;
 use crate::outcome::ErrorView;
 use crate::targets::{Goto, check_route};
 
@@ -147,11 +148,16 @@ impl Host for OneAnswer {
     }
 }
 
+/// An engine may run a body on any thread.
+fn sendable<F: Future + Send>(future: F) -> F {
+    future
+}
+
 pub(crate) fn body(given: Value) -> Result<Value, String> {
     let ops: Vec<Op> = serde_json::from_value(given).map_err(|error| error.to_string())?;
     let host = OneAnswer(Mutex::new(Some(json!(7))));
     let (body, counters) = (Body::of_node("main", "a", &ops), Counters::default());
-    let ended = block_on_any(body.run(&host, &counters, json!({}), None))?;
+    let ended = block_on_any(sendable(body.run(&host, &counters, json!({}), None)))?;
     match ended {
         Ok(Return::Update(update)) => Ok(json!({"update": update})),
         Ok(Return::Raw(value)) => Ok(json!({"raw": value})),
