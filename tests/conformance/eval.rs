@@ -200,10 +200,17 @@ fn get(value: &Value) -> Result<Value> {
         (Value::Object(_), _) => Ok(Value::Null),
         (Value::Array(items), key) => match Number::of(key) {
             Some(Number::Whole(position)) => Ok(python::at(items, position).cloned().unwrap_or_default()),
+            Some(Number::Float(position)) if !within(position, items.len()) => Ok(Value::Null),
             Some(Number::Float(_)) | None => type_error(format!("{key} is not a position")),
         },
         _ => Ok(Value::Null),
     }
+}
+
+/// Python looks whether a position is in range before it minds that it is no whole number.
+fn within(position: f64, count: usize) -> bool {
+    let count = count as f64;
+    (-count..count).contains(&position)
 }
 
 fn compare(value: &Value, holds: fn(Ordering) -> bool) -> Result<Value> {
