@@ -61,7 +61,8 @@ pub(crate) fn print(done: &[Done]) -> bool {
     total.failed == 0
 }
 
-fn explain(failure: &Failure) -> String {
+/// The text of a failure.
+pub(crate) fn explain(failure: &Failure) -> String {
     match failure {
         Failure::Broken(text) => text.clone(),
         Failure::Differs { action, difference } => {

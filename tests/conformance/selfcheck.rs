@@ -15,7 +15,8 @@ use crate::expr::Expr;
 use crate::ids::Ids;
 use crate::load::Loaded;
 use crate::model::Case;
-use crate::runner::{Verdict, play};
+use crate::report;
+use crate::runner::{Failure, Verdict, play};
 use crate::selfcheck_tables::{BODIES, EXPRESSIONS, OUTCOMES, ROUTES, UNREADABLE};
 use crate::subject::StoreKind;
 use crate::trials::{Kind, Trial};
@@ -159,7 +160,11 @@ fn changed_recording_fails(case: &Arc<Case>) -> Check {
         let changed = Changed::of(step, index);
         match compare(step, &flat(&changed.0), &mut Ids::default()) {
             Ok(()) => Err(format!("{}, action {index}: {} passes for {step}", case.name, changed.0)),
-            Err(_) => Ok(()),
+            Err(difference) => {
+                let text = report::explain(&Failure::Differs { action: Some((index, action.verb)), difference });
+                let told = text.contains(&format!("action {index} (")) && text.contains("changed");
+                if told { Ok(()) } else { Err(format!("not explained:\n{text}")) }
+            }
         }
     })
 }
