@@ -1,0 +1,48 @@
+//! What is counted over a whole case, across restarts: how often bodies were started, how often `fail` ops were reached.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters(Mutex<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Of the current action.
+    runs: BTreeMap<String, u64>,
+    /// Of the whole case.
+    all_runs: BTreeMap<String, u64>,
+    fails: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    /// Notes that a body starts; returns how often it has been started in this case, this time included.
+    pub(crate) fn started(&self, place: &str) -> u64 {
+        let mut counts = self.lock();
+        bump(&mut counts.runs, place);
+        bump(&mut counts.all_runs, place)
+    }
+
+    /// Notes that a `fail` op was reached; returns how often this counter was, this time included.
+    pub(crate) fn failed(&self, counter: &str) -> u64 {
+        bump(&mut self.lock().fails, counter)
+    }
+
+    /// The bodies started since this was last asked, as an outcome's `runs`; `None` if there were none.
+    pub(crate) fn take_runs(&self) -> Option<Value> {
+        let runs = std::mem::take(&mut self.lock().runs);
+        (!runs.is_empty()).then(|| runs.into_iter().map(|(place, times)| (place, Value::from(times))).collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bump(counts: &mut BTreeMap<String, u64>, name: &str) -> u64 {
+    let count = counts.entry(name.to_owned()).or_default();
+    *count += 1;
+    *count
+}

@@ -1,0 +1,114 @@
+//! Where we differ from LangGraph on purpose: the table beside the cases. Each entry gives *our* outcome of one action (or
+//! of a whole case), so that everything else of the case is still compared.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::model::Case;
+use crate::subject::StoreKind;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Deviations(Vec<Deviation>);
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    deviation: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    case: String,
+    action: Option<usize>,
+    store: Option<StoreKind>,
+    reason: String,
+    /// JSON text, best in three single quotes; or a table.
+    outcome: toml::Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Deviation {
+    pub(crate) case: String,
+    /// Counted from 0; `None`: the whole `expected` of the case.
+    pub(crate) action: Option<usize>,
+    pub(crate) store: Option<StoreKind>,
+    pub(crate) outcome: Value,
+}
+
+impl Deviations {
+    /// Reads a table; a file that is not there is an empty one.
+    pub(crate) fn read(file: &Path) -> Result<Self, String> {
+        match fs::read_to_string(file) {
+            Ok(text) => Self::parse(&text).map_err(|error| format!("{}: {error}", file.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(format!("{}: {error}", file.display())),
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+        table.deviation.into_iter().map(Deviation::try_from).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Those of one case on one store.
+    pub(crate) fn of(&self, case: &str, store: StoreKind) -> Self {
+        let fits = |entry: &&Deviation| entry.case == case && entry.store.is_none_or(|only| only == store);
+        Self(self.0.iter().filter(fits).cloned().collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Our outcome of the action; `None` as the action asks for that of the whole case.
+    pub(crate) fn outcome(&self, action: Option<usize>) -> Option<&Value> {
+        self.0.iter().find(|entry| entry.action == action).map(|entry| &entry.outcome)
+    }
+
+    pub(crate) fn first_action(&self) -> Option<usize> {
+        self.0.iter().find_map(|entry| entry.action)
+    }
+
+    pub(crate) fn cases(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|entry| entry.case.as_str())
+    }
+
+    /// An entry that says nothing: of an action that the case does not have, or said twice.
+    pub(crate) fn misplaced(&self, case: &Case) -> Option<String> {
+        let count = case.script.len();
+        self.0.iter().enumerate().find_map(|(position, entry)| match entry.action {
+            Some(action) if action >= count => Some(format!("a deviation names action {action} of {count}")),
+            action if self.0[..position].iter().any(|earlier| earlier.action == action) => {
+                Some(format!("two deviations for one action: {action:?}"))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl TryFrom<Entry> for Deviation {
+    type Error = String;
+
+    fn try_from(entry: Entry) -> Result<Self, String> {
+        let named = |error: &dyn std::fmt::Display| format!("deviation of {}: {error}", entry.case);
+        if !is_reason(&entry.reason) {
+            return Err(named(&format!("`{}` is not one of V1 to V14", entry.reason)));
+        }
+        let outcome = match entry.outcome {
+            toml::Value::String(text) => serde_json::from_str(&text).map_err(|error| named(&error))?,
+            table => serde_json::to_value(table).map_err(|error| named(&error))?,
+        };
+        Ok(Self { case: entry.case, action: entry.action, store: entry.store, outcome })
+    }
+}
+
+/// The ids of the design's deviations.
+fn is_reason(text: &str) -> bool {
+    let number = text.strip_prefix('V').and_then(|number| number.parse::<u8>().ok());
+    number.is_some_and(|number| (1..=14).contains(&number))
+}

@@ -1,0 +1,125 @@
+//! Reads a folder of cases. What cannot be read is kept as a failure under its name, never left out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::deviations::Deviations;
+use crate::model::Case;
+
+/// Names another folder of cases.
+const FOLDER: &str = "SUPERSTEP_CONFORMANCE_DIR";
+
+#[derive(Debug)]
+pub(crate) struct Suite {
+    pub(crate) cases: Vec<Loaded>,
+    pub(crate) deviations: Deviations,
+    /// What is wrong with the folder as a whole.
+    pub(crate) faults: Vec<String>,
+}
+
+/// A case under a name that no other has.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) name: String,
+    pub(crate) case: Result<Arc<Case>, String>,
+}
+
+impl Suite {
+    /// The folder that the environment names, or the recorded cases.
+    pub(crate) fn load() -> Self {
+        let own = home();
+        let folder = std::env::var_os(FOLDER).map_or_else(|| own.join("cases"), PathBuf::from);
+        Self::of(&folder, &own)
+    }
+
+    /// The cases of a folder, with its own table of deviations or ours.
+    fn of(folder: &Path, own: &Path) -> Self {
+        let mut suite = Self { cases: Vec::new(), deviations: Deviations::default(), faults: Vec::new() };
+        match files(folder) {
+            Ok(files) => files.iter().for_each(|file| suite.read(file)),
+            Err(error) => suite.faults.push(format!("{}: {error}", folder.display())),
+        }
+        if suite.cases.is_empty() {
+            suite.faults.push(format!("{}: no cases", folder.display()));
+        }
+        suite.name_apart();
+        suite.read_deviations(folder, own);
+        suite
+    }
+
+    fn read(&mut self, file: &Path) {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        match values(file) {
+            Ok(values) => self.cases.extend(values.into_iter().enumerate().map(|(i, value)| loaded(value, &stem, i))),
+            Err(error) => self.faults.push(format!("{}: {error}", file.display())),
+        }
+    }
+
+    /// Cases of one name get numbers.
+    fn name_apart(&mut self) {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for loaded in &mut self.cases {
+            let count = seen.entry(loaded.name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                loaded.name = format!("{}#{count}", loaded.name);
+            }
+        }
+    }
+
+    fn read_deviations(&mut self, folder: &Path, own: &Path) {
+        let beside = [folder.join("deviations.toml")].into_iter().find(|file| file.is_file());
+        let foreign = beside.is_none() && !same(folder, &own.join("cases"));
+        match Deviations::read(&beside.unwrap_or_else(|| own.join("deviations.toml"))) {
+            Ok(deviations) => self.deviations = deviations,
+            Err(error) => self.faults.push(error),
+        }
+        if !foreign {
+            let stale = self.deviations.cases().filter(|name| !self.cases.iter().any(|loaded| loaded.name == *name));
+            self.faults.extend(stale.map(|name| format!("a deviation names no case: {name}")));
+        }
+    }
+}
+
+/// This folder of the package, wherever the test is run.
+fn home() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(package).join("tests").join("conformance")
+}
+
+fn same(left: &Path, right: &Path) -> bool {
+    left.canonicalize().ok() == right.canonicalize().ok()
+}
+
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let paths: std::io::Result<Vec<PathBuf>> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect();
+    let mut files: Vec<PathBuf> = paths?.into_iter().filter(|path| is_json(path)).collect();
+    files.sort();
+    Ok(files)
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl")
+}
+
+fn values(file: &Path) -> Result<Vec<Value>, String> {
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let parse = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| error.to_string());
+    if file.extension().is_some_and(|extension| extension == "jsonl") {
+        return text.lines().filter(|line| !line.trim().is_empty()).map(parse).collect();
+    }
+    match parse(&text)? {
+        Value::Array(cases) => Ok(cases),
+        single => Ok(vec![single]),
+    }
+}
+
+fn loaded(value: Value, stem: &str, index: usize) -> Loaded {
+    let name = value.get("name").and_then(Value::as_str).map_or_else(|| format!("{stem}[{index}]"), str::to_owned);
+    let case = serde_json::from_value::<Case>(value).map(Arc::new).map_err(|error| format!("not expressible: {error}"));
+    Loaded { name, case }
+}

@@ -1,0 +1,91 @@
+//! The conformance runner: plays recorded cases of LangGraph on graphs whose state and nodes are given at run time, on
+//! every store, and compares every outcome. `SUPERSTEP_CONFORMANCE_DIR` names another folder of cases.
+
+#![allow(clippy::print_stdout)]
+#![expect(dead_code, reason = "the engine half is not connected yet")]
+
+mod actions;
+mod args;
+mod body;
+mod canon;
+mod compare;
+mod counters;
+mod deviations;
+mod echo;
+mod engine;
+mod eval;
+mod expr;
+mod ids;
+mod load;
+mod model;
+mod number;
+mod ops;
+mod outcome;
+mod python;
+mod report;
+mod runner;
+mod script;
+mod selfcheck;
+mod selfcheck_tables;
+mod subject;
+mod targets;
+mod trials;
+
+use std::process::ExitCode;
+
+use crate::args::Args;
+use crate::deviations::Deviations;
+use crate::engine::Subject;
+use crate::load::{Loaded, Suite};
+use crate::runner::{Verdict, play};
+use crate::subject::StoreKind;
+use crate::trials::{Kind, Trial};
+
+fn main() -> ExitCode {
+    let args = Args::parse(std::env::args().skip(1));
+    if args.help {
+        println!("usage: conformance [--list] [--exact] [--skip PART] [--test-threads N] [-q] [NAME PART]...");
+        return ExitCode::SUCCESS;
+    }
+    let Suite { cases, deviations, faults } = Suite::load();
+    let mut trials = selfcheck::trials(&cases, faults);
+    trials.extend(StoreKind::ALL.iter().flat_map(|store| cases.iter().map(|case| trial(case, *store, &deviations))));
+    trials.retain(|trial| args.selects(&trial.name));
+    if args.list {
+        list(&trials, args.terse);
+        return ExitCode::SUCCESS;
+    }
+    if !args.quiet {
+        println!("running {} tests", trials.len());
+    }
+    let done = trials::run(trials, args.threads);
+    if report::print(&done) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn list(trials: &[Trial], terse: bool) {
+    trials.iter().for_each(|trial| println!("{}: test", trial.name));
+    if !terse {
+        println!("\n{} tests, 0 benchmarks", trials.len());
+    }
+}
+
+/// One case on one store.
+fn trial(loaded: &Loaded, store: StoreKind, deviations: &Deviations) -> Trial {
+    let deviations = deviations.of(&loaded.name, store);
+    let case = loaded.case.clone();
+    let run = move || match case {
+        Ok(case) => block_on(async { play::<Subject>(&case, store, &deviations).await }),
+        Err(error) => Verdict::Failed(error.into()),
+    };
+    Trial { name: format!("{}::{}", store.as_str(), loaded.name), kind: Kind::Case(store), run: Box::new(run) }
+}
+
+/// Plays on a runtime of its own.
+fn block_on(play: impl Future<Output = Verdict>) -> Verdict {
+    block_on_any(play).unwrap_or_else(|error| Verdict::Failed(error.into()))
+}
+
+fn block_on_any<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map(|runtime| runtime.block_on(future)).map_err(|error| format!("no runtime: {error}"))
+}

@@ -1,0 +1,161 @@
+//! The shapes of outcomes, typed, so that an engine cannot answer in another shape. Interrupt ids are an engine's own;
+//! `compare` matches them with the expected ones. Order that is free need not be kept.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::script::Mode;
+
+/// An open or answered question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    pub(crate) id: String,
+    pub(crate) value: Value,
+}
+
+/// What `invoke` gave. `interrupts` is there when a task asked; a breakpoint alone leaves it out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ran {
+    pub(crate) values: Value,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) interrupts: Vec<Question>,
+}
+
+/// What `stream` gave: events in the order they came, and how the run failed, if it did.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Streamed {
+    pub(crate) events: Vec<Event>,
+    pub(crate) error: Option<ErrorView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Snapshot {
+    pub(crate) values: Value,
+    /// Node names, one per task.
+    pub(crate) next: Vec<String>,
+    pub(crate) tasks: Vec<TaskView>,
+    pub(crate) interrupts: Vec<Question>,
+    pub(crate) step: Option<i64>,
+    pub(crate) source: Option<String>,
+    pub(crate) has_parent: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TaskView {
+    pub(crate) name: String,
+    pub(crate) interrupts: Vec<Question>,
+    pub(crate) error: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<Value>,
+    /// A subgraph with saved state that was not asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_state: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<Box<Snapshot>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Event {
+    /// Node names from the root; a second call by one task adds `#1`.
+    pub(crate) ns: Vec<String>,
+    pub(crate) mode: Mode,
+    /// `None`: an `updates` event of interrupts. A null value is `Some(Value::Null)`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::model::present")]
+    pub(crate) data: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) interrupts: Option<Vec<Question>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) cached: bool,
+}
+
+impl Event {
+    /// A `values`, `updates` or `custom` event, or one whose data is made by the functions below.
+    pub(crate) fn new(ns: &[String], mode: Mode, data: Value) -> Self {
+        Self { ns: ns.to_vec(), mode, data: Some(data), interrupts: None, cached: false }
+    }
+
+    /// An `updates` event of interrupts; none of them for a breakpoint.
+    pub(crate) fn of_interrupts(ns: &[String], interrupts: Vec<Question>) -> Self {
+        Self { ns: ns.to_vec(), mode: Mode::Updates, data: None, interrupts: Some(interrupts), cached: false }
+    }
+}
+
+/// The data of a `tasks` event when a task starts; the payload of a `debug` event of type `task`.
+pub(crate) fn task_start(name: &str, input: &Value) -> Value {
+    json!({"type": "start", "name": name, "input": input})
+}
+
+/// The data of a `tasks` event when a task ends; the payload of a `debug` event of type `task_result`.
+pub(crate) fn task_result(name: &str, error: bool, result: &Value, interrupts: &[Question]) -> Value {
+    json!({"type": "result", "name": name, "error": error, "result": result, "interrupts": interrupts})
+}
+
+/// The data of a `checkpoints` event; the payload of a `debug` event of type `checkpoint`.
+pub(crate) fn checkpoint(snapshot: &Snapshot) -> Value {
+    let mut data = json!(snapshot);
+    if let Some(data) = data.as_object_mut() {
+        data.remove("interrupts");
+    }
+    for task in data.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(task) = task.as_object_mut() {
+            task.retain(|key, _| key != "state" && key != "has_state");
+        }
+    }
+    data
+}
+
+/// The data of a `debug` event; `kind` is `task`, `task_result` or `checkpoint`.
+pub(crate) fn debug(kind: &str, step: i64, payload: Value) -> Value {
+    json!({"type": kind, "step": step, "payload": payload})
+}
+
+/// An error as an outcome shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ErrorView {
+    pub(crate) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+}
+
+impl ErrorView {
+    pub(crate) fn of_kind(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), error: None, node: None }
+    }
+
+    /// An error without a kind of its own, by the name of the Python class.
+    pub(crate) fn other(class: &str) -> Self {
+        Self { error: Some(class.to_owned()), ..Self::of_kind("other") }
+    }
+
+    pub(crate) fn of_node(kind: &str, node: &str) -> Self {
+        Self { kind: "node_error".to_owned(), error: Some(kind.to_owned()), node: Some(node.to_owned()) }
+    }
+}
+
+impl From<&crate::python::Raised> for ErrorView {
+    fn from(raised: &crate::python::Raised) -> Self {
+        match raised.class {
+            "KeyError" => Self::of_kind("unknown_label"),
+            class => Self::other(class),
+        }
+    }
+}
+
+impl From<&crate::targets::RouteError> for ErrorView {
+    fn from(error: &crate::targets::RouteError) -> Self {
+        use crate::targets::RouteError;
+        match error {
+            RouteError::Raised(raised) => raised.into(),
+            RouteError::UnknownLabel(_) => Self::of_kind("unknown_label"),
+            RouteError::InvalidDestination => Self::of_kind("invalid_destination"),
+            RouteError::SendToEnd => Self::of_kind("send_to_end"),
+        }
+    }
+}

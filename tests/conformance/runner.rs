@@ -1,0 +1,193 @@
+//! Plays a case's script on an engine and judges every outcome as it comes. Keeps what a case keeps: labels, counters,
+//! and which interrupt id is which.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::compare::{Difference, compare};
+use crate::counters::Counters;
+use crate::deviations::Deviations;
+use crate::ids::Ids;
+use crate::model::Case;
+use crate::outcome::ErrorView;
+use crate::script::{Action, Verb};
+use crate::subject::{Answered, Engine, Place, Refusal, Setup, StoreKind};
+
+/// How a case went.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Passed,
+    /// Right, counting what we differ in on purpose.
+    Deviated,
+    /// Right, apart from outcomes that do not count.
+    Quirk,
+    Failed(Failure),
+}
+
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The first action whose outcome differs; `None`: building the graphs.
+    Differs {
+        action: Option<(usize, Verb)>,
+        difference: Box<Difference>,
+    },
+    Broken(String),
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Broken(text)
+    }
+}
+
+/// Plays the case; `deviations` are this case's own.
+pub(crate) async fn play<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Deviations) -> Verdict {
+    match judge::<E>(case, store, deviations).await {
+        Err(failure) => Verdict::Failed(failure),
+        Ok(()) if !deviations.is_empty() => Verdict::Deviated,
+        Ok(()) if case.quirk || !case.quirk_actions.0.is_empty() => Verdict::Quirk,
+        Ok(()) => Verdict::Passed,
+    }
+}
+
+async fn judge<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Deviations) -> Result<(), Failure> {
+    if let Some(wrong) = deviations.misplaced(case) {
+        return Err(wrong.into());
+    }
+    let counters = Arc::new(Counters::default());
+    let setup = Setup { case: Arc::clone(case), counters: Arc::clone(&counters), store };
+    let opened = E::open(setup).await;
+    let build = match &opened {
+        Ok(_) => json!({}),
+        Err(Refusal::Error(error)) => json!({"build_error": error}),
+        Err(Refusal::Broken(text)) => return Err(text.clone().into()),
+    };
+    judge_build(case, &build, deviations)?;
+    let Ok(engine) = opened else { return deviations.first_action().map_or(Ok(()), refuse) };
+    let expected = expected_steps(case, deviations)?;
+    Play { case, engine, counters, labels: BTreeMap::new(), ids: Ids::default() }.script(&expected, deviations).await
+}
+
+/// Compares how the graphs were built: `{}` or `{"build_error"}`.
+fn judge_build(case: &Case, build: &Value, deviations: &Deviations) -> Result<(), Failure> {
+    let langgraph = build_outcome(case.expected.build_error.as_ref());
+    let ours = deviations.outcome(None).map(|whole| build_outcome(whole.get("build_error")));
+    if case.quirk {
+        return Ok(());
+    }
+    if ours.as_ref().is_some_and(|ours| *ours == langgraph && *ours != json!({})) {
+        return Err("a deviation says what LangGraph does".to_owned().into());
+    }
+    compare(ours.as_ref().unwrap_or(&langgraph), build, &mut Ids::default())
+        .map_err(|difference| Failure::Differs { action: None, difference })
+}
+
+fn build_outcome(error: Option<&Value>) -> Value {
+    error.map_or_else(|| json!({}), |error| json!({"build_error": error}))
+}
+
+/// The outcomes to compare with, one per action, before the deviations of single actions.
+fn expected_steps(case: &Case, deviations: &Deviations) -> Result<Vec<Value>, Failure> {
+    let whole = deviations.outcome(None).and_then(|whole| whole.get("steps")).and_then(Value::as_array);
+    let steps = whole.or(case.expected.steps.as_ref()).cloned();
+    let steps = if case.quirk { steps.or_else(|| Some(vec![Value::Null; case.script.len()])) } else { steps };
+    let steps = steps.ok_or_else(|| "the case expects no outcome of its actions".to_owned())?;
+    if whole.is_some_and(|whole| Some(whole) == case.expected.steps.as_ref()) {
+        return Err("a deviation says what LangGraph does".to_owned().into());
+    }
+    if steps.len() == case.script.len() {
+        Ok(steps)
+    } else {
+        Err(format!("{} actions, but {} expected outcomes", case.script.len(), steps.len()).into())
+    }
+}
+
+/// A case being played.
+pub(crate) struct Play<'a, E: Engine> {
+    pub(crate) case: &'a Case,
+    pub(crate) engine: E,
+    counters: Arc<Counters>,
+    pub(crate) labels: BTreeMap<String, E::Point>,
+    pub(crate) ids: Ids,
+}
+
+impl<E: Engine> Play<'_, E> {
+    async fn script(mut self, expected: &[Value], deviations: &Deviations) -> Result<(), Failure> {
+        for (index, (action, langgraph)) in self.case.script.iter().zip(expected).enumerate() {
+            self.engine.begin(index);
+            let outcome = self.outcome(action).await?;
+            let ours = deviations.outcome(Some(index));
+            if !self.counts(action) {
+                ours.map_or(Ok(()), |_| refuse(index))?;
+                continue;
+            }
+            self.judge(langgraph, ours, &outcome)
+                .map_err(|difference| Failure::Differs { action: Some((index, action.verb)), difference })?;
+        }
+        Ok(())
+    }
+
+    /// Whether the outcome of this action is compared.
+    fn counts(&self, action: &Action) -> bool {
+        !self.case.quirk && !self.case.quirk_actions.0.iter().any(|name| name == action.verb.as_str())
+    }
+
+    /// Compares with our own outcome where we differ on purpose; then LangGraph's would be wrong.
+    fn judge(&mut self, langgraph: &Value, ours: Option<&Value>, outcome: &Value) -> Result<(), Box<Difference>> {
+        let Some(ours) = ours else { return compare(langgraph, outcome, &mut self.ids) };
+        if compare(langgraph, outcome, &mut self.ids.clone()).is_ok() {
+            return Err(Box::new(Difference {
+                path: "$".to_owned(),
+                what: "listed as a deviation, but equal to LangGraph's".to_owned(),
+                expected: ours.clone(),
+                actual: outcome.clone(),
+            }));
+        }
+        compare(ours, outcome, &mut self.ids)
+    }
+
+    /// Does one action; its outcome with the bodies it started.
+    async fn outcome(&mut self, action: &Action) -> Result<Value, Failure> {
+        let mut outcome = match self.act(action).await {
+            Ok(outcome) => outcome,
+            Err(Refusal::Error(error)) => json!({"error": error}),
+            Err(Refusal::Broken(text)) => return Err(text.into()),
+        };
+        if let (Some(runs), Some(map)) = (self.counters.take_runs(), outcome.as_object_mut()) {
+            map.insert("runs".to_owned(), runs);
+        }
+        Ok(outcome)
+    }
+
+    /// The place an action names, on the latest checkpoint.
+    pub(crate) fn latest(&self, action: &Action) -> Place<E::Point> {
+        let graph = action.graph.as_ref().unwrap_or(&self.case.main).clone();
+        Place { graph, thread: action.thread.clone(), at: None }
+    }
+
+    pub(crate) async fn place(&mut self, action: &Action) -> Answered<Place<E::Point>> {
+        let at = match &action.at {
+            Some(reference) => Some(self.resolve(action, reference).await?),
+            None => None,
+        };
+        Ok(Place { at, ..self.latest(action) })
+    }
+
+    pub(crate) fn save(&mut self, action: &Action, point: E::Point) {
+        if let Some(label) = &action.save {
+            self.labels.insert(label.clone(), point);
+        }
+    }
+}
+
+/// A deviation of an action that does not count says nothing.
+fn refuse(action: usize) -> Result<(), Failure> {
+    Err(format!("a deviation names action {action}, whose outcome does not count").into())
+}
+
+/// Python's error where a script goes wrong by itself.
+pub(crate) fn other<T>(class: &str) -> Answered<T> {
+    Err(ErrorView::other(class).into())
+}
