@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
 
 use super::clock;
 use super::control::START_NODE;
@@ -16,6 +16,9 @@ use super::run::Run;
 use super::save;
 use super::state::State;
 use super::task::{Stand, Task};
+
+/// Marks a position whose next checkpoint begins a new line: other branches may have used the numbers between.
+pub(crate) const NEW_LINE: CheckpointId = CheckpointId(u64::MAX);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Applies the results of all tasks and makes the next checkpoint.
@@ -42,7 +45,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
+    pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
         if lone && self.recorder().is_some() {
             save::lone_rows(self, &mut tasks[0], puts)?;
@@ -176,7 +179,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn enter(&mut self, recorder: &super::recorder::Recorder) {
         let before = self.pos.id;
         self.pos.id = recorder.next_id();
-        if before.0 == 0 {
+        if before.0 == 0 || self.pos.line == NEW_LINE {
             self.pos.line = self.pos.id;
         }
         self.pos.parent = match recorder.durability() {

@@ -78,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let channels = S::channels(&self.table.schema);
         for (at, channel) in channels.iter().enumerate() {
-            if channel.stored() == Stored::Never || !self.pos.state.is_set(&self.table.schema, at) {
+            if channel.stored() == Stored::Never || !self.pos.state.is_kept(&self.table.schema, at) {
                 continue;
             }
             let row = adopted_row(self.pos.id, at);

@@ -230,6 +230,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add(AddedNode { id, body: Box::new(StateBody(node)), options, child: Some(nested) })
     }
 
+    /// Adds a whole graph as one node, with options.
+    pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
+        let nested = child.describe();
+        let node = child.into_node();
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, child: Some(nested) })
+    }
+
     /// Tells of a graph that a node calls from its body, for drawings and to know which questions it can ask.
     pub fn calls<T: State, M: NodeId>(mut self, id: &N, child: &CompiledGraph<T, M, C>) -> Self {
         if let Some(node) = self.nodes.iter_mut().find(|node| node.id == *id) {

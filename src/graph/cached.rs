@@ -43,7 +43,7 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
 fn state_key<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &S, key: &mut Vec<u8>) -> Option<()> {
     key.push(0);
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
-        if channel.stored() != Stored::Never && state.is_set(&table.schema, at) {
+        if channel.stored() != Stored::Never && state.is_kept(&table.schema, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
             key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);

@@ -305,3 +305,11 @@ impl Raised {
         matches!(self, Self::Failed(_))
     }
 }
+
+impl<C> Ctx<C> {
+    /// Returns the nodes whose subgraphs this task is in, outermost first; empty in the root graph. A second call of a
+    /// subgraph by one task adds `#1`, and so on.
+    pub fn namespace(&self) -> &[String] {
+        &self.0.level.names
+    }
+}

@@ -278,7 +278,7 @@ pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, shown: Option<
     let mut map = Map::new();
     for (at, channel) in S::channels(schema).iter().enumerate() {
         if shows(channel, at, shown) && state.is_set(schema, at) {
-            let value = state.encode_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
+            let value = state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
             map.insert(channel.name().to_owned(), value);
         }
     }

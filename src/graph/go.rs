@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Source};
 
+use super::advance::NEW_LINE;
 use super::command::Command;
 use super::ctx::{Level, Shared};
 use super::error::RunError;
@@ -83,7 +84,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         };
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if fresh && recorder.head().checkpoint != Some(id) {
-            pos.line = CheckpointId(u64::MAX);
+            pos.line = NEW_LINE;
         }
         Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
     }

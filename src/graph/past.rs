@@ -72,7 +72,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
         let (reader, head) = self.reader("reading a thread").await?;
-        let Some(id) = self.at.or(head.and_then(|head| head.checkpoint)) else { return Ok(None) };
+        let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
+        let Some(id) = self.at.or(newest) else { return Ok(None) };
         let live = self.at.is_none();
         Ok(Some(Snapshot::read(&self.graph.table, &reader, id, live, deep).await?))
     }
@@ -80,13 +81,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns the checkpoints, newest first.
     ///
     /// # Errors
-    /// If there is no store.
-    pub fn history(&self) -> Result<History<S, N, C>, RunError> {
-        let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
-            return Err(RunError::NoCheckpointer { what: "history" });
-        };
-        let reader = Reader { store: Arc::clone(store), thread: thread.clone(), birth: 0 };
-        Ok(History {
+    /// If there is no store, or it cannot be read.
+    pub async fn history(&self) -> Result<History<S, N, C>, RunError> {
+        let (reader, head) = self.reader("history").await?;
+        let namespace = self.scoped_history(&reader, head).await?;
+        let history = History {
             table: Arc::clone(&self.graph.table),
             reader,
             before: None,
@@ -96,7 +95,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             next: None,
             ended: false,
             namespace: None,
-        })
+        };
+        Ok(history.of(namespace))
     }
 
     /// Returns how the thread stands.
@@ -371,11 +371,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
 
 async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: Arc<Table<S, N, C>>,
-    mut reader: Reader,
+    reader: Reader,
     id: CheckpointId,
     record: CheckpointRecord,
 ) -> Turn<S> {
-    reader.birth = reader.store.head(&reader.thread).await?.map_or(0, |head| head.birth);
     let records = reader.tasks(id).await?;
     let snapshot = Snapshot::of(&table, &reader, id, record, records, false, false).await?;
     Ok(Found::Snapshot(Box::new(snapshot)))

@@ -187,7 +187,7 @@ impl<S: State> Position<S> {
         let channels = S::channels(&table.schema);
         for at in changed.iter() {
             let stored = channels[at].stored();
-            let set = self.state.is_set(&table.schema, at);
+            let set = self.state.is_kept(&table.schema, at);
             let full = match stored {
                 Stored::Never => continue,
                 _ if !set => {

@@ -152,8 +152,7 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     recorder.supersede(&run.level.path, &key);
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
-        let key = Key::Child { checkpoint: caller.checkpoint, task: caller.task, call: caller.call };
-        puts.push((key, encode_record(&run.pos.id)?));
+        puts.push(super::scope::pointer(caller, run.pos.id)?);
     }
     Ok(())
 }

@@ -144,6 +144,19 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         true
     }
 
+    /// Returns whether a channel has something to store, readable or not.
+    fn is_kept(&self, schema: &Self::Schema, channel: usize) -> bool {
+        self.is_set(schema, channel)
+    }
+
+    /// Encodes the value of a channel as readers see it.
+    ///
+    /// # Errors
+    /// Whatever the serializer fails with.
+    fn show_channel<E: Serializer>(&self, schema: &Self::Schema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
+        self.encode_channel(schema, channel, out)
+    }
+
     /// Returns the channel a write goes to.
     fn channel_of(write: &Self::Write) -> usize;
 

@@ -22,6 +22,7 @@ use super::outcome::Outcome;
 use super::recorder::{Durability, Recorder};
 use super::request::Request;
 use super::run::Budgets;
+use super::scope::Scope;
 use super::state::{State, Writes};
 use super::stream::RunStream;
 
@@ -45,6 +46,7 @@ pub struct Thread<S: State, N, C> {
     pub(crate) drain: CancellationToken,
     pub(crate) discard: bool,
     pub(crate) take_over: bool,
+    pub(crate) scope: Scope,
 }
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
@@ -57,6 +59,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             after: self.after.clone(),
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
+            scope: self.scope.clone(),
             ..*self
         }
     }
@@ -91,6 +94,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             drain: CancellationToken::new(),
             discard: false,
             take_over: false,
+            scope: Scope::default(),
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) trait Host: Sync {
     fn interrupt(&self, payload: Value) -> Result<Value, Asked>;
 
     /// One `custom` stream event.
-    fn emit(&self, value: Value);
+    fn emit(&self, value: Value) -> impl Future<Output = ()> + Send;
 
     /// Runs a graph as a subgraph of this task. A subgraph that asks ends this body: `Exit::Asked`.
     fn call(&self, graph: &str, input: Value) -> impl Future<Output = Result<Value, Exit<Self::Error>>> + Send;

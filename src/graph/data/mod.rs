@@ -113,6 +113,14 @@ impl State for DataState {
         self.get(channel).is_some()
     }
 
+    fn is_kept(&self, _: &DataSchema, channel: usize) -> bool {
+        self.values[channel].is_some()
+    }
+
+    fn show_channel<E: Serializer>(&self, schema: &DataSchema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
+        self.kept(schema, channel)?.serialize(out)
+    }
+
     fn channel_of(write: &DataWrite) -> usize {
         write.channel
     }

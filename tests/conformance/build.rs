@@ -1,0 +1,396 @@
+//! Builds the engine's graphs from a case's: channels, nodes with their options, edges, branches.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use superstep::graph::{
+    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DataState, Declared, END, Edges, Failure, Input, Kind, Lint,
+    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, StateGraph, Target,
+    Worker, Writes,
+};
+
+use crate::body::{Body, Exit, NodeCommand, Return};
+use crate::counters::Counters;
+use crate::eval::Env;
+use crate::host::{CaseFail, Inside, InvalidReturn};
+use crate::model::{Branch, Case, Channel, ChannelKind, Graph, Names, Node, Sources, SubgraphStore};
+use crate::ops::Op;
+use crate::outcome::ErrorView;
+use crate::targets::Goto;
+
+pub(crate) type DataGraph = CompiledGraph<DataState, Name, Arc<World>>;
+
+/// What bodies need of the case; the run's context.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) case: Arc<Case>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) cache: Arc<MemoryCache>,
+    /// The graph that runs as the root.
+    pub(crate) root: String,
+}
+
+impl World {
+    /// The name of the graph that runs at this namespace.
+    pub(crate) fn graph_at(&self, namespace: &[String]) -> Option<&str> {
+        let mut name = self.root.as_str();
+        for node in namespace.iter().filter(|node| !node.starts_with('#')) {
+            let node = self.case.graphs.get(name)?.nodes.iter().find(|known| known.name == *node)?;
+            name = match &node.subgraph {
+                Some(subgraph) => subgraph,
+                None => called(&node.ops).first().copied()?,
+            };
+        }
+        Some(name)
+    }
+}
+
+/// The graphs that ops call, in order.
+pub(crate) fn called(ops: &[Op]) -> Vec<&str> {
+    let mut graphs = vec![];
+    for op in ops {
+        match op {
+            Op::Call { graph, .. } => graphs.push(graph.as_str()),
+            Op::If { then, otherwise, .. } => {
+                graphs.extend(called(then));
+                graphs.extend(called(otherwise));
+            }
+            _ => {}
+        }
+    }
+    graphs
+}
+
+/// Graphs built so far, by name.
+pub(crate) type Built = BTreeMap<String, DataGraph>;
+
+/// Builds a graph and those it needs.
+pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result<(), ErrorView> {
+    if built.contains_key(name) {
+        return Ok(());
+    }
+    let Some(graph) = world.case.graphs.get(name) else { return Err(ErrorView::of_kind("no_such_graph")) };
+    for node in &graph.nodes {
+        for needed in node.subgraph.as_deref().into_iter().chain(called(&node.ops)) {
+            build(world, needed, built)?;
+        }
+    }
+    let mut builder = StateGraph::with_schema(schema(graph)).name(name).allow(Lint::Unresumable);
+    for node in &graph.nodes {
+        builder = add_node(builder, world, name, graph, node, built);
+    }
+    for edge in &graph.edges {
+        let from = match &edge.0 {
+            Sources::One(one) => source(one),
+            Sources::Join(many) => Edges::Join(many.iter().map(|one| Name::from(plain(one))).collect()),
+        };
+        builder = builder.add_edge(from, target(&edge.1));
+    }
+    for (at, branch) in graph.branches.iter().enumerate() {
+        builder = add_branch(builder, graph, at, branch);
+    }
+    if let Some(entry) = &graph.entry {
+        builder = builder.add_edge(START, target(entry));
+    }
+    if let Some(finish) = &graph.finish {
+        builder = builder.add_edge(source(finish), END);
+    }
+    builder = match &graph.interrupt_before {
+        Some(Names::Word(_)) => builder.interrupt_before_all(),
+        Some(Names::List(list)) => builder.interrupt_before(list.iter().map(|node| Name::from(plain(node)))),
+        None => builder,
+    };
+    builder = match &graph.interrupt_after {
+        Some(Names::Word(_)) => builder.interrupt_after_all(),
+        Some(Names::List(list)) => builder.interrupt_after(list.iter().map(|node| Name::from(plain(node)))),
+        None => builder,
+    };
+    if let Some(input) = &graph.input {
+        builder = builder.input_channels(real(graph, input));
+    }
+    if let Some(output) = &graph.output {
+        builder = builder.output_channels(real(graph, output));
+    }
+    let persistence = match graph.checkpointer {
+        SubgraphStore::Inherit => Persistence::Inherit,
+        SubgraphStore::Own => Persistence::PerThread,
+        SubgraphStore::None => Persistence::Stateless,
+    };
+    let compiled = builder.compile().map_err(|error| crate::kinds::build(&error))?;
+    let compiled = compiled.persistence(persistence).with_cache(Arc::clone(&world.cache) as _);
+    built.insert(name.to_owned(), compiled);
+    Ok(())
+}
+
+/// Channels that hold values: not the computed ones.
+fn real(graph: &Graph, names: &[String]) -> Vec<String> {
+    let is_real = |name: &&String| graph.channels.get(*name).is_none_or(|channel| kind(channel).is_some());
+    names.iter().filter(is_real).cloned().collect()
+}
+
+pub(crate) fn schema(graph: &Graph) -> DataSchema {
+    let channels = graph.channels.iter().filter_map(|(name, channel)| Some((name.clone(), kind(channel)?)));
+    DataSchema::new(channels).expect("names in a map are unique")
+}
+
+fn kind(channel: &Channel) -> Option<Kind> {
+    Some(match channel.kind {
+        ChannelKind::LastValue => Kind::LastValue,
+        ChannelKind::Append => Kind::Append,
+        ChannelKind::Add => Kind::Add,
+        ChannelKind::Concat => Kind::Concat,
+        ChannelKind::Union => Kind::Union,
+        ChannelKind::Merge => Kind::Merge,
+        ChannelKind::Max => Kind::Max,
+        ChannelKind::OptMin => Kind::OptMin,
+        ChannelKind::Messages => Kind::Messages,
+        ChannelKind::Ephemeral => Kind::Ephemeral { guard: channel.guard },
+        ChannelKind::Untracked => Kind::Untracked { guard: channel.guard },
+        ChannelKind::AnyValue => Kind::AnyValue,
+        ChannelKind::Topic => Kind::Topic { accumulate: channel.accumulate },
+        ChannelKind::AfterFinish => Kind::AfterFinish,
+        ChannelKind::DeltaAppend => Kind::DeltaAppend,
+        ChannelKind::IsLastStep | ChannelKind::RemainingSteps => return None,
+    })
+}
+
+/// START and END by the names the engine keeps for them.
+pub(crate) fn plain(name: &str) -> &str {
+    match name {
+        "START" => "__start__",
+        "END" => "__end__",
+        name => name,
+    }
+}
+
+fn source(name: &str) -> Edges<Name> {
+    match plain(name) {
+        "__start__" => START.into(),
+        "__end__" => END.into(),
+        name => Name::from(name).into(),
+    }
+}
+
+fn target(name: &str) -> Target<Name> {
+    match plain(name) {
+        "__end__" => END.into(),
+        name => Target::Node(Name::from(name)),
+    }
+}
+
+pub(crate) fn goto(ways: Vec<Goto>) -> Target<Name> {
+    let one = |way| match way {
+        Goto::Node(name) => Target::Node(Name::from(name)),
+        Goto::Start => Target::Node(Name::from("__start__")),
+        Goto::End => Target::End,
+        Goto::Send { node, payload } => {
+            Worker::<Name, Value>::new(Name::from(plain(&node))).send(payload).into()
+        }
+    };
+    Target::many(ways.into_iter().map(one))
+}
+
+type Builder = StateGraph<DataState, Name, Arc<World>>;
+
+fn add_node(
+    builder: Builder,
+    world: &Arc<World>,
+    graph_name: &str,
+    graph: &Graph,
+    node: &Node,
+    built: &Built,
+) -> Builder {
+    let name = Name::from(plain(&node.name));
+    if let Some(child) = &node.subgraph {
+        let child_graph = &world.case.graphs[child];
+        let (enter, leave) = shared_keys(graph, child_graph);
+        return builder.add_subgraph_with(name, built[child].clone().mapped(enter, leave), options(world, graph_name, graph, node));
+    }
+    let body = Arc::new(Body::of_node(graph_name, &node.name, &node.ops));
+    let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: built.clone() });
+    let run = move |input: Input<DataState, Value>, ctx: Ctx<Arc<World>>| {
+        let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
+        async move {
+            let input = spec.view(&input, &ctx);
+            spec.run(&body, ctx, input, None).await
+        }
+    };
+    let builder = builder.add_either::<Value, _, _>(name.clone(), run, options(world, graph_name, graph, node));
+    match called(&node.ops).first() {
+        Some(child) => builder.calls(&name, &built[*child]),
+        None => builder,
+    }
+}
+
+/// What a node's body needs to know of its graph.
+pub(crate) struct Spec {
+    pub(crate) graph: Graph,
+    pub(crate) node: Node,
+    pub(crate) built: Built,
+}
+
+impl Spec {
+    /// The node's input: its channels of the state, or the payload.
+    fn view(&self, input: &Input<DataState, Value>, ctx: &Ctx<Arc<World>>) -> Value {
+        match input {
+            Input::Payload(payload) => Value::clone(payload),
+            Input::State(state) => {
+                let mut values = readable(&self.graph, &self.node, state);
+                self.computed(&mut values, ctx);
+                Value::Object(values)
+            }
+        }
+    }
+
+    fn computed(&self, values: &mut Map<String, Value>, ctx: &Ctx<Arc<World>>) {
+        for (name, channel) in &self.graph.channels {
+            if self.node.input.as_ref().is_some_and(|only| !only.contains(name)) {
+                continue;
+            }
+            match channel.kind {
+                ChannelKind::IsLastStep => values.insert(name.clone(), ctx.is_last_step().into()),
+                ChannelKind::RemainingSteps => values.insert(name.clone(), ctx.remaining_steps().into()),
+                _ => None,
+            };
+        }
+    }
+
+    async fn run(
+        &self,
+        body: &Body,
+        ctx: Ctx<Arc<World>>,
+        input: Value,
+        error: Option<Value>,
+    ) -> Result<Command<DataState, Name>, NodeError> {
+        let counters = Arc::clone(&ctx.context().counters);
+        let host = Inside { ctx: ctx.clone(), spec: self };
+        match body.run(&host, &counters, input, error).await {
+            Ok(done) => self.command(done, &ctx),
+            Err(Exit::Asked) => Err(NodeError::permanent("asked")),
+            Err(Exit::Failed { kind, node }) => Err(CaseFail { kind, node }.into()),
+            Err(Exit::Raised(raised)) => Err(NodeError::permanent(raised)),
+            Err(Exit::Engine(error)) => Err(error),
+        }
+    }
+
+    fn command(&self, done: Return, ctx: &Ctx<Arc<World>>) -> Result<Command<DataState, Name>, NodeError> {
+        let schema = schema(&self.graph);
+        match done {
+            Return::Update(update) => Ok(Command::update(schema.writes(&update.into_iter().collect()))),
+            Return::Commands(commands) => {
+                let each = commands.into_iter().map(|command| self.one(command, &schema, ctx));
+                Ok(Command::all(each))
+            }
+            Return::Raw(Value::Null) => Ok(Command::update(Writes::default())),
+            Return::Raw(Value::Object(update)) => Ok(Command::update(schema.writes(&update))),
+            Return::Raw(_) => Err(InvalidReturn.into()),
+        }
+    }
+
+    fn one(&self, command: NodeCommand, schema: &DataSchema, ctx: &Ctx<Arc<World>>) -> Command<DataState, Name> {
+        let update: Map<String, Value> = command.update.unwrap_or_default().into_iter().collect();
+        if !command.parent {
+            return Command::update(schema.writes(&update)).goto(goto(command.goto));
+        }
+        let above = ctx.namespace().iter().rposition(|node| !node.starts_with('#')).unwrap_or(0);
+        let parent = ctx.context().graph_at(&ctx.namespace()[..above]).and_then(|name| ctx.context().case.graphs.get(name));
+        let writes = parent.map(|graph| self::schema(graph).writes(&update)).unwrap_or_default();
+        Command::parent(Command::<DataState, Name>::update(writes).goto(goto(command.goto)))
+    }
+}
+
+/// The channels of a state that a node reads.
+pub(crate) fn readable(graph: &Graph, node: &Node, state: &DataState) -> Map<String, Value> {
+    let Value::Object(mut values) = state.to_json(&schema(graph)) else { return Map::new() };
+    if let Some(only) = &node.input {
+        values.retain(|name, _| only.contains(name));
+    }
+    values
+}
+
+fn options(
+    world: &Arc<World>,
+    graph_name: &str,
+    graph: &Graph,
+    node: &Node,
+) -> NodeOptions<DataState, Name, Arc<World>> {
+    let mut options = NodeOptions::default().asks_anything();
+    if node.defer {
+        options = options.defer();
+    }
+    for policy in node.retry.0.clone() {
+        let pause = Duration::from_millis(1);
+        let engine = RetryPolicy::attempts(policy.max_attempts).pause(pause).backoff(1.0, pause);
+        options = options.retry(engine.when(move |error| {
+            policy.covers(error.source().downcast_ref::<CaseFail>().map(|fail| fail.kind))
+        }));
+    }
+    if node.cache {
+        options = options.cache(CachePolicy::default());
+    }
+    if let Some(destinations) = &node.destinations {
+        options = options.goes_to(Target::many(destinations.iter().map(|name| target(name))));
+    }
+    let Some(ops) = &node.on_error else { return options };
+    let body = Arc::new(Body::of_handler(graph_name, &node.name, ops));
+    let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: Built::new() });
+    let _ = world;
+    options.on_error(move |state: Arc<DataState>, failure: Failure, ctx: Ctx<Arc<World>>| {
+        let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
+        async move {
+            let kind = failure.error.source().downcast_ref::<CaseFail>().map_or("other", |fail| fail.kind.as_str());
+            let error = serde_json::json!({"node": &*failure.node, "kind": kind});
+            let input = spec.view(&Input::State(state), &ctx);
+            spec.run(&body, ctx, input, Some(error)).await
+        }
+    })
+}
+
+fn add_branch(builder: Builder, graph: &Graph, at: usize, branch: &Branch) -> Builder {
+    let name = branch.name.clone().unwrap_or_else(|| format!("branch{at}"));
+    let declared = match &branch.targets {
+        Some(targets) if !targets.is_empty() => Declared::from(
+            targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>(),
+        ),
+        _ => Declared::Anywhere,
+    };
+    let (source_name, owned, graph) = (branch.from.clone(), branch.clone(), graph.clone());
+    let router = move |state: &DataState| -> Target<Name> {
+        let node = graph.nodes.iter().find(|node| node.name == source_name);
+        let values = match node {
+            Some(node) => readable(&graph, node, state),
+            None => match state.to_json(&schema(&graph)) {
+                Value::Object(values) => values,
+                _ => Map::new(),
+            },
+        };
+        match owned.route(&Env::over(Value::Object(values))) {
+            Ok(ways) => goto(ways),
+            Err(error) => Target::Node(Name::from(crate::kinds::unroutable(&error))),
+        }
+    };
+    builder.add_branch(source(&branch.from), name, router, declared)
+}
+
+type Enter = Box<dyn Fn(&DataState) -> Writes<DataState> + Send + Sync>;
+
+/// The channels both graphs have go in; the child's output channels come out. LangGraph's shared keys.
+fn shared_keys(parent: &Graph, child: &Graph) -> (Enter, Enter) {
+    let (outer, inner) = (Arc::new(schema(parent)), Arc::new(schema(child)));
+    let takes = child.input.clone();
+    let gives = child.output.clone();
+    let (outer_in, inner_in) = (Arc::clone(&outer), Arc::clone(&inner));
+    let enter = move |state: &DataState| {
+        let Value::Object(mut values) = state.to_json(&outer_in) else { return Writes::default() };
+        values.retain(|name, _| takes.as_ref().is_none_or(|takes| takes.contains(name)));
+        inner_in.writes(&values)
+    };
+    let leave = move |state: &DataState| {
+        let Value::Object(mut values) = state.to_json(&inner) else { return Writes::default() };
+        values.retain(|name, _| gives.as_ref().is_none_or(|gives| gives.contains(name)));
+        outer.writes(&values)
+    };
+    (Box::new(enter), Box::new(leave))
+}

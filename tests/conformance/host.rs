@@ -1,0 +1,75 @@
+//! What the engine does for a running body, and the failures a body can have.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use superstep::graph::{AnyQuestion, CallError, Ctx, NodeError};
+
+use crate::body::{Asked, Exit, Host};
+use crate::build::{Spec, World, schema};
+use crate::ops::FailKind;
+
+/// A `fail` op.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseFail {
+    pub(crate) kind: FailKind,
+    pub(crate) node: String,
+}
+
+impl fmt::Display for CaseFail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.kind.as_str(), self.node)
+    }
+}
+
+impl std::error::Error for CaseFail {}
+
+/// A body returned something that is no update.
+#[derive(Debug)]
+pub(crate) struct InvalidReturn;
+
+impl fmt::Display for InvalidReturn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the node returned no update")
+    }
+}
+
+impl std::error::Error for InvalidReturn {}
+
+pub(crate) struct Inside<'a> {
+    pub(crate) ctx: Ctx<Arc<World>>,
+    pub(crate) spec: &'a Spec,
+}
+
+impl Host for Inside<'_> {
+    type Error = NodeError;
+
+    fn interrupt(&self, payload: Value) -> Result<Value, Asked> {
+        self.ctx.interrupt(AnyQuestion(payload)).map_err(|_| Asked)
+    }
+
+    async fn emit(&self, value: Value) {
+        self.ctx.emit(value).await;
+    }
+
+    async fn call(&self, graph: &str, input: Value) -> Result<Value, Exit<NodeError>> {
+        let child = &self.spec.built[graph];
+        let spec = &self.ctx.context().case.graphs[graph];
+        let schema = schema(spec);
+        let input = match input {
+            Value::Object(input) => schema.writes(&input),
+            _ => schema.writes(&Map::new()),
+        };
+        let state = match self.ctx.call(child, input).await {
+            Ok(state) => state,
+            Err(CallError::Interrupted(_)) => return Err(Exit::Asked),
+            Err(error) => return Err(Exit::Engine(error.into())),
+        };
+        let Value::Object(mut values) = state.to_json(&schema) else { return Ok(Value::Null) };
+        if let Some(output) = &spec.output {
+            values.retain(|name, _| output.contains(name));
+        }
+        Ok(Value::Object(values))
+    }
+}
