@@ -150,7 +150,7 @@ impl<'a, H: Host> Walk<'a, H> {
                 self.answered(var.as_deref(), key.as_deref(), answer);
             }
             Op::Fail { times, error, counter } => self.fail(*times, *error, counter.as_deref())?,
-            Op::Emit { expr } => self.host.emit(expr.eval(&self.env)?),
+            Op::Emit { expr } => self.host.emit(expr.eval(&self.env)?).await,
             Op::Sleep { ms } => self.host.sleep(Duration::from_secs_f64(ms / 1000.0)).await,
             Op::Call { graph, input, var } => {
                 let values = self.host.call(graph, input.eval(&self.env)?).await?;

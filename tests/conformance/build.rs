@@ -270,7 +270,7 @@ impl Spec {
             Ok(done) => self.command(done, &ctx),
             Err(Exit::Asked) => Err(NodeError::permanent("asked")),
             Err(Exit::Failed { kind, node }) => Err(CaseFail { kind, node }.into()),
-            Err(Exit::Raised(raised)) => Err(NodeError::permanent(raised)),
+            Err(Exit::Raised(raised)) => Err(NodeError::permanent(format!("{raised:?}"))),
             Err(Exit::Engine(error)) => Err(error),
         }
     }

@@ -1,59 +1,319 @@
-//! The engine under test.
+//! The engine under test: superstep over data-defined graphs.
 
-use crate::outcome::{Ran, Snapshot, Streamed};
-use crate::script::{Config, Mode};
-use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Setup};
+use std::sync::Arc;
 
-#[derive(Debug)]
-pub(crate) struct Subject;
+use serde_json::Value;
+use superstep::checkpoint::{CheckpointId, Checkpointer, MemoryCheckpointer, SledCheckpointer};
+use superstep::graph::{
+    Answer, Command, DataState, Durability, MemoryCache, Name, Request, RunError, StateUpdate, Thread, Writes,
+};
 
-fn missing<T>() -> Answered<T> {
-    Err(Refusal::Broken("the engine is not connected yet".to_owned()))
+use crate::build::{Built, DataGraph, World, build, goto, plain, schema};
+use crate::events;
+use crate::model::{Graph, Names, Store};
+use crate::outcome::{ErrorView, Ran, Snapshot, Streamed};
+use crate::script::{Config, Durability as CaseDurability, Mode};
+use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind};
+use crate::{kinds, views};
+
+/// The address of a checkpoint: the subgraph's nodes on the way down, and the number.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Point {
+    thread: String,
+    scope: Vec<String>,
+    id: CheckpointId,
+}
+
+pub(crate) struct Subject {
+    setup: Setup,
+    cache: Arc<MemoryCache>,
+    memory: MemoryCheckpointer,
+    folder: Option<tempfile::TempDir>,
+    store: Option<Arc<dyn Checkpointer>>,
+    built: Built,
+}
+
+type DataThread = Thread<DataState, Name, Arc<World>>;
+
+impl Subject {
+    fn connect(&mut self) -> Answered<()> {
+        self.store = match (&self.setup.case.store, self.setup.store) {
+            (Store::None, _) => None,
+            (_, StoreKind::Memory) => Some(Arc::new(self.memory.clone())),
+            (_, StoreKind::Sled) => Some(self.open_sled()?),
+        };
+        Ok(())
+    }
+
+    fn open_sled(&mut self) -> Answered<Arc<dyn Checkpointer>> {
+        let folder = match self.folder.take() {
+            Some(folder) => folder,
+            None => tempfile::tempdir().map_err(broken)?,
+        };
+        let store = SledCheckpointer::open(folder.path().join("store")).map_err(broken)?;
+        self.folder = Some(folder);
+        Ok(Arc::new(store))
+    }
+
+    fn world(&self, root: &str) -> Arc<World> {
+        let (case, counters) = (Arc::clone(&self.setup.case), Arc::clone(&self.setup.counters));
+        Arc::new(World { case, counters, cache: Arc::clone(&self.cache), root: root.to_owned() })
+    }
+
+    fn graph(&self, name: &str) -> Answered<&DataGraph> {
+        self.built.get(name).ok_or_else(|| Refusal::Broken(format!("graph {name} was not built")))
+    }
+
+    fn spec(&self, name: &str) -> &Graph {
+        &self.setup.case.graphs[name]
+    }
+
+    /// The thread of a place, at its root graph.
+    fn root(&self, place: &Place<Point>) -> Answered<DataThread> {
+        let mut graph = self.graph(&place.graph)?.clone();
+        let world = Arc::new(self.world(&place.graph));
+        Ok(match &self.store {
+            Some(store) => {
+                graph = graph.with_shared_checkpointer(Arc::clone(store));
+                graph.thread_with(place.thread.as_str(), world)
+            }
+            None => graph.detached(world),
+        })
+    }
+
+    /// The thread of a place: in the subgraph it names, at its checkpoint.
+    fn thread(&self, place: &Place<Point>) -> Answered<(DataThread, String)> {
+        let root = self.root(place)?;
+        let Some(at) = &place.at else { return Ok((root, place.graph.clone())) };
+        let (thread, graph) = self.inside(&root, &place.graph, &at.scope)?;
+        Ok((thread.at(at.id), graph))
+    }
+
+    fn inside(&self, root: &DataThread, graph: &str, scope: &[String]) -> Answered<(DataThread, String)> {
+        if scope.is_empty() {
+            return Ok((root.clone(), graph.to_owned()));
+        }
+        let world = self.world(graph);
+        let name = world.graph_at(scope).ok_or_else(|| Refusal::Broken(format!("no subgraph at {scope:?}")))?;
+        Ok((root.subgraph(self.graph(name)?, scope.iter().cloned()), name.to_owned()))
+    }
+
+    /// The thread as a run needs it.
+    fn runner(&self, place: &Place<Point>, config: &Config) -> Answered<DataThread> {
+        let mut thread = self.root(place)?.discard_pending().rerun_unanswered();
+        if let Some(at) = &place.at {
+            thread = thread.at(at.id);
+        }
+        thread = thread.recursion_limit(u64::try_from(config.recursion_limit).unwrap_or(0));
+        thread = thread.durability(match config.durability {
+            CaseDurability::Sync => Durability::Sync,
+            CaseDurability::Async => Durability::Async,
+            CaseDurability::Exit => Durability::Exit,
+        });
+        thread = match &config.interrupt_before {
+            Some(Names::Word(_)) => thread.interrupt_before_all(),
+            Some(Names::List(list)) => thread.interrupt_before(list.iter().map(|node| Name::from(plain(node)))),
+            None => thread,
+        };
+        Ok(match &config.interrupt_after {
+            Some(Names::Word(_)) => thread.interrupt_after_all(),
+            Some(Names::List(list)) => thread.interrupt_after(list.iter().map(|node| Name::from(plain(node)))),
+            None => thread,
+        })
+    }
+
+    fn writes(&self, graph: &str, values: &Value) -> Answered<Writes<DataState>> {
+        match values {
+            Value::Object(values) => Ok(schema(self.spec(graph)).writes(values)),
+            Value::Null => Ok(Writes::default()),
+            _ => Err(ErrorView::of_kind("invalid_node_return").into()),
+        }
+    }
+
+    fn request(&self, graph: &str, input: Input) -> Answered<Request<DataState, Name>> {
+        let command = match input {
+            Input::Values(Value::Null) => return Ok(Request::proceed()),
+            Input::Values(values) => return Ok(Request::input(self.writes(graph, &values)?)),
+            Input::Command(command) => command,
+        };
+        let RunCommand { resume, goto: ways, update, parent } = command;
+        if parent {
+            return Err(ErrorView::of_kind("no_parent_graph").into());
+        }
+        let mut answers = vec![];
+        match resume {
+            Some(Resume::One(value)) => answers.push(Answer::json(&value)),
+            Some(Resume::ById(by_id)) => {
+                for (id, value) in by_id {
+                    let id = id.parse().map_err(|_| ErrorView::of_kind("unknown_interrupt"))?;
+                    answers.push(Answer::json(&value).to(id));
+                }
+                if answers.is_empty() {
+                    return Err(ErrorView::of_kind("unknown_interrupt").into());
+                }
+            }
+            None => {}
+        }
+        let writes = self.writes(graph, update.as_ref().unwrap_or(&Value::Null))?;
+        if writes.is_empty() && ways.is_empty() && !answers.is_empty() {
+            return Ok(Request::answers(answers));
+        }
+        Ok(Request::answers(answers).and(Command::update(writes).goto(goto(ways))))
+    }
+
+    fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<DataState, Name>> {
+        let writes = self.writes(graph, &update.values)?;
+        Ok(match update.as_node.as_deref().map(plain) {
+            None => StateUpdate::new(writes),
+            Some("__start__") => StateUpdate::new(writes).as_start(),
+            Some("__end__") if update.values.is_null() => StateUpdate::clear(),
+            Some("__input__") => StateUpdate::new(writes).as_input(),
+            Some("__copy__") => StateUpdate::copy(),
+            Some(node) => StateUpdate::new(writes).as_node(Name::from(node)),
+        })
+    }
+
+    fn no_store(&self) -> Answered<()> {
+        if self.store.is_some() { Ok(()) } else { Err(ErrorView::of_kind("no_checkpointer").into()) }
+    }
+}
+
+fn broken(error: impl std::fmt::Display) -> Refusal {
+    Refusal::Broken(error.to_string())
+}
+
+fn refused(error: RunError) -> Refusal {
+    Refusal::Error(kinds::run(&error))
 }
 
 impl Engine for Subject {
-    type Point = ();
+    type Point = Point;
 
-    async fn open(_setup: Setup) -> Answered<Self> {
-        missing()
+    async fn open(setup: Setup) -> Answered<Self> {
+        let (cache, memory) = (Arc::default(), MemoryCheckpointer::new());
+        let mut subject = Self { setup, cache, memory, folder: None, store: None, built: Built::new() };
+        subject.connect()?;
+        let main = subject.setup.case.main.clone();
+        subject.build(&main).await?;
+        Ok(subject)
     }
 
     async fn restart(&mut self) -> Answered<()> {
-        missing()
+        let names: Vec<String> = self.built.keys().cloned().collect();
+        self.built.clear();
+        self.store = None;
+        self.connect()?;
+        for name in names {
+            self.build(&name).await?;
+        }
+        Ok(())
     }
 
-    async fn invoke(&mut self, _place: &Place<()>, _input: Input, _config: &Config) -> Answered<Ran> {
-        missing()
+    async fn build(&mut self, graph: &str) -> Answered<()> {
+        let world = self.world(graph);
+        Ok(build(&world, graph, &mut self.built)?)
+    }
+
+    async fn invoke(&mut self, place: &Place<Point>, input: Input, config: &Config) -> Answered<Ran> {
+        let thread = self.runner(place, config)?;
+        let request = self.request(&place.graph, input)?;
+        let outcome = thread.run(request).await.map_err(refused)?;
+        let values = views::output(self.spec(&place.graph), outcome.state());
+        Ok(Ran { values, interrupts: views::questions(outcome.questions()) })
     }
 
     async fn stream(
         &mut self,
-        _place: &Place<()>,
-        _input: Input,
-        _config: &Config,
-        _modes: &[Mode],
-        _subgraphs: bool,
+        place: &Place<Point>,
+        input: Input,
+        config: &Config,
+        modes: &[Mode],
+        subgraphs: bool,
     ) -> Answered<Streamed> {
-        missing()
+        let thread = self.runner(place, config)?;
+        let request = match self.request(&place.graph, input) {
+            Ok(request) => request,
+            Err(Refusal::Error(error)) => return Ok(Streamed { events: vec![], error: Some(error) }),
+            Err(broken) => return Err(broken),
+        };
+        let wanted = events::engine_modes(modes);
+        let mut stream =
+            if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
+        let world = self.world(&place.graph);
+        let mut seen = vec![];
+        while let Some(event) = stream.next().await {
+            events::translate(&world, &event, modes, &mut seen);
+        }
+        let error = stream.outcome().await.err().map(|error| kinds::run(&error));
+        Ok(Streamed { events: seen, error })
     }
 
-    async fn get_state(&mut self, _place: &Place<()>, _subgraphs: bool) -> Answered<(Snapshot, ())> {
-        missing()
+    async fn get_state(&mut self, place: &Place<Point>, subgraphs: bool) -> Answered<(Snapshot, Point)> {
+        self.no_store()?;
+        let (thread, _) = self.thread(place)?;
+        let found = if subgraphs { thread.state_deep().await } else { thread.state().await };
+        let scope = place.at.as_ref().map(|at| at.scope.clone()).unwrap_or_default();
+        match found.map_err(refused)? {
+            Some(found) => {
+                let point = Point { thread: place.thread.clone(), scope, id: found.id };
+                let graph = self.world(&place.graph).graph_at(&point.scope).unwrap_or(&place.graph).to_owned();
+                Ok((views::snapshot(self.spec(&graph), found, subgraphs), point))
+            }
+            None => {
+                let point = Point { thread: place.thread.clone(), scope, id: CheckpointId(0) };
+                Ok((views::nothing(), point))
+            }
+        }
     }
 
-    async fn history(&mut self, _place: &Place<()>, _query: &Query<()>) -> Answered<Vec<Listed<()>>> {
-        missing()
+    async fn history(&mut self, place: &Place<Point>, query: &Query<Point>) -> Answered<Vec<Listed<Point>>> {
+        self.no_store()?;
+        let scope = place.at.as_ref().map(|at| at.scope.clone()).unwrap_or_default();
+        let root = self.root(place)?;
+        let (thread, graph) = self.inside(&root, &place.graph, &scope)?;
+        let mut history = thread.history().await.map_err(refused)?;
+        if let Some(before) = &query.before {
+            history = history.before(before.id);
+        }
+        let only = place.at.as_ref().filter(|at| at.scope.is_empty()).map(|at| at.id);
+        let mut listed = vec![];
+        let point = |id| Point { thread: place.thread.clone(), scope: scope.clone(), id };
+        while let Some(found) = history.next().await {
+            let found = found.map_err(refused)?;
+            if only.is_some_and(|only| only != found.id) {
+                continue;
+            }
+            let (id, parent) = (found.id, found.parent);
+            let snapshot = views::snapshot(self.spec(&graph), found, false);
+            if query.keeps(&snapshot) && query.limit.is_none_or(|limit| listed.len() < limit) {
+                listed.push(Listed { point: point(id), parent: parent.map(point), snapshot });
+            }
+        }
+        Ok(listed)
     }
 
-    async fn subgraph(&mut self, _place: &Place<()>, _path: &[String]) -> Answered<Option<()>> {
-        missing()
+    async fn subgraph(&mut self, place: &Place<Point>, path: &[String]) -> Answered<Option<Point>> {
+        let root = self.root(place)?;
+        let (thread, _) = self.inside(&root, &place.graph, path)?;
+        let state = thread.state().await.map_err(refused)?;
+        let thread = place.thread.clone();
+        Ok(state.map(|state| Point { thread, scope: path.to_vec(), id: state.id }))
     }
 
-    async fn update(&mut self, _place: &Place<()>, _update: ByHand) -> Answered<()> {
-        missing()
+    async fn update(&mut self, place: &Place<Point>, update: ByHand) -> Answered<Point> {
+        self.bulk_update(place, vec![vec![update]]).await
     }
 
-    async fn bulk_update(&mut self, _place: &Place<()>, _supersteps: Vec<Vec<ByHand>>) -> Answered<()> {
-        missing()
+    async fn bulk_update(&mut self, place: &Place<Point>, supersteps: Vec<Vec<ByHand>>) -> Answered<Point> {
+        self.no_store()?;
+        let (thread, graph) = self.thread(place)?;
+        let mut steps = vec![];
+        for updates in supersteps {
+            let step: Answered<Vec<_>> = updates.into_iter().map(|update| self.by_hand(&graph, update)).collect();
+            steps.push(step?);
+        }
+        let made = thread.bulk_update(steps).await.map_err(refused)?;
+        let scope = place.at.as_ref().map(|at| at.scope.clone()).unwrap_or_default();
+        Ok(Point { thread: place.thread.clone(), scope, id: made.checkpoint })
     }
 }

@@ -2,11 +2,11 @@
 //! every store, and compares every outcome. `SUPERSTEP_CONFORMANCE_DIR` names another folder of cases.
 
 #![allow(clippy::print_stdout)]
-#![expect(dead_code, reason = "the engine half is not connected yet")]
 
 mod actions;
 mod args;
 mod body;
+mod build;
 mod canon;
 mod compare;
 mod counters;
@@ -14,8 +14,11 @@ mod deviations;
 mod echo;
 mod engine;
 mod eval;
+mod events;
 mod expr;
+mod host;
 mod ids;
+mod kinds;
 mod load;
 mod model;
 mod number;
@@ -30,6 +33,7 @@ mod selfcheck_tables;
 mod subject;
 mod targets;
 mod trials;
+mod views;
 
 use std::process::ExitCode;
 

@@ -145,7 +145,7 @@ impl Host for OneAnswer {
         self.0.lock().ok().and_then(|mut answer| answer.take()).ok_or(Asked)
     }
 
-    fn emit(&self, _value: Value) {}
+    async fn emit(&self, _value: Value) {}
 
     async fn call(&self, graph: &str, input: Value) -> Result<Value, Exit<()>> {
         Ok(json!({ graph: input }))

@@ -1,0 +1,116 @@
+//! The engine's events in the runner's shapes.
+
+use serde_json::{Value, json};
+use superstep::graph::{self, CheckpointView, EventKind};
+
+use crate::build::World;
+use crate::model::{ChannelKind, Graph};
+use crate::outcome::{self, Event, Snapshot, TaskView};
+use crate::script::Mode;
+use crate::views;
+
+pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
+    let one = |mode: &Mode| match mode {
+        Mode::Values => graph::Mode::Values,
+        Mode::Updates => graph::Mode::Updates,
+        Mode::Custom => graph::Mode::Custom,
+        Mode::Tasks => graph::Mode::Tasks,
+        Mode::Checkpoints => graph::Mode::Checkpoints,
+        Mode::Debug => graph::Mode::Debug,
+    };
+    modes.iter().map(one).collect()
+}
+
+/// Adds what the modes show of an event.
+pub(crate) fn translate(world: &World, event: &graph::Event, modes: &[Mode], out: &mut Vec<Event>) {
+    let ns = &*event.namespace;
+    let wants = |mode| modes.contains(&mode);
+    match &event.kind {
+        EventKind::Values { values, questions } => {
+            if wants(Mode::Values) {
+                let mut shown = Event::new(ns, Mode::Values, values.json());
+                if !questions.is_empty() {
+                    shown.interrupts = Some(views::questions(questions));
+                }
+                out.push(shown);
+            }
+        }
+        EventKind::Update { node, writes, cached } => {
+            if wants(Mode::Updates) {
+                let mut shown = Event::new(ns, Mode::Updates, json!({ &**node: views::update(writes) }));
+                shown.cached = *cached;
+                out.push(shown);
+            }
+        }
+        EventKind::Interrupt { questions } => {
+            if wants(Mode::Updates) {
+                out.push(Event::of_interrupts(ns, views::questions(questions)));
+            }
+        }
+        EventKind::Custom { value, .. } | EventKind::Message { value, .. } => {
+            if wants(Mode::Custom) {
+                out.push(Event::new(ns, Mode::Custom, value.clone()));
+            }
+        }
+        EventKind::TaskStart { node, input } => {
+            let input = readable(world, ns, node, input.json());
+            both(ns, event.step, modes, Mode::Tasks, "task", outcome::task_start(node, &input), out);
+        }
+        EventKind::TaskEnd { node, error, writes, questions } => {
+            let questions = views::questions(questions);
+            let data = outcome::task_result(node, error.is_some(), &views::result(writes), &questions);
+            both(ns, event.step, modes, Mode::Tasks, "task_result", data, out);
+        }
+        EventKind::Checkpoint(view) => {
+            let data = outcome::checkpoint(&checkpoint(view));
+            both(ns, event.step, modes, Mode::Checkpoints, "checkpoint", data, out);
+        }
+        _ => {}
+    }
+}
+
+fn both(ns: &[String], step: i64, modes: &[Mode], mode: Mode, kind: &str, data: Value, out: &mut Vec<Event>) {
+    if modes.contains(&mode) {
+        out.push(Event::new(ns, mode, data.clone()));
+    }
+    if modes.contains(&Mode::Debug) {
+        out.push(Event::new(ns, Mode::Debug, outcome::debug(kind, step, data)));
+    }
+}
+
+/// What a node reads of its input.
+fn readable(world: &World, ns: &[String], node: &str, input: Value) -> Value {
+    let graph = world.graph_at(ns).and_then(|name| world.case.graphs.get(name));
+    let Some((graph, Value::Object(mut values))) = graph.map(|graph| (graph, input.clone())) else { return input };
+    let node = node.strip_prefix("__error_handler__").unwrap_or(node);
+    let Some(node) = graph.nodes.iter().find(|known| known.name == node) else { return input };
+    if let Some(only) = &node.input {
+        values.retain(|name, _| only.contains(name));
+    }
+    let _ = is_computed(graph);
+    Value::Object(values)
+}
+
+fn is_computed(graph: &Graph) -> bool {
+    graph.channels.values().any(|channel| matches!(channel.kind, ChannelKind::IsLastStep | ChannelKind::RemainingSteps))
+}
+
+fn checkpoint(view: &CheckpointView) -> Snapshot {
+    let task = |task: &graph::TaskView| TaskView {
+        name: task.name.clone(),
+        interrupts: views::questions(&task.questions),
+        error: task.error.is_some(),
+        result: task.result.as_ref().map(views::result).filter(|result| result.as_object().is_none_or(|o| !o.is_empty())),
+        has_state: false,
+        state: None,
+    };
+    Snapshot {
+        values: view.values.json(),
+        next: view.next.clone(),
+        tasks: view.tasks.iter().map(task).collect(),
+        interrupts: vec![],
+        step: Some(view.step),
+        source: Some(views::source(view.source).to_owned()),
+        has_parent: view.has_parent,
+    }
+}

@@ -1,0 +1,132 @@
+//! The engine's snapshots and results in the runner's shapes.
+
+use serde_json::{Map, Value, json};
+use superstep::checkpoint::Source;
+use superstep::graph::{DataState, Nested, StateSnapshot, TaskSnapshot, View};
+
+use crate::build::schema;
+use crate::model::Graph;
+use crate::outcome::{Question, Snapshot, TaskView};
+
+/// Output channels of a state.
+pub(crate) fn output(graph: &Graph, state: &DataState) -> Value {
+    let Value::Object(values) = state.to_json(&schema(graph)) else { return Value::Null };
+    Value::Object(shown(graph, values))
+}
+
+fn shown(graph: &Graph, mut values: Map<String, Value>) -> Map<String, Value> {
+    if let Some(output) = &graph.output {
+        values.retain(|name, _| output.contains(name));
+    }
+    values
+}
+
+pub(crate) fn questions(questions: &[superstep::graph::Question]) -> Vec<Question> {
+    let one = |question: &superstep::graph::Question| Question { id: question.id().to_string(), value: question.json() };
+    questions.iter().map(one).collect()
+}
+
+pub(crate) fn source(source: Source) -> &'static str {
+    match source {
+        Source::Input => "input",
+        Source::Loop => "loop",
+        Source::Update => "update",
+        Source::Fork => "fork",
+    }
+}
+
+pub(crate) fn snapshot(graph: &Graph, found: StateSnapshot<DataState>, deep: bool) -> Snapshot {
+    let values = found.values.to_json(&schema(graph));
+    let interrupts = found.questions().cloned().collect::<Vec<_>>();
+    Snapshot {
+        values,
+        next: found.next,
+        tasks: found.tasks.into_iter().map(|found| task(found, deep)).collect(),
+        interrupts: questions(&interrupts),
+        step: Some(found.step),
+        source: Some(source(found.source).to_owned()),
+        has_parent: found.parent.is_some(),
+    }
+}
+
+fn nested(found: Nested) -> Snapshot {
+    let interrupts = found.questions().cloned().collect::<Vec<_>>();
+    Snapshot {
+        values: found.values.json(),
+        next: found.next,
+        tasks: found.tasks.into_iter().map(|found| task(found, true)).collect(),
+        interrupts: questions(&interrupts),
+        step: Some(found.step),
+        source: Some(source(found.source).to_owned()),
+        has_parent: found.parent.is_some(),
+    }
+}
+
+pub(crate) fn nothing() -> Snapshot {
+    Snapshot {
+        values: json!({}),
+        next: vec![],
+        tasks: vec![],
+        interrupts: vec![],
+        step: None,
+        source: None,
+        has_parent: false,
+    }
+}
+
+fn task(found: TaskSnapshot, deep: bool) -> TaskView {
+    let state = if !deep || !found.subgraph {
+        None
+    } else {
+        Some(Box::new(found.state.map_or_else(nothing, |state| nested(*state))))
+    };
+    TaskView {
+        name: found.name,
+        interrupts: questions(&found.questions),
+        error: found.error.is_some(),
+        result: found.result.as_ref().map(result),
+        has_state: found.subgraph && state.is_none(),
+        state,
+    }
+}
+
+/// Writes as a task's result: several of one channel as `{"$writes": […]}`.
+pub(crate) fn result(writes: &View) -> Value {
+    let mut map: Map<String, Value> = Map::new();
+    for (channel, value) in each(writes) {
+        match map.get_mut(&channel) {
+            None => {
+                map.insert(channel, value);
+            }
+            Some(Value::Object(before)) if before.get("$writes").is_some_and(Value::is_array) => {
+                if let Some(Value::Array(all)) = before.get_mut("$writes") {
+                    all.push(value);
+                }
+            }
+            Some(before) => *before = json!({"$writes": [before.take(), value]}),
+        }
+    }
+    Value::Object(map)
+}
+
+/// Writes as an update: null for none, a list if a channel was written several times.
+pub(crate) fn update(writes: &View) -> Value {
+    let all = each(writes);
+    if all.is_empty() {
+        return Value::Null;
+    }
+    let twice = all.iter().enumerate().any(|(at, (name, _))| all[..at].iter().any(|(before, _)| before == name));
+    if twice {
+        return all.into_iter().map(|(name, value)| json!({ name: value })).collect();
+    }
+    Value::Object(all.into_iter().collect())
+}
+
+fn each(writes: &View) -> Vec<(String, Value)> {
+    let Value::Array(writes) = writes.json() else { return vec![] };
+    let pairs = writes.into_iter().filter_map(|write| match write {
+        Value::Object(write) => write.into_iter().next(),
+        _ => None,
+    });
+    pairs.collect()
+}
