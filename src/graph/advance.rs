@@ -182,8 +182,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if before.0 == 0 || self.pos.line == NEW_LINE {
             self.pos.line = self.pos.id;
         }
+        self.came_from = before;
         self.pos.parent = match recorder.durability() {
-            super::recorder::Durability::Exit => self.exit_parent,
+            super::recorder::Durability::Exit if self.delta.is_none() => self.exit_parent,
             _ => (before.0 != 0).then_some(before),
         };
         self.pos.created_at = clock::now();
@@ -194,12 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_values(&self) {
-        let written = self.merge.written();
-        let shown = match &self.table.output {
-            Some(output) => written.intersects(output),
-            None => !written.is_empty(),
-        };
-        if shown && self.wants(Mode::Values) {
+        if !self.merge.written().is_empty() && self.wants(Mode::Values) {
             let values = self.view();
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
         }

@@ -153,7 +153,6 @@ pub struct StateGraph<S: State, N, C = ()> {
     pub(crate) allowed: BTreeSet<Lint>,
     pub(crate) defaults: NodeDefaults,
     pub(crate) input: Option<Vec<String>>,
-    pub(crate) output: Option<Vec<String>>,
 }
 
 impl<S: State<Schema = ()>, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
@@ -189,7 +188,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
             allowed,
             defaults: NodeDefaults::default(),
             input: None,
-            output: None,
         }
     }
 
@@ -361,12 +359,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Limits which channels input may write; other writes are dropped.
     pub fn input_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
         self.input = Some(channels.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Limits which channels results and events show; snapshots show all.
-    pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
-        self.output = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 

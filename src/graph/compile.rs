@@ -21,7 +21,7 @@ use super::validate::{Edge, EdgeKind, Outline, OutlineNode, is_reserved};
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     graph: StateGraph<S, N, C>,
 ) -> Result<CompiledGraph<S, N, C>, CompileError> {
-    let StateGraph { schema, name, nodes, edges, branches, before, after, allowed, defaults, input, output } = graph;
+    let StateGraph { schema, name, nodes, edges, branches, before, after, allowed, defaults, input } = graph;
     let mut problems = vec![];
     let nodes = rows(nodes, &defaults, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
@@ -33,8 +33,8 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let before = building.stops(before);
     let after = building.stops(after);
     building.questions();
-    let Building { nodes, index, entry, joins, edges, mut problems } = building;
-    if entry.targets.is_empty() && entry.routers.is_empty() {
+    let Building { mut nodes, index, entry, joins, edges, mut problems } = building;
+    if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
         problems.push(Problem::NoEntry);
     }
     let outline = outline(&nodes, edges, &joins);
@@ -42,7 +42,9 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         problems = outline.lints(&allowed);
     }
     let input = mask::<S>(&schema, input, &mut problems);
-    let output = mask::<S>(&schema, output, &mut problems);
+    for row in &mut nodes {
+        row.reads = mask::<S>(&schema, row.options.reads.clone(), &mut problems);
+    }
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
@@ -59,7 +61,6 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         index,
         shape,
         input,
-        output,
         before,
         after,
         outline,
@@ -104,7 +105,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
     let handler_name = format!("__error_handler__{name}").into();
-    Row { id, name, handler_name, body, options, asks, destinations: None, exits: Exits::default(), child, simple }
+    Row { id, name, handler_name, body, options, asks, destinations: None, reads: None, exits: Exits::default(), child, simple }
 }
 
 /// A node that needs no clock, cache or handler around its body.
@@ -184,6 +185,11 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         let name = format!("[{}]", sources.iter().map(NodeId::name).collect::<Vec<_>>().join(", "));
         let known: Vec<u32> = sources.iter().filter_map(|node| self.join_node(node, &name)).collect();
         let known = dedup(known);
+        if let Target::Node(node) = to
+            && self.join_node(node, &name).is_none()
+        {
+            return;
+        }
         for target in self.targets(&name, to) {
             let Some(node) = target.node else { continue };
             self.startable(&name, target.node);

@@ -244,6 +244,7 @@ impl<C> TaskCtx<C> {
                 node: self.name.to_string(),
                 namespace: self.level.names.to_vec(),
                 payload,
+                answered: false,
             }),
             Err(error) => Raised::Wrong(codec(I::NAME, &error)),
         }
@@ -286,7 +287,7 @@ impl<C> TaskCtx<C> {
             name: name.unwrap_or_else(|| Arc::clone(&self.name)),
             asks: self.asks.clone(),
             answers: self.answers.clone(),
-            again: self.again || attempt > 1,
+            again: self.again,
             asked: AtomicU32::new(0),
             calls: AtomicU32::new(0),
             raised: OnceLock::new(),

@@ -1,8 +1,9 @@
 //! From a request to a run under way, and from its end to an outcome.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Source};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, encode_record};
 
 use super::advance::NEW_LINE;
 use super::command::Command;
@@ -14,9 +15,9 @@ use super::load::{Mapping, Reader};
 use super::node::NodeId;
 use super::outcome::Outcome;
 use super::position::Position;
-use super::recorder::Recorder;
+use super::recorder::{Puts, Recorder};
 use super::request::{Kind, Request};
-use super::run::{Exit, Run};
+use super::run::{Caller, Exit, Run};
 use super::snapshot::add_command;
 use super::state::State;
 use super::task::COMMAND_KEY;
@@ -64,6 +65,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let exit = run.drive().await?;
         if exit == Exit::Interrupted {
             run.tell_interrupted().await;
+            if run.tasks.iter().all(|task| super::outcome::questions(task).is_empty()) {
+                run.emit_breakpoint().await; // of a subgraph
+            }
         }
         Ok(run.outcome(exit))
     }
@@ -116,34 +120,36 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
         run.armed = false;
+        if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
+            return Err(self.unknown());
+        }
         let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
         let behind = head != Some(run.pos.id);
         let travels = self.at.is_some() && answers.is_empty();
-        if travels || behind {
-            self.travel(&mut run, behind).await?;
-            if !answers.is_empty() {
-                self.copy_tasks(&mut run, &reader).await?;
-            }
-        }
-        let id = run.pos.id;
-        if !answers.is_empty() {
-            self.hand_in(&run, &reader, answers).await?;
-        }
-        let mut records = reader.tasks(id).await?;
-        if let Some(before) = records.remove(&COMMAND_KEY) {
-            let before = reader.finished(&run.table, "", &before, &mapping).await?;
+        let mut records = reader.tasks(run.pos.id).await?;
+        if let Some(before) = records.get(&COMMAND_KEY) {
+            let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, before);
         }
-        if let Some(command) = command {
-            self.commanded(&mut run, &reader, command).await?;
+        let forks = (travels || behind) && (behind || !matches!(run.pos.source, Source::Update | Source::Fork));
+        if !answers.is_empty() {
+            let origin = run.pos.id;
+            if forks {
+                run.fork(Source::Fork, vec![]).await?;
+            }
+            self.hand_in(&run, &reader, origin, &mut records, answers).await?;
         }
-        if run.pos.id != id {
-            records = reader.tasks(run.pos.id).await?;
+        let carried = forks && travels;
+        match command {
+            Some(command) => self.commanded(&mut run, &reader, &mut records, command, carried).await?,
+            None if carried => run.fork(Source::Fork, vec![]).await?,
+            None => {}
         }
         run.planned = false;
         run.plan();
         if !travels {
             let table = Arc::clone(&run.table);
+            records.remove(&COMMAND_KEY);
             reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
         }
         run.tell_loaded().await;
@@ -171,56 +177,56 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(run)
     }
 
-    /// Moves to a fork of an older checkpoint (T1); an update or fork at the head is its own.
-    async fn travel(&self, run: &mut Run<S, N, C>, behind: bool) -> Result<(), RunError> {
-        if behind || !matches!(run.pos.source, Source::Update | Source::Fork) {
-            run.fork(Source::Fork).await?;
-        }
-        Ok(())
-    }
-
-    /// Lets a fork begin with what the tasks of its origin came to.
-    async fn copy_tasks(&self, run: &mut Run<S, N, C>, reader: &Reader) -> Result<(), RunError> {
-        let (Some(from), Some(recorder)) = (run.pos.parent, run.recorder().cloned()) else { return Ok(()) };
-        let mut puts = vec![];
-        for (key, record) in reader.tasks(from).await? {
-            puts.push((run.task_key(key), crate::checkpoint::encode_record(&record)?));
-            if let Some(child) = reader.child(from, key, 0).await? {
-                let pointer = crate::checkpoint::Key::Child { checkpoint: run.pos.id, task: key, call: 0 };
-                puts.push((pointer, crate::checkpoint::encode_record(&child)?));
-            }
-        }
-        recorder.commit(puts, None).await?;
-        Ok(())
-    }
-
-    /// A command from outside: a goto is noted at the checkpoint; an update makes its own (V7).
+    /// A command from outside: a fork carries it; else a goto is noted at the checkpoint, and an update makes its own (V7).
     async fn commanded(
         &self,
         run: &mut Run<S, N, C>,
         reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
         command: Command<S, N>,
+        forks: bool,
     ) -> Result<(), RunError> {
         if command.parent.is_some() {
             return Err(RunError::NoParentGraph { node: "the command".into() });
         }
-        if command.writes.is_empty() && command.goto.is_empty() {
-            return Err(self.unknown());
-        }
+        let updates = !command.writes.is_empty();
         let mut puts = vec![];
-        if !command.writes.is_empty() {
-            let Some(recorder) = run.recorder().cloned() else { return run.command(command, &mut puts) };
-            run.command(command, &mut puts)?;
-            puts.retain(|(key, _)| !matches!(key, crate::checkpoint::Key::Task { task: COMMAND_KEY, .. }));
-            recorder.commit(puts, None).await?;
-            run.fork(Source::Update).await?;
-            return self.copy_tasks(run, reader).await;
+        let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
+        let record = run.command(command, before, &mut puts)?;
+        let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
+        if forks {
+            return run.fork(Source::Fork, puts).await;
         }
-        run.command(command, &mut puts)?;
-        if let Some(recorder) = run.recorder().cloned() {
+        if updates {
+            let origin = run.pos.id;
+            run.fork(Source::Update, puts).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
             recorder.commit(puts, None).await?;
+            return Ok(());
         }
+        puts.push((run.task_key(COMMAND_KEY), encode_record(&record)?));
+        recorder.commit(puts, None).await?;
         Ok(())
+    }
+
+    /// What the tasks of a checkpoint came to, for a copy of it.
+    pub(crate) async fn copied(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        from: CheckpointId,
+        records: &HashMap<u32, TaskRecord>,
+    ) -> Result<Puts, RunError> {
+        let mut puts = vec![];
+        for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
+            puts.push((run.task_key(key), encode_record(record)?));
+            for call in 0.. {
+                let Some(child) = reader.child(from, key, call).await? else { break };
+                let to = Caller { checkpoint: run.pos.id, task: key, call };
+                puts.push(super::scope::pointer(to, child)?);
+            }
+        }
+        Ok(puts)
     }
 }
 

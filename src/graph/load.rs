@@ -367,6 +367,7 @@ impl Reader {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
+            answered: record.answered,
         };
         Ok(records.iter().zip(rows).map(question).collect())
     }
@@ -402,6 +403,7 @@ impl Reader {
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
+            task.asked = self.questions(&record.questions).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {

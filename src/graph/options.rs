@@ -119,6 +119,7 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) cache: Option<CachePolicy>,
     pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
     pub(crate) defer: bool,
+    pub(crate) reads: Option<Vec<String>>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
 }
 
@@ -141,6 +142,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
             cache: None,
             on_error: None,
             defer: false,
+            reads: None,
             destinations: None,
         }
     }
@@ -157,6 +159,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
             cache: self.cache,
             on_error: self.on_error.clone(),
             defer: self.defer,
+            reads: self.reads.clone(),
             destinations: self.destinations.clone(),
         }
     }
@@ -227,6 +230,12 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Holds the node back until nothing else is left to run.
     pub fn defer(mut self) -> Self {
         self.defer = true;
+        self
+    }
+
+    /// Names the channels the node reads: its cache and its events look at these only.
+    pub fn reads<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
+        self.reads = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 

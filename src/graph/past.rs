@@ -110,7 +110,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let Some(id) = head.and_then(|head| head.checkpoint) else { return Ok(Status::Finished) };
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
-        let questions: Vec<Question> = snapshot.questions().cloned().collect();
+        let questions: Vec<Question> =
+            snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
         if !questions.is_empty() {
             return Ok(Status::Interrupted { questions });
         }

@@ -86,6 +86,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
+    /// The checkpoint before the present one.
+    pub came_from: CheckpointId,
     /// Whether the tasks were loaded, so that planning must not replace them.
     pub planned: bool,
 }
@@ -120,6 +122,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             pulls: vec![],
             ran: 0,
             exit_parent,
+            came_from: CheckpointId(0),
             planned: false,
         }
     }

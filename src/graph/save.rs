@@ -97,10 +97,7 @@ pub(crate) fn task<S: State, N: NodeId, C: Send + Sync + 'static>(
     let task = &run.tasks[at];
     let made_by = (run.pos.id, task.key);
     (done.rows, done.sizes) = rows(&run.table, &run.level.path, made_by, &done.writes, puts)?;
-    let mut record = result(task, done, puts)?;
-    if task.cached {
-        record.status = TaskStatus::Pending; // LangGraph records nothing of a cached task
-    }
+    let record = result(task, done, puts)?;
     puts.push((run.task_key(task.key), encode_record(&record)?));
     done.saved = true;
     Ok(())
@@ -131,9 +128,7 @@ pub(crate) fn lone_record<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Ok(());
     }
     let record = result(task, done, puts)?;
-    if !task.cached {
-        puts.push((run.task_key(task.key), encode_record(&record)?));
-    }
+    puts.push((run.task_key(task.key), encode_record(&record)?));
     Ok(())
 }
 
@@ -149,7 +144,9 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
         puts.push((Key::Shape(run.table.fingerprint), encode_record(&run.table.shape)?));
     }
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
-    recorder.supersede(&run.level.path, &key);
+    if run.delta.is_none() {
+        recorder.supersede(&run.level.path, run.came_from, run.pos.id);
+    }
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
         puts.push(super::scope::pointer(caller, run.pos.id)?);

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::checkpoint::{Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record};
 
 use super::cached::CachedResult;
 use super::command::Command;
@@ -110,9 +110,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Lets the routers after a node choose over this state.
     pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
+        self.choose_as(node, (self.pos.id, key), seen, result)
+    }
+
+    /// The same, with sends made under a number of their own.
+    pub(crate) fn choose_as(
+        &self,
+        node: u32,
+        made_by: (CheckpointId, u32),
+        seen: &S,
+        result: &mut Finished<S>,
+    ) -> Result<(), RunError> {
         let from = self.node_name(node);
         let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
-        let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, key) };
+        let resolve = Resolve { table: &self.table, from: &from, made_by };
         let choose = || {
             let mut routers = exits.routers.iter();
             routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
@@ -166,7 +177,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let what = self.node_name(self.tasks[at].node).to_string();
             return Err(RunError::Codec { what, reason: "its cached result cannot be read".into() });
         };
-        self.tasks[at].cached = true;
         if self.shared.sink.is_some() {
             let name = self.node_name(self.tasks[at].node);
             self.tell_done(&name, &result.writes, true).await;
@@ -195,7 +205,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
-        if self.shared.sink.is_some() {
+        self.tasks[at].asked.clone_from(&questions);
+        if self.shared.sink.is_some() && !questions.is_empty() {
             let step = self.pos.step + 1;
             self.emit(step, EventKind::Interrupt { questions: questions.clone() }).await;
             if self.wants(Mode::Values) {
@@ -241,7 +252,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// A task has failed: its siblings go on.
     pub(crate) async fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
-        if matches!(error, RunError::HandUp(_)) {
+        if matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
             self.tasks[at].stand = Stand::Failed(error);
             return Ok(());
         }

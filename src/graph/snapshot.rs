@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord, QuestionRecord, Source, TaskRecord, TaskStatus};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
 use super::control::{Control, START_NODE};
 use super::error::RunError;
@@ -70,7 +70,6 @@ pub struct TaskSnapshot {
     pub state: Option<Box<Nested>>,
     /// How often it was started.
     pub attempts: u32,
-    pub(crate) key: u32,
 }
 
 impl<S: State> Snapshot<Arc<S>> {
@@ -98,11 +97,11 @@ impl<S: State> Snapshot<Arc<S>> {
     ) -> Result<Self, RunError> {
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
+        let mut tasks = planned(table, &pos);
         if let Some(command) = records.get(&COMMAND_KEY) {
             let command: Finished<S> = reader.finished(table, &path, command, &mapping).await?;
             add_command(table, &mut pos, command);
         }
-        let mut tasks = planned(table, &pos);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values = if live && !done.is_empty() {
@@ -115,7 +114,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let mut shown = vec![];
         for task in &tasks {
             let state = if deep { nested(table, reader, &pos, task, live).await? } else { None };
-            shown.push(task_snapshot(table, reader, task, live, state).await?);
+            shown.push(task_snapshot(table, task, live, state));
         }
         Ok(Self {
             values,
@@ -132,7 +131,7 @@ impl<S: State> Snapshot<Arc<S>> {
 
     pub(crate) fn erased<N: NodeId, C: Send + Sync + 'static>(self, table: &Arc<Table<S, N, C>>) -> Nested {
         Snapshot {
-            values: View::of_whole_state(self.values, Arc::clone(table)),
+            values: View::of_state(self.values, Arc::clone(table)),
             id: self.id,
             parent: self.parent,
             source: self.source,
@@ -208,30 +207,22 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
     Arc::new(merged)
 }
 
-async fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
+fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
-    reader: &Reader,
     task: &Task<S>,
     live: bool,
     state: Option<Box<Nested>>,
-) -> Result<TaskSnapshot, RunError> {
-    let asked: Vec<QuestionRecord> = if live {
-        let open = !task.is_done();
-        task.questions.iter().filter(|question| open && !question.answered).cloned().collect()
-    } else {
-        task.questions.clone()
-    };
-    let writes = |done: &Finished<S>| View::of_whole_writes(Writes(done.writes.0.clone()), Arc::clone(table));
-    Ok(TaskSnapshot {
+) -> TaskSnapshot {
+    let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
+    TaskSnapshot {
         name: name(table, task.node),
         error: task.error.clone(),
-        result: result(task).map(writes),
-        questions: reader.questions(&asked).await?,
-        subgraph: child_of(table, task.node).is_some(),
+        result: result(task).filter(|_| task.handled.is_none()).map(writes),
+        questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
+        subgraph: child_of(table, task.node).is_some_and(|child| inner(child).is_kept()),
         state,
         attempts: task.attempts,
-        key: task.key,
-    })
+    }
 }
 
 fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&dyn AnyChild> {

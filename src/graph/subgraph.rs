@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::checkpoint::{BoxFuture, CheckpointId, RowId};
+use crate::checkpoint::{BoxFuture, CheckpointId, RowId, Source, TaskStatus};
 
 use super::command::Command;
 use super::compiled::CompiledGraph;
@@ -19,6 +19,7 @@ use super::position::Position;
 use super::run::{Caller, Exit, Run};
 use super::snapshot::{Nested, Snapshot};
 use super::state::{State, Stored, Writes};
+use super::table::Table;
 use super::validate::Outline;
 
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
@@ -62,6 +63,8 @@ pub struct Private(());
 
 pub(crate) trait Inner {
     fn outline(&self) -> &Outline;
+    /// Whether its state is kept anywhere.
+    fn is_kept(&self) -> bool;
     fn child(&self, node: &str) -> Option<&dyn AnyChild>;
     fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>>;
     fn nested<'a>(
@@ -91,6 +94,10 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> AnyChild for Described<T, M,
 impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
     fn outline(&self) -> &Outline {
         &self.0.table.outline
+    }
+
+    fn is_kept(&self) -> bool {
+        self.0.persistence != Persistence::Stateless
     }
 
     fn child(&self, node: &str) -> Option<&dyn AnyChild> {
@@ -137,6 +144,7 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
             child: self,
             enter: |state: &Arc<S>| Begin::State(S::clone(state)),
             leave: |left: Left<S>| left.delta,
+            way: Way::Shared,
             parent: PhantomData::<fn(S)>,
         })
     }
@@ -178,9 +186,19 @@ where
             child: self.child,
             enter: move |state: &Arc<S>| Begin::Input(enter(state).into()),
             leave: move |left: Left<T>| leave(&left.state).into(),
+            way: Way::Own,
             parent: PhantomData::<fn(S)>,
         })
     }
+}
+
+/// How a child is joined to its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Over the parent's state.
+    Shared,
+    /// Over its own.
+    Own,
 }
 
 /// What a child begins with.
@@ -201,6 +219,7 @@ struct Nest<S, T: State, M, C, In, Out> {
     child: CompiledGraph<T, M, C>,
     enter: In,
     leave: Out,
+    way: Way,
     parent: PhantomData<fn(S)>,
 }
 
@@ -217,7 +236,7 @@ where
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         let nest = Arc::clone(self);
         Box::pin(async move {
-            let left = run_child(&nest.child, || (nest.enter)(&state), &ctx).await?;
+            let left = run_child(&nest.child, || (nest.enter)(&state), nest.way, &ctx).await?;
             Ok(Command::update((nest.leave)(left)))
         })
     }
@@ -247,7 +266,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         input: impl Into<Writes<T>>,
     ) -> Result<Arc<T>, CallError> {
         let input = input.into();
-        Ok(run_child(child, || Begin::Input(input), self).await?.state)
+        Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
     }
 }
 
@@ -255,11 +274,12 @@ impl<C: Send + Sync + 'static> Ctx<C> {
 fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &'a CompiledGraph<T, M, C>,
     begin: impl FnOnce() -> Begin<T> + Send + 'a,
+    way: Way,
     ctx: &'a Ctx<C>,
 ) -> Boxed<'a, Result<Left<T>, CallError>> {
     Box::pin(async move {
         let call = ctx.0.calls.fetch_add(1, Ordering::Relaxed);
-        let mut run = match open(child, begin, ctx, call).await {
+        let mut run = match open(child, begin, way, ctx, call).await {
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
@@ -330,6 +350,7 @@ fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
 async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     begin: impl FnOnce() -> Begin<T>,
+    way: Way,
     ctx: &Ctx<C>,
     call: u32,
 ) -> Result<Run<T, M, C>, RunError> {
@@ -344,7 +365,11 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let reader = Reader { store: Arc::clone(recorder.store()), thread, birth: recorder.birth() };
     let paused = if task.again { reader.child(task.checkpoint, task.task, call).await? } else { None };
     if let Some(id) = paused {
-        return resume(child, &reader, id, ctx, level, caller).await;
+        let mut run = resume(child, &reader, id, ctx, level, caller).await?;
+        if way == Way::Shared {
+            run.delta = Some(Delta::read(&child.table, &reader, id).await?);
+        }
+        return Ok(run);
     }
     let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
     let pos = match kept {
@@ -431,6 +456,28 @@ impl<S: State> Delta<S> {
         } else if !self.touched.contains(channel) {
             self.writes.push(write.clone());
         }
+    }
+
+    /// What the supersteps of an activation before this checkpoint have changed.
+    async fn read<N: NodeId, C>(table: &Table<S, N, C>, reader: &Reader, id: CheckpointId) -> Result<Self, RunError> {
+        let mut line = vec![];
+        let mut at = Some(id);
+        while let Some(id) = at {
+            let Some(record) = reader.record(id).await? else { break };
+            at = if record.source == Source::Input { None } else { record.parent };
+            line.push((id, record));
+        }
+        let mut delta = Self::default();
+        for (id, record) in line.into_iter().skip(1).rev() {
+            let mapping = reader.mapping(table, record.shape).await?;
+            let mut tasks: Vec<_> = reader.tasks(id).await?.into_iter().collect();
+            tasks.sort_unstable_by_key(|(key, _)| *key);
+            for (_, task) in tasks.iter().filter(|(_, task)| task.status == TaskStatus::Done) {
+                let done = reader.finished(table, &record.namespace, task, &mapping).await?;
+                done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
+            }
+        }
+        Ok(delta)
     }
 
     fn finish(self, schema: &S::Schema, state: &S) -> Writes<S> {

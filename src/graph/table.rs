@@ -28,7 +28,6 @@ pub(crate) struct Table<S: State, N, C> {
     pub shape: Shape,
     pub fingerprint: u64,
     pub input: Option<Mask>,
-    pub output: Option<Mask>,
     pub before: Stops<u32>,
     pub after: Stops<u32>,
     pub outline: Outline,
@@ -46,6 +45,8 @@ pub(crate) struct Row<S: State, N, C> {
     pub options: NodeOptions<S, N, C>,
     pub asks: Option<Arc<Declarations>>,
     pub destinations: Option<Vec<u32>>,
+    /// The channels it reads, if not all.
+    pub reads: Option<Mask>,
     pub exits: Exits<S, N, C>,
     pub child: Option<Box<dyn AnyChild>>,
     pub simple: bool,
@@ -104,9 +105,5 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Showing<S> for Table<S, N, C> {
     fn schema(&self) -> &S::Schema {
         &self.schema
-    }
-
-    fn shown(&self) -> Option<&Mask> {
-        self.output.as_ref()
     }
 }

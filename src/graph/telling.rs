@@ -16,7 +16,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let view = CheckpointView {
             id: self.pos.is_stored().then_some(self.pos.id),
-            values: View::of_whole_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
+            values: View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
             next: self.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
             tasks: self.tasks.iter().map(|task| self.task_view(task)).collect(),
             step: self.pos.step,
@@ -35,7 +35,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             name: self.node_name(task.node).to_string(),
             error: task.error.clone(),
             result,
-            questions: super::outcome::questions(task),
+            questions: task.asked.clone(),
             subgraph: task.node != super::control::START_NODE && self.table.row(task.node).child.is_some(),
         }
     }
@@ -62,13 +62,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn input(&self, at: usize) -> View {
         match &self.tasks[at].packet {
             Some(packet) => View::of_payload(Arc::clone(&packet.payload)),
-            None => View::of_whole_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
+            None => self.read(self.tasks[at].node),
+        }
+    }
+
+    /// What a node reads of the state.
+    fn read(&self, node: u32) -> View {
+        let (state, table) = (Arc::clone(&self.pos.state), Arc::clone(&self.table));
+        match &self.table.row(node).reads {
+            Some(only) => View::of_part(state, table, only.clone()),
+            None => View::of_state(state, table),
         }
     }
 
     /// A breakpoint shows as an interrupt without questions.
     pub(crate) async fn emit_breakpoint(&self) {
-        self.emit(self.pos.step + 1, EventKind::Interrupt { questions: vec![] }).await;
+        if self.is_root() {
+            self.emit(self.pos.step + 1, EventKind::Interrupt { questions: vec![] }).await;
+        }
     }
 
     /// The state that a continued run begins with.
@@ -85,11 +96,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Stand::Done(done) => Some(&done.writes),
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
         });
-        let shown = |writes: &Writes<S>| {
-            let mut channels = writes.0.iter().map(S::channel_of);
-            channels.any(|at| self.table.output.as_ref().is_none_or(|output| output.contains(at)))
-        };
-        if done.any(shown) && self.wants(Mode::Values) {
+        if done.any(|writes: &Writes<S>| !writes.is_empty()) && self.wants(Mode::Values) {
             let values = View::of_state(self.live(), Arc::clone(&self.table));
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
         }
