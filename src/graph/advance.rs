@@ -195,7 +195,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_values(&self) {
-        if !self.merge.written().is_empty() && self.wants(Mode::Values) {
+        let written = self.merge.written();
+        let shown = self.output().map_or(!written.is_empty(), |only| written.intersects(only));
+        if shown && self.wants(Mode::Values) {
             let values = self.view();
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
         }

@@ -81,12 +81,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
-    InterruptId {
-        birth: reader.birth,
-        checkpoint: question.checkpoint,
-        task: question.task,
-        place: question.place,
-    }
+    InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
 }
 
 /// The question an answer is for.

@@ -35,8 +35,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             self.adopt(&mut puts)?;
             let made_by = (self.pos.id, START_KEY);
-            (start.rows, start.sizes) =
-                save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
+            (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
             save::checkpoint(self, &recorder, &mut puts)?;
         } else {

@@ -153,6 +153,7 @@ pub struct StateGraph<S: State, N, C = ()> {
     pub(crate) allowed: BTreeSet<Lint>,
     pub(crate) defaults: NodeDefaults,
     pub(crate) input: Option<Vec<String>>,
+    pub(crate) output: Option<Vec<String>>,
 }
 
 impl<S: State<Schema = ()>, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
@@ -188,6 +189,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
             allowed,
             defaults: NodeDefaults::default(),
             input: None,
+            output: None,
         }
     }
 
@@ -359,6 +361,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Limits which channels input may write; other writes are dropped.
     pub fn input_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
         self.input = Some(channels.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Limits which channels the graph's events show when it runs as a subgraph; snapshots show all.
+    pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
+        self.output = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 

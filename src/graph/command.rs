@@ -72,12 +72,7 @@ impl<S: State, N> Command<S, N> {
 impl<S: State, N: Clone> Clone for Command<S, N> {
     fn clone(&self) -> Self {
         let Self { writes, goto, parent, parent_type } = self;
-        Self {
-            writes: writes.clone(),
-            goto: goto.clone(),
-            parent: parent.clone(),
-            parent_type,
-        }
+        Self { writes: writes.clone(), goto: goto.clone(), parent: parent.clone(), parent_type }
     }
 }
 

@@ -21,7 +21,7 @@ use super::validate::{Edge, EdgeKind, Outline, OutlineNode, is_reserved};
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     graph: StateGraph<S, N, C>,
 ) -> Result<CompiledGraph<S, N, C>, CompileError> {
-    let StateGraph { schema, name, nodes, edges, branches, before, after, allowed, defaults, input } = graph;
+    let StateGraph { schema, name, nodes, edges, branches, before, after, allowed, defaults, input, output } = graph;
     let mut problems = vec![];
     let nodes = rows(nodes, &defaults, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
@@ -42,6 +42,7 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         problems = outline.lints(&allowed);
     }
     let input = mask::<S>(&schema, input, &mut problems);
+    let output = mask::<S>(&schema, output, &mut problems);
     for row in &mut nodes {
         row.reads = mask::<S>(&schema, row.options.reads.clone(), &mut problems);
     }
@@ -61,6 +62,7 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         index,
         shape,
         input,
+        output,
         before,
         after,
         outline,
@@ -105,7 +107,19 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
     let handler_name = format!("__error_handler__{name}").into();
-    Row { id, name, handler_name, body, options, asks, destinations: None, reads: None, exits: Exits::default(), child, simple }
+    Row {
+        id,
+        name,
+        handler_name,
+        body,
+        options,
+        asks,
+        destinations: None,
+        reads: None,
+        exits: Exits::default(),
+        child,
+        simple,
+    }
 }
 
 /// A node that needs no clock, cache or handler around its body.
@@ -262,15 +276,9 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             let Some(declared) = self.nodes[at].options.destinations.clone() else { continue };
             let label = self.nodes[at].name.to_string();
             let mut only = vec![];
-            let declared: Vec<Resolved> =
-                declared.iter().flat_map(|target| self.targets(&label, target)).collect();
+            let declared: Vec<Resolved> = declared.iter().flat_map(|target| self.targets(&label, target)).collect();
             for to in declared {
-                self.edges.push(Edge {
-                    from: Some(at),
-                    to: to.node,
-                    kind: EdgeKind::Commanded,
-                    label: String::new(),
-                });
+                self.edges.push(Edge { from: Some(at), to: to.node, kind: EdgeKind::Commanded, label: String::new() });
                 only.extend(to.node.map(|node| node as u32));
             }
             self.nodes[at].destinations = Some(only);
@@ -393,10 +401,8 @@ fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: 
         defer: row.options.defer,
         declared: row.destinations.is_some(),
     };
-    let joins = joins
-        .iter()
-        .map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize))
-        .collect();
+    let joins =
+        joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
     Outline { nodes: nodes.iter().map(node).collect(), edges, joins, free: false }
 }
 

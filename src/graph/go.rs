@@ -101,8 +101,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let thread = self.id.clone().unwrap_or_else(|| "".into());
         let waiting = super::snapshot::planned(&run.table, &run.pos);
-        let names: Vec<String> =
-            waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
+        let names: Vec<String> = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
         Err(RunError::Unfinished { thread, reason: format!("{} has not finished", names.join(", ")) })
     }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, QuestionRecord, RowId, SendRecord, Shape, Slot, TaskRecord,
-    TaskStatus, ThreadId, WriteRecord, decode_record,
+    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, QuestionRecord, RowId, SendRecord, Shape, Slot,
+    TaskRecord, TaskStatus, ThreadId, WriteRecord, decode_record,
 };
 
 use super::control::{Control, Deferred, JoinState, LastRan, START_NODE, Trigger};

@@ -175,8 +175,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let check: CheckAnswer = |bytes| rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|e| e.to_string());
-        let asks =
-            Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
+        let asks = Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
         self.asks.entry(I::NAME).or_default().push(asks);
         self
     }

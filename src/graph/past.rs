@@ -7,9 +7,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Claim, Key, Order, Source, TaskStatus, decode_record,
-};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Claim, Key, Order, Source, TaskStatus, decode_record};
 
 use super::error::RunError;
 use super::go::position;
@@ -323,8 +321,7 @@ async fn page(
 ) -> Result<Vec<(CheckpointId, CheckpointRecord)>, RunError> {
     let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
     let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
-    let rows =
-        reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
+    let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
     let mut page = vec![];
     for (key, bytes) in rows {
         if let Key::Checkpoint(id) | Key::Nested(id) = key {

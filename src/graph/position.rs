@@ -204,9 +204,7 @@ impl<S: State> Position<S> {
                 let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
                 self.moved.insert(at);
                 self.slots[at] = match stored {
-                    Stored::Delta => {
-                        Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
-                    }
+                    Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
                     _ => Slot::Row(row),
                 };
                 puts.push((Key::Row(row), bytes));

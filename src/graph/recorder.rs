@@ -39,6 +39,8 @@ struct Inner {
     /// With durability `exit`: checkpoints of this run that a later one of it replaces.
     replaced: HashSet<CheckpointId>,
     newest: HashMap<String, CheckpointId>,
+    /// Checkpoints that the run has moved on from: nothing more is noted there.
+    left: HashSet<CheckpointId>,
     shapes: HashSet<u64>,
 }
 
@@ -51,6 +53,7 @@ impl Recorder {
             held: HashMap::new(),
             replaced: HashSet::new(),
             newest: HashMap::new(),
+            left: HashSet::new(),
             shapes: HashSet::new(),
         };
         Self { store, lease, durability, inner: Mutex::new(inner) }
@@ -100,8 +103,9 @@ impl Recorder {
         if let Some(old) = ours {
             inner.replaced.insert(old);
         }
-        let Inner { held, replaced, .. } = &mut *inner;
-        held.retain(|key, _| !is_of(key, before) && !is_dropped(key, replaced));
+        inner.left.insert(before);
+        let Inner { held, replaced, left, .. } = &mut *inner;
+        held.retain(|key, _| !is_dropped(key, replaced, left));
     }
 
     /// Queues records, in order, without waiting. `head`: the root graph's new head.
@@ -109,8 +113,8 @@ impl Recorder {
         let mut inner = self.lock();
         inner.head.checkpoint = head.or(inner.head.checkpoint);
         if self.durability == Durability::Exit {
-            let Inner { held, replaced, .. } = &mut *inner;
-            held.extend(puts.into_iter().filter(|(key, _)| !is_dropped(key, replaced)));
+            let Inner { held, replaced, left, .. } = &mut *inner;
+            held.extend(puts.into_iter().filter(|(key, _)| !is_dropped(key, replaced, left)));
             return;
         }
         let receipt = self.send(&mut inner, puts);
@@ -183,14 +187,10 @@ impl Recorder {
     }
 }
 
-/// What became of a task of a checkpoint.
-fn is_of(key: &Key, id: CheckpointId) -> bool {
-    matches!(key, Key::Task { checkpoint, .. } if *checkpoint == id)
-}
-
-fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>) -> bool {
+fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
     match key {
-        Key::Checkpoint(id) | Key::Nested(id) | Key::Task { checkpoint: id, .. } => replaced.contains(id),
+        Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
+        Key::Task { checkpoint, .. } => left.contains(checkpoint),
         _ => false,
     }
 }

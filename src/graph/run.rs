@@ -13,10 +13,11 @@ use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
 use super::error::RunError;
 use super::event::{EventKind, Mode, View};
+use super::mask::Mask;
 use super::node::NodeId;
 use super::position::Position;
 use super::recorder::{Puts, Recorder};
-use super::state::{Merge, State};
+use super::state::{Merge, State, Writes};
 use super::subgraph::Delta;
 use super::table::Table;
 use super::task::{Stand, Task};
@@ -93,12 +94,7 @@ pub(crate) struct Run<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) fn new(
-        table: Arc<Table<S, N, C>>,
-        shared: Arc<Shared<C>>,
-        level: Arc<Level>,
-        pos: Position<S>,
-    ) -> Self {
+    pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
         let exit_parent = pos.is_stored().then_some(pos.id);
         Self {
             table,
@@ -268,6 +264,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn view(&self) -> View {
-        View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table))
+        self.shown(Arc::clone(&self.pos.state))
+    }
+
+    /// A subgraph may show only some channels.
+    pub(crate) fn shown(&self, state: Arc<S>) -> View {
+        let table = Arc::clone(&self.table);
+        match self.output() {
+            Some(only) => View::of_part(state, table, only.clone()),
+            None => View::of_state(state, table),
+        }
+    }
+
+    pub(crate) fn output(&self) -> Option<&Mask> {
+        if self.level.names.is_empty() { None } else { self.table.output.as_ref() }
+    }
+
+    /// The writes that a stream shows.
+    pub(crate) fn shown_writes(&self, writes: &Writes<S>) -> Writes<S> {
+        let mut writes = writes.clone();
+        if let Some(only) = self.output() {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
     }
 }

@@ -1,8 +1,8 @@
 //! From a run to records: writes become rows, tasks and positions become records. The way back is in `load`.
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, TaskRecord, TaskStatus, WriteRecord,
-    encode_record,
+    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, TaskRecord, TaskStatus,
+    WriteRecord, encode_record,
 };
 
 use super::control::Control;
@@ -208,11 +208,7 @@ fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> Contro
                 (at as u32, record)
             })
             .collect(),
-        sends: control
-            .sends
-            .iter()
-            .map(|(node, packet)| SendRecord { node: *node, payload: packet.row })
-            .collect(),
+        sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),
         last_ran: control.last_ran.map(|last| (last.version, last.node, last.tied)),
     }
 }

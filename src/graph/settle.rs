@@ -44,13 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// What counts is the question in the context, not the value the node returned.
-    fn judge(
-        &self,
-        at: usize,
-        ctx: &TaskCtx<C>,
-        ended: Caught<S, N>,
-        by_handler: bool,
-    ) -> Result<Judged<S>, RunError> {
+    fn judge(&self, at: usize, ctx: &TaskCtx<C>, ended: Caught<S, N>, by_handler: bool) -> Result<Judged<S>, RunError> {
         let task = &self.tasks[at];
         let (node, step) = (Arc::clone(&ctx.name), self.pos.step + 1);
         let ended = match ended {
@@ -139,8 +133,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
         let node = || vec![self.node_name(self.tasks[at].node).to_string()];
-        fresh_read(&self.table, state, writes)
-            .map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
+        fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
     }
 
     async fn done(
@@ -261,7 +254,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(recorder) = self.recorder() {
             let record = TaskRecord { status: TaskStatus::Failed, ..self.tasks[at].record() };
             let puts = vec![(self.task_key(self.tasks[at].key), encode_record(&record)?)];
-                recorder.queue(puts, None);
+            recorder.queue(puts, None);
         }
         if self.shared.sink.is_some() {
             let node = self.node_name(self.tasks[at].node);
@@ -301,7 +294,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn tell_done(&self, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
         let step = self.pos.step + 1;
         if self.wants(Mode::Updates) {
-            let writes = View::of_writes(writes.clone(), Arc::clone(&self.table));
+            let writes = View::of_writes(self.shown_writes(writes), Arc::clone(&self.table));
             self.emit(step, EventKind::Update { node: Arc::clone(node), writes, cached }).await;
         }
         if !cached {

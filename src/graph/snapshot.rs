@@ -104,11 +104,8 @@ impl<S: State> Snapshot<Arc<S>> {
         }
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
-        let values = if live && !done.is_empty() {
-            with_results(table, &pos.state, &done)
-        } else {
-            Arc::clone(&pos.state)
-        };
+        let values =
+            if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
         let next = next.map(|task| name(table, task.node)).collect();
         let mut shown = vec![];
@@ -166,11 +163,7 @@ pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Posi
 }
 
 /// What a command from outside did to a checkpoint after it was made.
-pub(crate) fn add_command<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    pos: &mut Position<S>,
-    command: Finished<S>,
-) {
+pub(crate) fn add_command<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &mut Position<S>, command: Finished<S>) {
     let mut state = S::clone(&pos.state);
     if apply_writes(table, &mut state, command.writes.0, &mut Merge::default()).is_ok() {
         pos.state = Arc::new(state);

@@ -187,12 +187,7 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Whatever the serializer fails with.
-    fn encode_channel<E: Serializer>(
-        &self,
-        schema: &Self::Schema,
-        channel: usize,
-        out: E,
-    ) -> Result<E::Ok, E::Error>;
+    fn encode_channel<E: Serializer>(&self, schema: &Self::Schema, channel: usize, out: E) -> Result<E::Ok, E::Error>;
 
     /// Decodes the value of a channel in place.
     ///
@@ -351,13 +346,7 @@ impl Merge {
 
     /// Adds to a list of this superstep's writes; the first write drops the last superstep's, unless `accumulate`.
     /// LangGraph: `Topic`.
-    pub fn topic<T>(
-        &mut self,
-        channel: usize,
-        slot: &mut Vec<T>,
-        more: impl IntoIterator<Item = T>,
-        accumulate: bool,
-    ) {
+    pub fn topic<T>(&mut self, channel: usize, slot: &mut Vec<T>, more: impl IntoIterator<Item = T>, accumulate: bool) {
         if self.written.insert(channel) && !accumulate {
             slot.clear();
         }

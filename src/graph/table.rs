@@ -28,6 +28,7 @@ pub(crate) struct Table<S: State, N, C> {
     pub shape: Shape,
     pub fingerprint: u64,
     pub input: Option<Mask>,
+    pub output: Option<Mask>,
     pub before: Stops<u32>,
     pub after: Stops<u32>,
     pub outline: Outline,

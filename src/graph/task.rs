@@ -44,7 +44,10 @@ pub(crate) enum Stand<S: State> {
     Ready,
     /// Ended. `cached`: not in this run.
     Done(Box<Finished<S>>),
-    Asked { questions: Vec<Question>, fresh: bool },
+    Asked {
+        questions: Vec<Question>,
+        fresh: bool,
+    },
     Failed(RunError),
 }
 

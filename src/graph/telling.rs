@@ -96,8 +96,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Stand::Done(done) => Some(&done.writes),
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
         });
-        if done.any(|writes: &Writes<S>| !writes.is_empty()) && self.wants(Mode::Values) {
-            let values = View::of_state(self.live(), Arc::clone(&self.table));
+        if done.any(|writes: &Writes<S>| !self.shown_writes(writes).is_empty()) && self.wants(Mode::Values) {
+            let values = self.shown(self.live());
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
         }
     }

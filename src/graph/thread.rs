@@ -73,12 +73,8 @@ impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn new(graph: CompiledGraph<S, N, C>, id: Option<ThreadId>, context: Arc<C>) -> Self {
-        let limits = Limits {
-            recursion: RECURSION_LIMIT,
-            concurrency: usize::MAX,
-            fail_fast: false,
-            rerun_unanswered: false,
-        };
+        let limits =
+            Limits { recursion: RECURSION_LIMIT, concurrency: usize::MAX, fail_fast: false, rerun_unanswered: false };
         Self {
             graph,
             id,

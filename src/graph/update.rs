@@ -247,8 +247,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         let seen = super::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
             .map_err(|error| words(run, error, node))?;
         run.choose_as(node, from, &seen, &mut finished)?;
-        (finished.rows, finished.sizes) =
-            save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
+        (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&finished.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
         results.push((node, finished));
@@ -270,9 +269,7 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
     match by {
         By::Start => Ok(START_NODE),
         By::Node(node) if node.name() == "__start__" => Ok(START_NODE),
-        By::Node(node) => {
-            run.table.at(node).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() })
-        }
+        By::Node(node) => run.table.at(node).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() }),
         By::Inferred if !alone => Err(RunError::AmbiguousUpdate),
         By::Inferred => match run.pos.control.last_ran {
             None => Ok(START_NODE),

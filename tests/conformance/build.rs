@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use superstep::graph::{
     CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DataState, Declared, END, Edges, Failure, Input, Kind, Lint,
-    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, StateGraph, Target,
-    Worker, Writes,
+    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, StateGraph, Target, Worker, Writes,
 };
 
 use crate::body::{Body, Exit, NodeCommand, Return};
@@ -109,6 +108,9 @@ pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result
         Some(Names::List(list)) => builder.interrupt_after(list.iter().map(|node| Name::from(plain(node)))),
         None => builder,
     };
+    if let Some(output) = &graph.output {
+        builder = builder.output_channels(real(graph, output));
+    }
     if let Some(input) = &graph.input {
         builder = builder.input_channels(real(graph, input));
     }
@@ -184,9 +186,7 @@ pub(crate) fn goto(ways: Vec<Goto>) -> Target<Name> {
         Goto::Node(name) => Target::Node(Name::from(name)),
         Goto::Start => Target::Node(Name::from("__start__")),
         Goto::End => Target::End,
-        Goto::Send { node, payload } => {
-            Worker::<Name, Value>::new(Name::from(plain(&node))).send(payload).into()
-        }
+        Goto::Send { node, payload } => Worker::<Name, Value>::new(Name::from(plain(&node))).send(payload).into(),
     };
     Target::many(ways.into_iter().map(one))
 }
@@ -205,7 +205,21 @@ fn add_node(
     if let Some(child) = &node.subgraph {
         let child_graph = &world.case.graphs[child];
         let (enter, leave) = shared_keys(graph, node, child_graph);
-        return builder.add_subgraph_with(name, built[child].clone().mapped(enter, leave), options(world, graph_name, graph, node));
+        let (called, child_graph) = (built[child].clone(), child_graph.clone());
+        let ways = Arc::new((enter, leave));
+        let run = move |input: Input<DataState, Value>, ctx: Ctx<Arc<World>>| {
+            let (called, child_graph, ways) = (called.clone(), child_graph.clone(), Arc::clone(&ways));
+            async move {
+                let input = match &input {
+                    Input::State(state) => ways.0(state),
+                    Input::Payload(payload) => schema(&child_graph).writes(payload.as_object().unwrap_or(&Map::new())),
+                };
+                let left = ctx.call(&called, input).await?;
+                Ok(Command::update(ways.1(&left)))
+            }
+        };
+        let builder = builder.add_either::<Value, _, _>(name.clone(), run, options(world, graph_name, graph, node));
+        return builder.calls(&name, &built[child]);
     }
     let body = Arc::new(Body::of_node(graph_name, &node.name, &node.ops));
     let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: built.clone() });
@@ -288,7 +302,8 @@ impl Spec {
             return Command::update(schema.writes(&update)).goto(goto(command.goto));
         }
         let above = ctx.namespace().iter().rposition(|node| !node.starts_with('#')).unwrap_or(0);
-        let parent = ctx.context().graph_at(&ctx.namespace()[..above]).and_then(|name| ctx.context().case.graphs.get(name));
+        let parent =
+            ctx.context().graph_at(&ctx.namespace()[..above]).and_then(|name| ctx.context().case.graphs.get(name));
         let writes = parent.map(|graph| self::schema(graph).writes(&update)).unwrap_or_default();
         Command::parent(Command::<DataState, Name>::update(writes).goto(goto(command.goto)))
     }
@@ -333,9 +348,8 @@ fn options(
     for policy in node.retry.0.clone() {
         let pause = Duration::from_millis(1);
         let engine = RetryPolicy::attempts(policy.max_attempts).pause(pause).backoff(1.0, pause);
-        options = options.retry(engine.when(move |error| {
-            policy.covers(crate::kinds::fail_of(error).map(|fail| fail.kind))
-        }));
+        options =
+            options.retry(engine.when(move |error| policy.covers(crate::kinds::fail_of(error).map(|fail| fail.kind))));
     }
     if node.cache {
         options = options.cache(CachePolicy::default());
@@ -362,9 +376,9 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
     let graph_name = graph_name.to_owned();
     let name = branch.name.clone().unwrap_or_else(|| format!("branch{at}"));
     let declared = match &branch.targets {
-        Some(targets) if !targets.is_empty() => Declared::from(
-            targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>(),
-        ),
+        Some(targets) if !targets.is_empty() => {
+            Declared::from(targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>())
+        }
         _ => Declared::Anywhere,
     };
     let (source_name, owned, graph) = (branch.from.clone(), branch.clone(), graph.clone());

@@ -13,7 +13,9 @@ use crate::events;
 use crate::model::{ChannelKind, Graph, Names, Store};
 use crate::outcome::{ErrorView, Ran, Snapshot, Streamed};
 use crate::script::{Config, Durability as CaseDurability, Mode};
-use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind};
+use crate::subject::{
+    Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind,
+};
 use crate::{kinds, views};
 
 /// The address of a checkpoint: the subgraph's nodes on the way down, and the number.
@@ -271,8 +273,7 @@ impl Engine for Subject {
             Err(broken) => return Err(broken),
         };
         let wanted = events::engine_modes(modes);
-        let mut stream =
-            if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
+        let mut stream = if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
         let mut seen = vec![];
         while let Some(event) = stream.next().await {
             events::translate(&event, modes, &mut seen);

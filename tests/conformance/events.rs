@@ -80,7 +80,11 @@ fn checkpoint(view: &CheckpointView) -> Snapshot {
         name: task.name.clone(),
         interrupts: views::questions(&task.questions),
         error: task.error.is_some(),
-        result: task.result.as_ref().map(views::result).filter(|result| result.as_object().is_none_or(|o| !o.is_empty())),
+        result: task
+            .result
+            .as_ref()
+            .map(views::result)
+            .filter(|result| result.as_object().is_none_or(|o| !o.is_empty())),
         has_state: false,
         state: None,
     };
