@@ -1,5 +1,7 @@
 //! superstep: a typed-state graph engine that mirrors LangGraph.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 #[allow(unused_extern_crates, reason = "the derives name the crate by its public name, here too")]
 extern crate self as superstep;
 

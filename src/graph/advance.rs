@@ -116,8 +116,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let state = Arc::make_mut(&mut self.pos.state);
             apply_writes(&table, state, writes, &mut self.merge).map_err(|error| {
                 let channel = match &error {
-                    super::state::ApplyError::Concurrent { channel }
-                    | super::state::ApplyError::Refused { channel, .. } => *channel,
+                    super::merge::ApplyError::Concurrent { channel }
+                    | super::merge::ApplyError::Refused { channel, .. } => *channel,
                 };
                 let mut nodes: Vec<u32> =
                     writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();

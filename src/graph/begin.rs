@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use crate::checkpoint::{Key, LogRange, Slot, Source, TaskRecord, TaskStatus};
 
+use super::channel::Stored;
 use super::command::Command;
 use super::error::RunError;
 use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::{Finished, Start, apply_writes, named};
 use super::recorder::Puts;
 use super::run::Run;
 use super::save;
-use super::state::{Merge, State, Stored, Writes};
+use super::state::State;
 use super::subgraph::adopted_row;
 use super::task::{COMMAND_KEY, Resolve, START_KEY};
 use super::value;
+use super::writes::Writes;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Lets START wait with new input. What was unfinished is dropped (I2).

@@ -4,15 +4,17 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use super::cache::prefix;
+use super::channel::Stored;
 use super::clock;
 use super::command::Payload;
 use super::error::RunError;
 use super::node::NodeId;
 use super::perform::Job;
 use super::position::{Finished, Packet};
-use super::state::{State, Stored, Writes};
+use super::state::State;
 use super::table::Table;
 use super::value;
+use super::writes::Writes;
 use crate::checkpoint::{CheckpointId, RowId};
 
 /// A result, in names, so that it outlives a change of the graph's indexes.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::node::NodeId;
-use super::state::{State, Writes};
+use super::state::State;
+use super::writes::Writes;
 
 /// The virtual node before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use crate::checkpoint::{CheckpointId, Source, ThreadId};
 
 use super::interrupt::Question;
 use super::mask::Mask;
-use super::state::{State, Writes};
+use super::state::State;
+use super::writes::Writes;
 
 /// Which events a stream carries. The names and their meaning are LangGraph's stream modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -263,7 +264,7 @@ impl View {
     }
 }
 
-fn shows(channel: &super::state::Channel, at: usize, only: Option<&Mask>) -> bool {
+fn shows(channel: &super::channel::Channel, at: usize, only: Option<&Mask>) -> bool {
     !channel.is_secret() && only.is_none_or(|only| only.contains(at))
 }
 

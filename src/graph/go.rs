@@ -11,7 +11,8 @@ use super::ctx::{Level, Shared};
 use super::error::RunError;
 use super::event::Sink;
 use super::interrupt::Answer;
-use super::load::{Mapping, Reader};
+use super::load::Reader;
+use super::mapping::Mapping;
 use super::node::NodeId;
 use super::outcome::Outcome;
 use super::position::Position;
@@ -130,7 +131,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, before);
         }
-        let forks = (travels || behind) && (behind || !matches!(run.pos.source, Source::Update | Source::Fork));
+        let forks = behind || (travels && !matches!(run.pos.source, Source::Update | Source::Fork));
         if !answers.is_empty() {
             let origin = run.pos.id;
             if forks {

@@ -11,16 +11,18 @@ use crate::checkpoint::CheckpointId;
 use super::builder::Stops;
 use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
+use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode, View};
 use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::Position;
 use super::recorder::{Puts, Recorder};
-use super::state::{Merge, State, Writes};
-use super::subgraph::Delta;
+use super::state::State;
 use super::table::Table;
 use super::task::{Stand, Task};
+use super::writes::Writes;
 
 /// Why a run came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

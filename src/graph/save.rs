@@ -5,6 +5,7 @@ use crate::checkpoint::{
     WriteRecord, encode_record,
 };
 
+use super::channel::Stored;
 use super::control::Control;
 use super::error::RunError;
 use super::mask::Mask;
@@ -12,10 +13,11 @@ use super::node::NodeId;
 use super::position::{Finished, Packet, Position};
 use super::recorder::{Durability, Puts, Recorder};
 use super::run::Run;
-use super::state::{State, Stored, Writes};
+use super::state::State;
 use super::table::Table;
 use super::task::{Stand, Task};
 use super::value;
+use super::writes::Writes;
 
 /// Encodes a task's writes, one row each.
 pub(crate) fn rows<S: State, N: NodeId, C>(

@@ -19,8 +19,9 @@ use super::position::{Finished, fresh_read, named};
 use super::recorder::Puts;
 use super::run::Run;
 use super::save;
-use super::state::{State, Writes};
+use super::state::State;
 use super::task::{Resolve, Stand, finished};
+use super::writes::Writes;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Takes the result of a task's body.

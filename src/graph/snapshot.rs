@@ -6,17 +6,19 @@ use std::sync::Arc;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
 use super::control::{Control, START_NODE};
+use super::described::AnyChild;
 use super::error::RunError;
 use super::event::View;
 use super::interrupt::Question;
 use super::load::Reader;
 use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::{Finished, Packet, Position, apply_writes};
-use super::state::{Merge, State, Writes};
-use super::subgraph::{AnyChild, inner};
+use super::state::State;
 use super::table::Table;
 use super::task::{COMMAND_KEY, Stand, Task};
+use super::writes::Writes;
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
 #[derive(Clone, Debug)]
@@ -212,14 +214,14 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
-        subgraph: child_of(table, task.node).is_some_and(|child| inner(child).is_kept()),
+        subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
     }
 }
 
-fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&dyn AnyChild> {
-    if node == START_NODE { None } else { table.row(node).child.as_deref() }
+fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {
+    if node == START_NODE { None } else { table.row(node).child.as_ref() }
 }
 
 async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -232,7 +234,7 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     let Some(child) = child_of(table, task.node) else { return Ok(None) };
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
     let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
-    Ok(Some(Box::new(inner(child).nested(reader, id, live).await?)))
+    Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
 }
 
 /// Whether a record says that its task failed.

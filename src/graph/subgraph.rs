@@ -5,22 +5,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::checkpoint::{BoxFuture, CheckpointId, RowId, Source, TaskStatus};
+use crate::checkpoint::{CheckpointId, RowId};
 
 use super::command::Command;
 use super::compiled::CompiledGraph;
 use super::ctx::{Borrowed, Ctx, Level, Raised};
+use super::delta::Delta;
+use super::described::AnyChild;
 use super::error::RunError;
 use super::interrupt::Interrupted;
 use super::load::Reader;
-use super::mask::Mask;
 use super::node::{Boxed, Ended, Node, NodeId};
 use super::position::Position;
 use super::run::{Caller, Exit, Run};
-use super::snapshot::{Nested, Snapshot};
-use super::state::{State, Stored, Writes};
-use super::table::Table;
-use super::validate::Outline;
+use super::state::State;
+use super::writes::Writes;
 
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,91 +41,12 @@ pub enum Persistence {
 )]
 pub trait Child<S: State, N, C>: Sized {
     #[doc(hidden)]
-    fn describe(&self) -> Box<dyn AnyChild>;
+    fn describe(&self) -> AnyChild;
     #[doc(hidden)]
     fn into_node(self) -> impl Node<S, N, C>;
 }
 
-/// A subgraph without its types, for drawings, questions and snapshots.
-#[doc(hidden)]
-pub trait AnyChild: Send + Sync {
-    #[doc(hidden)]
-    fn can_ask(&self) -> bool;
-    #[doc(hidden)]
-    fn private(&self, _: Private) -> &dyn Inner;
-}
-
-/// Keeps what only the engine may call from being called.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Private(());
-
-pub(crate) trait Inner {
-    fn outline(&self) -> &Outline;
-    /// Whether its state is kept anywhere.
-    fn is_kept(&self) -> bool;
-    fn child(&self, node: &str) -> Option<&dyn AnyChild>;
-    fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>>;
-    fn nested<'a>(
-        &'a self,
-        reader: &'a Reader,
-        at: CheckpointId,
-        live: bool,
-    ) -> BoxFuture<'a, Result<Nested, RunError>>;
-}
-
-pub(crate) fn inner(child: &dyn AnyChild) -> &dyn Inner {
-    child.private(Private(()))
-}
-
-struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
-
-impl<T: State, M: NodeId, C: Send + Sync + 'static> AnyChild for Described<T, M, C> {
-    fn can_ask(&self) -> bool {
-        self.0.table.can_ask
-    }
-
-    fn private(&self, _: Private) -> &dyn Inner {
-        self
-    }
-}
-
-impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
-    fn outline(&self) -> &Outline {
-        &self.0.table.outline
-    }
-
-    fn is_kept(&self) -> bool {
-        self.0.persistence != Persistence::Stateless
-    }
-
-    fn child(&self, node: &str) -> Option<&dyn AnyChild> {
-        let at = self.0.table.named(node)?;
-        self.0.table.row(at).child.as_deref()
-    }
-
-    fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>> {
-        self.0.table.check_answer(question, bytes)
-    }
-
-    fn nested<'a>(
-        &'a self,
-        reader: &'a Reader,
-        at: CheckpointId,
-        live: bool,
-    ) -> BoxFuture<'a, Result<Nested, RunError>> {
-        Box::pin(async move {
-            let snapshot = Snapshot::read(&self.0.table, reader, at, live, true).await?;
-            Ok(snapshot.erased(&self.0.table))
-        })
-    }
-}
-
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
-    pub(crate) fn described(self) -> Box<dyn AnyChild> {
-        Box::new(Described(self))
-    }
-
     /// Makes the graph a subgraph of a graph over another state: `enter` gives the child's input from the parent's state,
     /// `leave` the parent's update from the child's final state.
     pub fn mapped<S: State, In, Out>(self, enter: In, leave: Out) -> Mapped<S, M, C, T, In, Out> {
@@ -135,7 +55,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
 }
 
 impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> for CompiledGraph<S, M, C> {
-    fn describe(&self) -> Box<dyn AnyChild> {
+    fn describe(&self) -> AnyChild {
         self.clone().described()
     }
 
@@ -176,7 +96,7 @@ where
     I: Into<Writes<T>> + 'static,
     O: Into<Writes<S>> + 'static,
 {
-    fn describe(&self) -> Box<dyn AnyChild> {
+    fn describe(&self) -> AnyChild {
         self.child.clone().described()
     }
 
@@ -383,7 +303,7 @@ async fn loaded<T: State, M: NodeId, C>(
     child: &CompiledGraph<T, M, C>,
     reader: &Reader,
     id: CheckpointId,
-) -> Result<(Position<T>, super::load::Mapping), RunError> {
+) -> Result<(Position<T>, super::mapping::Mapping), RunError> {
     let record = reader.record(id).await?.ok_or_else(|| reader.damaged("checkpoint of a subgraph", "it is missing"))?;
     reader.position(&child.table, id, record).await
 }
@@ -433,58 +353,6 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     };
     run.begin_input(input)?;
     Ok(run)
-}
-
-/// What a run over a shared state has changed: reducer writes in order, other channels as a set.
-pub(crate) struct Delta<S: State> {
-    writes: Vec<S::Write>,
-    touched: Mask,
-}
-
-impl<S: State> Default for Delta<S> {
-    fn default() -> Self {
-        Self { writes: vec![], touched: Mask::default() }
-    }
-}
-
-impl<S: State> Delta<S> {
-    pub(crate) fn record(&mut self, schema: &S::Schema, write: &S::Write) {
-        let channel = S::channel_of(write);
-        let whole = matches!(S::channels(schema)[channel].stored(), Stored::Value | Stored::Never);
-        if whole || S::overwrites(write) {
-            self.touched.insert(channel);
-        } else if !self.touched.contains(channel) {
-            self.writes.push(write.clone());
-        }
-    }
-
-    /// What the supersteps of an activation before this checkpoint have changed.
-    async fn read<N: NodeId, C>(table: &Table<S, N, C>, reader: &Reader, id: CheckpointId) -> Result<Self, RunError> {
-        let mut line = vec![];
-        let mut at = Some(id);
-        while let Some(id) = at {
-            let Some(record) = reader.record(id).await? else { break };
-            at = if record.source == Source::Input { None } else { record.parent };
-            line.push((id, record));
-        }
-        let mut delta = Self::default();
-        for (id, record) in line.into_iter().skip(1).rev() {
-            let mapping = reader.mapping(table, record.shape).await?;
-            let mut tasks: Vec<_> = reader.tasks(id).await?.into_iter().collect();
-            tasks.sort_unstable_by_key(|(key, _)| *key);
-            for (_, task) in tasks.iter().filter(|(_, task)| task.status == TaskStatus::Done) {
-                let done = reader.finished(table, &record.namespace, task, &mapping).await?;
-                done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
-            }
-        }
-        Ok(delta)
-    }
-
-    fn finish(self, schema: &S::Schema, state: &S) -> Writes<S> {
-        let Self { writes, touched } = self;
-        let kept = writes.into_iter().filter(|write| !touched.contains(S::channel_of(write)));
-        Writes(kept.chain(touched.iter().filter_map(|channel| state.write_of(schema, channel))).collect())
-    }
 }
 
 /// Where an adopted state's values stand: encoded whole at the child's first checkpoint.

@@ -8,13 +8,13 @@ use crate::checkpoint::Shape;
 use super::builder::Stops;
 use super::control::Wiring;
 use super::ctx::Declarations;
+use super::described::AnyChild;
 use super::event::Showing;
 use super::mask::Mask;
 use super::node::{Body, NodeId};
 use super::options::NodeOptions;
 use super::route::Choose;
 use super::state::State;
-use super::subgraph::AnyChild;
 use super::validate::Outline;
 
 pub(crate) struct Table<S: State, N, C> {
@@ -49,7 +49,7 @@ pub(crate) struct Row<S: State, N, C> {
     /// The channels it reads, if not all.
     pub reads: Option<Mask>,
     pub exits: Exits<S, N, C>,
-    pub child: Option<Box<dyn AnyChild>>,
+    pub child: Option<AnyChild>,
     pub simple: bool,
 }
 

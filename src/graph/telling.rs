@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
 use super::node::NodeId;
 use super::run::Run;
-use super::state::{State, Writes};
+use super::state::State;
 use super::task::{Stand, Task};
+use super::writes::Writes;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The checkpoint that the next superstep starts from.

@@ -23,8 +23,9 @@ use super::recorder::{Durability, Recorder};
 use super::request::Request;
 use super::run::Budgets;
 use super::scope::Scope;
-use super::state::{State, Writes};
+use super::state::State;
 use super::stream::RunStream;
+use super::writes::Writes;
 
 /// The default recursion limit, in supersteps.
 pub const RECURSION_LIMIT: u64 = 10_000;

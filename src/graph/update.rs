@@ -6,7 +6,8 @@ use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus
 
 use super::control::START_NODE;
 use super::error::RunError;
-use super::load::{Mapping, Reader};
+use super::load::Reader;
+use super::mapping::Mapping;
 use super::mask::Mask;
 use super::node::NodeId;
 use super::position::{Finished, Start, apply_writes, named};
@@ -14,9 +15,10 @@ use super::recorder::Puts;
 use super::run::Run;
 use super::save;
 use super::scope::Scoped;
-use super::state::{State, Writes};
+use super::state::State;
 use super::task::{SENT, START_KEY};
 use super::thread::Thread;
+use super::writes::Writes;
 
 /// One update from outside.
 #[must_use]
@@ -315,7 +317,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
-    error: super::state::ApplyError,
+    error: super::merge::ApplyError,
     node: u32,
 ) -> RunError {
     named(&run.table, run.pos.step + 1, error, vec![format!("`{}`", run.node_name(node))])

@@ -10,16 +10,12 @@ pub(crate) struct Outline {
     pub nodes: Vec<OutlineNode>,
     pub edges: Vec<Edge>,
     pub joins: Vec<(Vec<usize>, usize)>,
-    /// Nodes whose commands may go anywhere, as nothing was declared.
-    pub free: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutlineNode {
     pub name: String,
     pub defer: bool,
-    /// Whether its commands' destinations were declared.
-    pub declared: bool,
 }
 
 /// One way from a node (or START) to a node (or END).

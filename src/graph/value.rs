@@ -2,8 +2,9 @@
 
 use bincode::Options;
 
+use super::channel::{Channel, Codec};
 use super::error::RunError;
-use super::state::{Channel, Codec, State};
+use super::state::State;
 
 const MESSAGE_PACK: u8 = 1;
 const BINCODE: u8 = 2;

@@ -133,7 +133,7 @@ fn real(graph: &Graph, names: &[String]) -> Vec<String> {
 
 pub(crate) fn schema(graph: &Graph) -> DataSchema {
     let channels = graph.channels.iter().filter_map(|(name, channel)| Some((name.clone(), kind(channel)?)));
-    DataSchema::new(channels).expect("names in a map are unique")
+    DataSchema::new(channels).unwrap_or_else(|error| unreachable!("names in a map are unique: {error}"))
 }
 
 fn kind(channel: &Channel) -> Option<Kind> {
@@ -260,7 +260,7 @@ impl Spec {
     fn computed(&self, values: &mut Map<String, Value>, ctx: &Ctx<Arc<World>>) {
         let now = (ctx.is_last_step(), ctx.remaining_steps());
         let name = ctx.context().graph_at(ctx.namespace()).unwrap_or_default().to_owned();
-        ctx.context().computed.lock().expect("no panic holds it").insert(name, now);
+        lock(&ctx.context().computed).insert(name, now);
         add_computed(&self.graph, Some(&self.node), now, values);
     }
 
@@ -391,7 +391,7 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
                 _ => Map::new(),
             },
         };
-        let now = world.computed.lock().expect("no panic holds it").get(&graph_name).copied();
+        let now = lock(&world.computed).get(&graph_name).copied();
         add_computed(&graph, node, now.unwrap_or_default(), &mut values);
         match owned.route(&Env::over(Value::Object(values))) {
             Ok(ways) => goto(ways),
@@ -422,4 +422,8 @@ fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Enter) {
         outer.writes(&values)
     };
     (Box::new(enter), Box::new(leave))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
