@@ -8,8 +8,12 @@ extern crate self as superstep;
 pub mod checkpoint;
 pub mod graph;
 #[cfg(feature = "agents")]
+pub mod nodes;
+#[cfg(feature = "agents")]
 pub mod plan;
 pub mod prelude;
+#[cfg(feature = "agents")]
+pub mod routes;
 
 #[doc(hidden)]
 pub mod __private {
