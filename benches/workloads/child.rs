@@ -1,2 +1,4 @@
 //! stub
-pub(crate) fn run() -> bool { false }
+pub(crate) fn run() -> bool {
+    false
+}

@@ -1,2 +1,3 @@
 //! stub
-use super::harness::Bench; pub(crate) fn run(_: &Bench) {}
+use super::harness::Bench;
+pub(crate) fn run(_: &Bench) {}

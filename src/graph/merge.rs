@@ -22,6 +22,15 @@ pub enum ApplyError {
     },
 }
 
+impl ApplyError {
+    /// Returns the index of the channel.
+    pub fn channel(&self) -> usize {
+        match self {
+            Self::Concurrent { channel } | Self::Refused { channel, .. } => *channel,
+        }
+    }
+}
+
 /// What one superstep has written so far; one rule book for typed and data-defined channels.
 #[derive(Debug, Default)]
 pub struct Merge {

@@ -130,6 +130,17 @@ impl Recorder {
 
     /// Queues records and waits as the durability asks.
     pub(crate) async fn commit(&self, puts: Puts, head: Option<CheckpointId>) -> Result<(), CheckpointError> {
+        if self.durability == Durability::Sync {
+            let (receipt, behind) = {
+                let mut inner = self.lock();
+                inner.head.checkpoint = head.or(inner.head.checkpoint);
+                (self.send(&mut inner, puts), !inner.in_flight.is_empty())
+            };
+            if behind {
+                self.drain(0).await?;
+            }
+            return receipt.await;
+        }
         self.queue(puts, head);
         match self.durability {
             Durability::Sync => self.drain(0).await,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::builder::{AddedNode, NodeDefaults};
+use super::ctx::Facts;
 use super::node::NodeId;
 use super::options::NodeOptions;
 use super::problem::Problem;
@@ -13,7 +14,7 @@ use super::validate::is_reserved;
 
 /// Whether a node, or its subgraph, can ask questions.
 pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
-    let own = row.asks.as_ref().is_none_or(|asks| !asks.is_empty());
+    let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
     own || row.child.as_ref().is_some_and(|child| child.0.can_ask())
 }
 
@@ -46,14 +47,15 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
-    let handler_name = format!("__error_handler__{name}").into();
+    let facts = |name| Arc::new(Facts { name, asks: asks.clone() });
+    let (handler, facts) = (facts(format!("__error_handler__{name}").into()), facts(Arc::clone(&name)));
     Row {
         id,
         name,
-        handler_name,
+        facts,
+        handler,
         body,
         options,
-        asks,
         destinations: None,
         reads: None,
         exits: Exits::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::checkpoint::CheckpointId;
 
@@ -215,10 +216,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.emit_breakpoint().await;
             return Some(Exit::Stopped);
         }
-        if self.shared.cancel.is_cancelled() {
+        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Cancelled);
         }
-        if self.shared.drain.is_cancelled() {
+        if self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Drained);
         }
         self.over_budget()

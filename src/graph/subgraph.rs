@@ -240,14 +240,14 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
 
 /// Calls after the first of one task are told apart by number.
 fn own_name<C>(ctx: &Ctx<C>, call: u32) -> String {
-    let name = &ctx.0.name;
+    let name = &ctx.0.facts.name;
     if call == 0 { name.to_string() } else { format!("{name}#{call}") }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     let (task, above) = (&ctx.0, &ctx.0.level);
     let mut names = above.names.to_vec();
-    names.push(task.name.to_string());
+    names.push(task.facts.name.to_string());
     if call > 0 {
         names.push(format!("#{call}"));
     }

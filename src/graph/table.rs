@@ -7,7 +7,7 @@ use crate::checkpoint::Shape;
 
 use super::builder::Stops;
 use super::control::Wiring;
-use super::ctx::Declarations;
+use super::ctx::Facts;
 use super::described::AnyChild;
 use super::event::Showing;
 use super::mask::Mask;
@@ -40,11 +40,11 @@ pub(crate) struct Table<S: State, N, C> {
 pub(crate) struct Row<S: State, N, C> {
     pub id: N,
     pub name: Arc<str>,
-    /// The name of its error handler in events.
-    pub handler_name: Arc<str>,
+    pub facts: Arc<Facts>,
+    /// Of its error handler.
+    pub handler: Arc<Facts>,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
-    pub asks: Option<Arc<Declarations>>,
     pub destinations: Option<Vec<u32>>,
     /// The channels it reads, if not all.
     pub reads: Option<Mask>,

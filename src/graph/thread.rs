@@ -43,8 +43,8 @@ pub struct Thread<S: State, N, C> {
     pub(crate) after: Option<Stops<u32>>,
     pub(crate) supersteps: Option<u64>,
     pub(crate) wall_time: Option<Duration>,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) drain: CancellationToken,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) drain: Option<CancellationToken>,
     pub(crate) discard: bool,
     pub(crate) take_over: bool,
     pub(crate) scope: Scope,
@@ -87,8 +87,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             after: None,
             supersteps: None,
             wall_time: None,
-            cancel: CancellationToken::new(),
-            drain: CancellationToken::new(),
+            cancel: None,
+            drain: None,
             discard: false,
             take_over: false,
             scope: Scope::default(),
@@ -180,13 +180,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and the thread can go
     /// on with [`proceed`](Self::proceed).
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+        self.cancel = Some(token);
         self
     }
 
     /// Stops the run after its present superstep when the token is cancelled. LangGraph: `request_drain`.
     pub fn drain_with(mut self, token: CancellationToken) -> Self {
-        self.drain = token;
+        self.drain = Some(token);
         self
     }
 
