@@ -63,7 +63,7 @@ pub(crate) struct Limits {
 }
 
 /// Where a graph runs: the root, or a subgraph in a task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Level {
     /// For events: the nodes on the way down.
     pub names: Arc<[String]>,

@@ -1,11 +1,12 @@
 //! From a request to a run under way, and from its end to an outcome.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, encode_record};
 
 use super::advance::NEW_LINE;
+use super::channel::Stored;
 use super::command::Command;
 use super::ctx::{Level, Shared};
 use super::error::RunError;
@@ -34,6 +35,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             Some(recorder) => recorder.settle().await,
             None => Ok(()),
         };
+        if settled.is_err() {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
         let outcome = done?;
         settled?;
         Ok(outcome)
@@ -53,8 +57,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
         let mut run = match request.kind {
             Kind::Input(writes) => {
-                let mut run = self.load(shared, true).await?.0;
-                self.at_rest(&run).await?;
+                let mut run = match self.kept(&shared) {
+                    Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
+                    None => self.load(shared, true).await?.0,
+                };
+                self.at_rest(&run)?;
                 run.limit();
                 run.begin_input(writes)?;
                 run
@@ -70,7 +77,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 run.emit_breakpoint().await; // of a subgraph
             }
         }
-        Ok(run.outcome(exit))
+        if exit != Exit::Finished {
+            return Ok(run.outcome(exit));
+        }
+        let state = Arc::clone(&run.pos.state);
+        self.keep(run);
+        Ok(Outcome::Finished(state))
+    }
+
+    /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
+    fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
+        let head = shared.recorder.as_ref()?.head();
+        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
+        same.then_some(pos)
+    }
+
+    fn keep(&self, run: Run<S, N, C>) {
+        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
+            return; // what is never saved does not outlive its run
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
     }
 
     /// Where the thread stands, as a run that has not begun.
@@ -95,7 +123,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// V4: new input does not silently drop what is open.
-    async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
+    fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
         let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
         if idle || self.discard || self.at.is_some() {
             return Ok(());
@@ -115,6 +143,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ) -> Result<Run<S, N, C>, RunError> {
         if !answers.is_empty() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "an answer" });
+        }
+        if let Some(thread) = self.went_inside(&shared).await? {
+            return Box::pin(thread.resumed(shared, answers, command)).await;
         }
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
@@ -154,6 +185,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         run.tell_loaded().await;
         Ok(run)
+    }
+
+    /// Replay from a checkpoint of a subgraph: forks the way up to it, and goes on from the new head (V10).
+    async fn went_inside(&self, shared: &Shared<C>) -> Result<Option<Self>, RunError> {
+        let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
+        let reader = reader(recorder);
+        let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());
+        if !nested {
+            return Ok(None);
+        }
+        super::travel::inside(&reader, recorder, id).await?;
+        let mut thread = self.clone();
+        thread.at = None;
+        Ok(Some(thread))
     }
 
     /// A command on a thread that never ran begins it; nothing else can.

@@ -54,6 +54,7 @@ mod table;
 mod task;
 mod telling;
 mod thread;
+mod travel;
 mod update;
 mod validate;
 mod value;

@@ -304,8 +304,12 @@ async fn loaded<T: State, M: NodeId, C>(
     reader: &Reader,
     id: CheckpointId,
 ) -> Result<(Position<T>, super::mapping::Mapping), RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| reader.damaged("checkpoint of a subgraph", "it is missing"))?;
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
     reader.position(&child.table, id, record).await
+}
+
+fn missing(reader: &Reader) -> RunError {
+    reader.damaged("checkpoint of a subgraph", "it is missing")
 }
 
 /// Goes on where the child stopped.
@@ -317,7 +321,10 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     level: Arc<Level>,
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
-    let (pos, mapping) = loaded(child, reader, id).await?;
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    // A fork's child keeps the namespace of its origin, under which its logs stand.
+    let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
+    let (pos, mapping) = reader.position(&child.table, id, record).await?;
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.armed = false;

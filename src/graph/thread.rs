@@ -1,6 +1,6 @@
 //! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -19,6 +19,7 @@ use super::interrupt::{Answer, Interrupt};
 use super::load::Reader;
 use super::node::NodeId;
 use super::outcome::Outcome;
+use super::position::Position;
 use super::recorder::{Durability, Recorder};
 use super::request::Request;
 use super::run::Budgets;
@@ -30,7 +31,7 @@ use super::writes::Writes;
 /// The default recursion limit, in supersteps.
 pub const RECURSION_LIMIT: u64 = 10_000;
 
-/// One conversation with a graph. Options are set on it before a run; a clone shares nothing but the graph and the name.
+/// One conversation with a graph. Options are set on it before a run; a clone goes on with the same thread of the store.
 #[must_use]
 pub struct Thread<S: State, N, C> {
     pub(crate) graph: CompiledGraph<S, N, C>,
@@ -48,7 +49,11 @@ pub struct Thread<S: State, N, C> {
     pub(crate) discard: bool,
     pub(crate) take_over: bool,
     pub(crate) scope: Scope,
+    pub(crate) kept: Kept<S>,
 }
+
+/// Where the last run ended, with the thread's birth.
+type Kept<S> = Arc<Mutex<Option<(u64, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {
@@ -61,6 +66,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             scope: self.scope.clone(),
+            kept: Arc::clone(&self.kept),
             ..*self
         }
     }
@@ -92,6 +98,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             discard: false,
             take_over: false,
             scope: Scope::default(),
+            kept: Arc::default(),
         }
     }
 
