@@ -1,3 +1,131 @@
-//! stub
+//! W6: a conversation that grows by 1 KB a turn, durable. Wall time of early and late turns, disk after reopening.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use superstep::prelude::*;
+
+use super::figure::Figure;
 use super::harness::Bench;
-pub(crate) fn run(_: &Bench) {}
+use super::measure::{Clocks, Spread, micros};
+use super::replay::{BareSled, Values, disk_bytes};
+use super::stamps::{Stamps, early_and_late};
+
+const LINE: usize = 1024;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Talk {
+    #[channel(append)]
+    messages: Vec<String>,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Reply,
+}
+
+#[derive(Labels)]
+enum More {
+    Yes,
+    No,
+}
+
+impl Route<Step> for More {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Yes => Step::Reply.into(),
+            Self::No => END.into(),
+        }
+    }
+}
+
+pub(crate) fn run(bench: &Bench) {
+    let turns = bench.pick([5000, 500, 12]) as usize;
+    let bare = bare_growth(bench, turns);
+    invocations(bench, turns, bare);
+    supersteps(bench, turns, bare);
+}
+
+/// A turn is a superstep of one long run.
+fn supersteps(bench: &Bench, turns: usize, bare: Spread) {
+    let (folder, stamps) = (bench.folder(), Stamps::new());
+    let graph = talk(turns, &stamps).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
+    let thread = graph.thread("talk").recursion_limit(turns as u64 + 2);
+    bench.lone.block_on(thread.invoke(Talk::update())).unwrap();
+    drop((thread, graph));
+    show(bench, "one run", turns, &stamps.take());
+    show_disk(bench, "one run", folder.path(), turns, bare);
+}
+
+/// A turn is an invocation of the thread.
+fn invocations(bench: &Bench, turns: usize, bare: Spread) {
+    let folder = bench.folder();
+    let graph = talk(1, &Stamps::new()).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
+    let thread = graph.thread("talk");
+    let mut gaps = vec![];
+    for _ in 0..turns {
+        let clocks = Clocks::start();
+        bench.lone.block_on(thread.invoke(Talk::update())).unwrap();
+        let (cpu, wall) = clocks.read();
+        gaps.push((micros(cpu), micros(wall)));
+    }
+    drop((thread, graph));
+    show(bench, "an invoke a turn", turns, &gaps);
+    show_disk(bench, "an invoke a turn", folder.path(), turns, bare);
+}
+
+/// Repeats until a run has had so many turns.
+fn talk(turns: usize, stamps: &Stamps) -> CompiledGraph<Talk, Step> {
+    let (stamps, began) = (stamps.clone(), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
+    let count = Arc::clone(&began);
+    let reply = move |talk: Arc<Talk>, _: Ctx| {
+        stamps.mark();
+        began.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        async move { Ok::<_, NodeError>(Talk::update().messages([line(talk.messages.len())])) }
+    };
+    let again = move |_: &Talk| {
+        let more = !count.load(std::sync::atomic::Ordering::Relaxed).is_multiple_of(turns);
+        if more { More::Yes } else { More::No }
+    };
+    StateGraph::new()
+        .add_node(Step::Reply, reply)
+        .add_edge(START, Step::Reply)
+        .add_conditional_edges(Step::Reply, again)
+        .compile()
+        .unwrap()
+}
+
+fn line(nth: usize) -> String {
+    format!("{nth:06}{}", "m".repeat(LINE - 6))
+}
+
+fn show(bench: &Bench, how: &str, turns: usize, gaps: &[(f64, f64)]) {
+    let (early, late) = early_and_late(gaps);
+    bench.print(&Figure::wall("W6", format!("append 1 KB, {how}, turn 10"), early));
+    let last = Figure::wall("W6", format!("append 1 KB, {how}, turn {turns} (limit: turn 10)"), late);
+    bench.print(&last.limit(early.wall).target("<= 1.2x turn 10"));
+}
+
+fn show_disk(bench: &Bench, how: &str, folder: &Path, turns: usize, bare: Spread) {
+    let reopened = SledCheckpointer::open(folder).unwrap();
+    drop(reopened);
+    let bytes = disk_bytes(folder);
+    let figure = Figure::new("W6", format!("disk after {turns} turns, {how}"), growth(bytes, turns), "x appended");
+    let figure = figure.beside(format!("{:.1} MB", bytes as f64 / 1e6));
+    bench.print(&figure.limit(bare).target("<= 5x appended"));
+}
+
+/// What sled alone makes of the same lines.
+fn bare_growth(bench: &Bench, turns: usize) -> Spread {
+    let folder = bench.folder();
+    let lines: Vec<Values> = (0..turns).map(|nth| vec![line(nth).into_bytes(), vec![0; 16]]).collect();
+    let mut sled = BareSled::open(folder.path());
+    sled.write_unsynced(&lines);
+    drop(sled);
+    drop(BareSled::open(folder.path()));
+    growth(disk_bytes(folder.path()), turns)
+}
+
+fn growth(bytes: u64, turns: usize) -> Spread {
+    Spread::exact(bytes as f64 / (turns * LINE) as f64)
+}

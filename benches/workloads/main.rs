@@ -20,6 +20,7 @@ mod measure;
 mod memory;
 mod replay;
 mod resume;
+mod stamps;
 mod startup;
 mod threads;
 mod wide;
