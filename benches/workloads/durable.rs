@@ -26,7 +26,12 @@ pub(crate) fn run(bench: &Bench) {
         let bytes = pair.commits.iter().flatten().map(Vec::len).sum();
         let commits = per_step(pair.commits.len());
         bench.print(&Figure::new("W2", format!("chain of {nodes}, commits per superstep"), commits, "commits"));
-        bench.print(&Figure::new("W2", format!("chain of {nodes}, value bytes per superstep"), per_step(bytes), "bytes"));
+        bench.print(&Figure::new(
+            "W2",
+            format!("chain of {nodes}, value bytes per superstep"),
+            per_step(bytes),
+            "bytes",
+        ));
     }
     for (name, durability) in [("async", Durability::Async), ("exit", Durability::Exit)] {
         let pair = Pair { durability, ..Pair::new(bench, 100) };

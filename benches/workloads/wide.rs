@@ -75,7 +75,8 @@ fn keys(bench: &Bench, channels: usize) -> Timing {
     let (folder, stamps) = (bench.folder(), Stamps::new());
     let names = || (0..channels).map(|nth| format!("k{nth}"));
     let schema = || DataSchema::new(names().map(|name| (name, Kind::LastValue))).unwrap();
-    let input = Writes::<DataState>(names().map(|name| schema().write(&name, "x".repeat(100).into()).unwrap()).collect());
+    let input =
+        Writes::<DataState>(names().map(|name| schema().write(&name, "x".repeat(100).into()).unwrap()).collect());
     let (mark, write) = (stamps.clone(), schema().write("k1", "y".repeat(100).into()).unwrap());
     let touch = move |_: Arc<DataState>, _: Ctx| {
         mark.mark();

@@ -17,7 +17,7 @@ use super::mapping::Mapping;
 use super::node::NodeId;
 use super::outcome::Outcome;
 use super::position::Position;
-use super::recorder::{Puts, Recorder};
+use super::recorder::{Held, Puts, Recorder};
 use super::request::{Kind, Request};
 use super::run::{Caller, Exit, Run};
 use super::snapshot::add_command;
@@ -29,6 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
         self.check()?;
         let recorder = self.open().await?;
+        let _held = recorder.clone().map(Held);
         let shared = self.shared(recorder.clone(), sink);
         let done = self.drive(request, shared).await;
         let settled = match &recorder {

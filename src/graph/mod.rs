@@ -82,7 +82,7 @@ pub use recorder::Durability;
 pub use request::Request;
 pub use route::{Chooser, Declared, OverContext, OverState, Route, Router};
 pub use run::Budget;
-pub use snapshot::{Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use snapshot::{AnswerInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 pub use state::{State, no_channel};
 pub use stream::RunStream;
 pub use subgraph::{CallError, Child, Mapped, Persistence};

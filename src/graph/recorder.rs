@@ -19,6 +19,16 @@ pub enum Durability {
 
 const LAG: usize = 64;
 
+/// Frees the thread at the end of a run, even while a task that was dropped still holds on to the run's context.
+#[derive(Debug)]
+pub(crate) struct Held(pub Arc<Recorder>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lease.release();
+    }
+}
+
 /// Records of one commit.
 pub(crate) type Puts = Vec<(Key, Vec<u8>)>;
 

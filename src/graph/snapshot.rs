@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
+use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
 use super::control::{Control, START_NODE};
 use super::described::AnyChild;
@@ -55,6 +55,21 @@ impl<V> Snapshot<V> {
     }
 }
 
+/// An answer that a task has got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerInfo {
+    /// The name of the question's type.
+    pub name: String,
+    /// The answer as JSON.
+    pub value: serde_json::Value,
+    /// Who answered.
+    pub by: Option<String>,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// What they noted.
+    pub note: Option<String>,
+}
+
 /// A task of a snapshot.
 #[derive(Clone, Debug)]
 pub struct TaskSnapshot {
@@ -66,6 +81,8 @@ pub struct TaskSnapshot {
     pub result: Option<View>,
     /// Its questions.
     pub questions: Vec<Question>,
+    /// The answers it has got, in the order of its questions.
+    pub answers: Vec<AnswerInfo>,
     /// Whether it runs a subgraph.
     pub subgraph: bool,
     /// The subgraph's state, if asked for and there is one.
@@ -213,11 +230,24 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         name: name(table, task.node),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
+        answers: answers(task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
         subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
     }
+}
+
+fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
+    let values = task.answers.iter().flat_map(|answers| answers.iter());
+    let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
+        name: record.name.clone(),
+        value: rmp_serde::from_slice(bytes).unwrap_or_default(),
+        by: record.by.clone(),
+        at: record.at,
+        note: record.note.clone(),
+    };
+    task.answered.iter().zip(values).map(info).collect()
 }
 
 fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {

@@ -16,6 +16,8 @@ use super::table::{Branch, Table};
 
 /// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.
 pub(crate) const SENT: u32 = 1 << 24;
+/// How many sends one task may make.
+pub(crate) const SENDS_LIMIT: usize = 100_000;
 /// The key of START's task.
 pub(crate) const START_KEY: u32 = SENT - 1;
 /// The key of what a command from outside did.
@@ -154,6 +156,11 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 self.allowed(at, only)?;
                 if self.table.row(at).body.takes().is_none_or(|(takes, _)| takes != sends.takes) {
                     return Err(self.not_startable(at, &format!("it takes no `{}`", sends.type_name)));
+                }
+                let count = into.sends.len() + sends.payloads.len();
+                if count > SENDS_LIMIT {
+                    let from = Arc::clone(self.from);
+                    return Err(RunError::TooMany { from, what: "sends", count, limit: SENDS_LIMIT });
                 }
                 sends.payloads.into_iter().for_each(|payload| self.send(at, payload, into));
                 Ok(())

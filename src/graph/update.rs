@@ -11,7 +11,7 @@ use super::mapping::Mapping;
 use super::mask::Mask;
 use super::node::NodeId;
 use super::position::{Finished, Start, apply_writes, named};
-use super::recorder::Puts;
+use super::recorder::{Held, Puts};
 use super::run::Run;
 use super::save;
 use super::scope::Scoped;
@@ -126,6 +126,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
         let recorder = self.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+        let _held = Held(Arc::clone(&recorder));
         let shared = self.shared(Some(Arc::clone(&recorder)), None);
         let mut made: Option<Updated> = None;
         for updates in supersteps {
