@@ -64,9 +64,7 @@ fn bare_disk(bench: &Bench) -> f64 {
     let (folder, recording) = (bench.folder(), Recording::default());
     let graph = wide_graph(&Stamps::new()).with_checkpointer(recording.clone());
     bench.lone.block_on(graph.thread("wide").invoke(Wide::update().blob("x".repeat(1 << 20)))).unwrap();
-    let mut bare = BareSled::open(folder.path());
-    bare.write_unsynced(&recording.take());
-    drop(bare);
+    BareSled::open(folder.path()).write_unsynced(&recording.take());
     drop(BareSled::open(folder.path()));
     disk_bytes(folder.path()) as f64 / 1e6
 }
@@ -75,7 +73,8 @@ fn keys(bench: &Bench, channels: usize) -> Timing {
     let (folder, stamps) = (bench.folder(), Stamps::new());
     let names = || (0..channels).map(|nth| format!("k{nth}"));
     let schema = || DataSchema::new(names().map(|name| (name, Kind::LastValue))).unwrap();
-    let input = Writes::<DataState>(names().map(|name| schema().write(&name, "x".repeat(100).into()).unwrap()).collect());
+    let input =
+        Writes::<DataState>(names().map(|name| schema().write(&name, "x".repeat(100).into()).unwrap()).collect());
     let (mark, write) = (stamps.clone(), schema().write("k1", "y".repeat(100).into()).unwrap());
     let touch = move |_: Arc<DataState>, _: Ctx| {
         mark.mark();
