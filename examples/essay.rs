@@ -1,5 +1,6 @@
 //! Fan out, join, router, question: an essay that a person approves. Everything runs in one process here; see `approval` for
 //! two.
+#![allow(clippy::print_stdout, reason = "it is a program")]
 
 use std::sync::Arc;
 

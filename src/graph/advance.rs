@@ -6,15 +6,18 @@ use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_rec
 
 use super::clock;
 use super::control::START_NODE;
+use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode};
 use super::mask::Mask;
+use super::merge::{ApplyError, Merge};
 use super::node::NodeId;
 use super::position::{Finished, apply_writes, named};
 use super::recorder::Puts;
 use super::run::Run;
 use super::save;
 use super::state::State;
+use super::table::Table;
 use super::task::{Stand, Task};
 
 /// Marks a position whose next checkpoint begins a new line: other branches may have used the numbers between.
@@ -58,9 +61,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut applying = self.pos.control.begin(&table.wiring, &pulls);
         self.pulls = pulls;
         self.pos.control.clear();
-        self.write(tasks)?;
+        let state = Arc::make_mut(&mut self.pos.state);
+        if let Err((error, nodes)) = write(&table, state, &mut self.merge, self.delta.as_mut(), tasks) {
+            return Err(self.not_written(error, &nodes));
+        }
         let mut changed = Mask::default();
-        Arc::make_mut(&mut self.pos.state).end_step(&table.schema, self.merge.written(), &mut changed);
+        state.end_step(&table.schema, self.merge.written(), &mut changed);
         if lone {
             self.route_alone(&mut tasks[0])?;
             if self.recorder().is_some() {
@@ -95,40 +101,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(changed)
     }
 
-    /// Applies all writes in canonical order (A3).
-    fn write(&mut self, tasks: &mut [Task<S>]) -> Result<(), RunError> {
-        let table = Arc::clone(&self.table);
-        let several = tasks.len() > 1;
-        let mut writers: Vec<(usize, u32)> = vec![];
-        for task in tasks.iter_mut() {
-            let Stand::Done(done) = &mut task.stand else { continue };
-            if done.writes.is_empty() {
-                continue;
-            }
-            if several {
-                writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
-            }
-            let node = task.node;
-            let writes = std::mem::take(&mut done.writes.0);
-            if let Some(delta) = &mut self.delta {
-                writes.iter().for_each(|write| delta.record(&table.schema, write));
-            }
-            let state = Arc::make_mut(&mut self.pos.state);
-            apply_writes(&table, state, writes, &mut self.merge).map_err(|error| {
-                let channel = match &error {
-                    super::state::ApplyError::Concurrent { channel }
-                    | super::state::ApplyError::Refused { channel, .. } => *channel,
-                };
-                let mut nodes: Vec<u32> =
-                    writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();
-                if nodes.is_empty() {
-                    nodes.push(node);
-                }
-                let nodes = nodes.into_iter().map(|node| format!("`{}`", self.node_name(node))).collect();
-                named(&table, self.pos.step + 1, error, nodes)
-            })?;
-        }
-        Ok(())
+    fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
+        let nodes = nodes.iter().map(|&node| format!("`{}`", self.node_name(node))).collect();
+        named(&self.table, self.pos.step + 1, error, nodes)
     }
 
     /// A lone task's routers see the new state itself.
@@ -182,8 +157,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if before.0 == 0 || self.pos.line == NEW_LINE {
             self.pos.line = self.pos.id;
         }
+        self.came_from = before;
         self.pos.parent = match recorder.durability() {
-            super::recorder::Durability::Exit => self.exit_parent,
+            super::recorder::Durability::Exit if self.delta.is_none() => self.exit_parent,
             _ => (before.0 != 0).then_some(before),
         };
         self.pos.created_at = clock::now();
@@ -195,10 +171,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     async fn tell_values(&self) {
         let written = self.merge.written();
-        let shown = match &self.table.output {
-            Some(output) => written.intersects(output),
-            None => !written.is_empty(),
-        };
+        let shown = self.output().map_or(!written.is_empty(), |only| written.intersects(only));
         if shown && self.wants(Mode::Values) {
             let values = self.view();
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
@@ -217,4 +190,34 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             .collect();
         super::snapshot::with_results(&self.table, &self.pos.state, &done)
     }
+}
+
+/// Applies all writes in canonical order (A3). On failure: who wrote the channel.
+fn write<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &mut S,
+    merge: &mut Merge,
+    mut delta: Option<&mut Delta<S>>,
+    tasks: &mut [Task<S>],
+) -> Result<(), (ApplyError, Vec<u32>)> {
+    let several = tasks.len() > 1;
+    let mut writers: Vec<(usize, u32)> = vec![];
+    for task in tasks.iter_mut() {
+        let Stand::Done(done) = &mut task.stand else { continue };
+        let writes = std::mem::take(&mut done.writes.0);
+        if several {
+            writers.extend(writes.iter().map(|write| (S::channel_of(write), task.node)));
+        }
+        if let Some(delta) = &mut delta {
+            writes.iter().for_each(|write| delta.record(&table.schema, write));
+        }
+        if let Err(error) = apply_writes(table, state, writes, merge) {
+            let channel = error.channel();
+            writers.push((channel, task.node));
+            let mut nodes: Vec<u32> = writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();
+            nodes.dedup();
+            return Err((error, nodes));
+        }
+    }
+    Ok(())
 }

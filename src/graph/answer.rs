@@ -24,30 +24,37 @@ struct Matched {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Checks all answers against the open questions, then stores them in one commit.
+    /// Checks all answers against the open questions, then stores them in one commit. `origin` is the checkpoint that the
+    /// records are of: the run's own, or the one it is a fork of.
     pub(crate) async fn hand_in(
         &self,
         run: &Run<S, N, C>,
         reader: &Reader,
+        origin: CheckpointId,
+        records: &mut HashMap<u32, TaskRecord>,
         answers: Vec<Answer>,
     ) -> Result<(), RunError> {
-        let records = reader.tasks(run.pos.id).await?;
         let mut matched: Vec<Matched> = vec![];
         for answer in answers {
             let taken: Vec<InterruptId> =
                 matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
-            matched.push(self.matched(reader, &records, answer, &taken)?);
+            matched.push(self.matched(reader, records, answer, &taken)?);
         }
         let mut puts = vec![];
         let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
         for matched in matched {
-            store(reader, run.pos.id, &records, matched, &mut changed, &mut puts).await?;
+            store(reader, origin, records, matched, &mut changed, &mut puts).await?;
         }
         for ((checkpoint, task), record) in changed {
-            puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            if checkpoint == origin {
+                records.insert(task, record);
+            } else {
+                puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            }
         }
+        puts.extend(self.copied(run, reader, origin, records).await?);
         if let Some(recorder) = run.recorder() {
-            recorder.commit(puts, None).await?;
+            recorder.commit_now(puts).await?;
         }
         Ok(())
     }
@@ -74,12 +81,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
-    InterruptId {
-        birth: reader.birth,
-        checkpoint: question.checkpoint,
-        task: question.task,
-        place: question.place,
-    }
+    InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
 }
 
 /// The question an answer is for.

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Key, LogRange, Slot, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{Key, LogRange, Slot, Source, TaskRecord, TaskStatus};
 
+use super::channel::Stored;
 use super::command::Command;
 use super::error::RunError;
 use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::{Finished, Start, apply_writes, named};
 use super::recorder::Puts;
 use super::run::Run;
 use super::save;
-use super::state::{Merge, State, Stored, Writes};
+use super::state::State;
 use super::subgraph::adopted_row;
 use super::task::{COMMAND_KEY, Resolve, START_KEY};
 use super::value;
+use super::writes::Writes;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Lets START wait with new input. What was unfinished is dropped (I2).
@@ -35,8 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             self.adopt(&mut puts)?;
             let made_by = (self.pos.id, START_KEY);
-            (start.rows, start.sizes) =
-                save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
+            (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
             save::checkpoint(self, &recorder, &mut puts)?;
         } else {
@@ -97,9 +99,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Makes a checkpoint that begins a new branch (T1).
-    pub(crate) async fn fork(&mut self, source: Source) -> Result<(), RunError> {
+    pub(crate) async fn fork(&mut self, source: Source, mut puts: Puts) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
-        let mut puts = vec![];
         self.pos.step += 1;
         self.pos.source = source;
         let parent = self.pos.id;
@@ -113,33 +114,34 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Applies a command from outside to where the run stands: no superstep, so nothing is cleared (A8, R10).
-    pub(crate) fn command(&mut self, command: Command<S, N>, puts: &mut Puts) -> Result<(), RunError> {
-        let finished = self.resolve(command)?;
-        self.apply_command(&finished)?;
-        if self.recorder().is_none() {
-            return Ok(());
-        }
-        let made_by = (self.pos.id, COMMAND_KEY);
-        let (rows, sizes) = save::rows(&self.table, &self.level.path, made_by, &finished.writes, puts)?;
-        let table = Arc::clone(&self.table);
-        self.pos.keep_rows(&table, &rows, &sizes, &mut Mask::default());
-        let changed = rows.iter().map(|row| row.channel as usize).collect();
-        self.pos.encode_reduced(&table, &changed, self.pos.id, puts)?;
-        let record = TaskRecord {
-            status: TaskStatus::Done,
-            writes: rows,
-            targets: finished.targets.clone(),
-            sends: save::sends(&finished.sends, puts)?,
-            ..TaskRecord::default()
-        };
-        puts.push((self.task_key(COMMAND_KEY), encode_record(&record)?));
-        Ok(())
-    }
-
-    fn resolve(&self, command: Command<S, N>) -> Result<Finished<S>, RunError> {
+    ///
+    /// `before`: what earlier commands did to the same checkpoint. Returns the record of all of them.
+    pub(crate) fn command(
+        &mut self,
+        command: Command<S, N>,
+        before: Option<TaskRecord>,
+        puts: &mut Puts,
+    ) -> Result<TaskRecord, RunError> {
+        // Several commands may start from one checkpoint: rows are told apart by a number of their own.
+        let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
-        let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, COMMAND_KEY) };
-        super::task::finished(&resolve, command, super::control::START_NODE)
+        let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
+        let finished: Finished<S> = super::task::finished(&resolve, command, super::control::START_NODE)?;
+        self.apply_command(&finished)?;
+        let mut record = before.unwrap_or_default();
+        record.status = TaskStatus::Done;
+        record.targets.extend(&finished.targets);
+        if self.recorder().is_some() {
+            let made_by = (made_by, COMMAND_KEY);
+            let (rows, sizes) = save::rows(&self.table, &self.level.path, made_by, &finished.writes, puts)?;
+            let table = Arc::clone(&self.table);
+            self.pos.keep_rows(&table, &rows, &sizes, &mut Mask::default());
+            let changed = rows.iter().map(|row| row.channel as usize).collect();
+            self.pos.encode_reduced(&table, &changed, made_by.0, puts)?;
+            record.writes.extend(rows);
+            record.sends.extend(save::sends(&finished.sends, puts)?);
+        }
+        Ok(record)
     }
 
     /// Applies the writes, triggers and sends of a command.

@@ -10,12 +10,13 @@ use super::command::{END, Payload, START, Target, Worker};
 use super::compile;
 use super::compiled::CompiledGraph;
 use super::ctx::Ctx;
+use super::described::AnyChild;
 use super::node::{Body, EitherBody, Ended, Input, Node, NodeId, StateBody, Work, WorkBody};
 use super::options::{CachePolicy, NodeOptions, RetryPolicy};
 use super::problem::{CompileError, Lint};
 use super::route::{Choose, Chooser, Declared, Router};
 use super::state::State;
-use super::subgraph::{AnyChild, Child};
+use super::subgraph::Child;
 
 /// Where an edge starts: START, a node, or several nodes (a join).
 #[derive(Clone, Debug)]
@@ -64,7 +65,7 @@ pub(crate) struct AddedNode<S: State, N, C> {
     pub id: N,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
-    pub child: Option<Box<dyn AnyChild>>,
+    pub child: Option<AnyChild>,
 }
 
 pub(crate) struct AddedBranch<S, N, C> {
@@ -364,7 +365,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Limits which channels results and events show; snapshots show all.
+    /// Limits which channels the graph's events show when it runs as a subgraph; snapshots show all.
     pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
         self.output = Some(channels.into_iter().map(Into::into).collect());
         self

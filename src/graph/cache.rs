@@ -20,17 +20,27 @@ pub trait NodeCache: Debug + Send + Sync + 'static {
 
 /// A node cache in memory, without a limit.
 #[derive(Debug, Default)]
-pub struct MemoryCache(Mutex<HashMap<Vec<u8>, (Vec<u8>, Option<u64>)>>);
+pub struct MemoryCache(Mutex<HashMap<Vec<u8>, Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    result: Vec<u8>,
+    expires: Option<u64>,
+}
 
 impl NodeCache for MemoryCache {
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = kept.get(key).is_some_and(|(_, expires)| expires.is_none_or(|at| clock::now() < at));
-        if fresh { kept.get(key).map(|(result, _)| result.clone()) } else { kept.remove(key).and(None) }
+        let found = kept.get(key)?;
+        if found.expires.is_none_or(|at| clock::now() < at) {
+            return Some(found.result.clone());
+        }
+        kept.remove(key);
+        None
     }
 
     fn put(&self, key: Vec<u8>, result: Vec<u8>, expires: Option<u64>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (result, expires));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Kept { result, expires });
     }
 
     fn clear(&self, node: Option<&str>) {

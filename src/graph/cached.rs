@@ -4,15 +4,17 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use super::cache::prefix;
+use super::channel::Stored;
 use super::clock;
 use super::command::Payload;
 use super::error::RunError;
 use super::node::NodeId;
 use super::perform::Job;
 use super::position::{Finished, Packet};
-use super::state::{State, Stored, Writes};
+use super::state::State;
 use super::table::Table;
 use super::value;
+use super::writes::Writes;
 use crate::checkpoint::{CheckpointId, RowId};
 
 /// A result, in names, so that it outlives a change of the graph's indexes.
@@ -35,15 +37,21 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
             key.push(1);
             key.extend(payload.encode().ok()?);
         }
-        None => state_key(&job.table, &job.state, &mut key)?,
+        None => state_key(&job.table, &job.state, row.reads.as_ref(), &mut key)?,
     }
     Some(key)
 }
 
-fn state_key<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &S, key: &mut Vec<u8>) -> Option<()> {
+fn state_key<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &S,
+    reads: Option<&super::mask::Mask>,
+    key: &mut Vec<u8>,
+) -> Option<()> {
     key.push(0);
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
-        if channel.stored() != Stored::Never && state.is_kept(&table.schema, at) {
+        let read = reads.is_none_or(|reads| reads.contains(at));
+        if read && channel.stored() != Stored::Never && state.is_kept(&table.schema, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
             key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);

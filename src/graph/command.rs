@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::node::NodeId;
-use super::state::{State, Writes};
+use super::state::State;
+use super::writes::Writes;
 
 /// The virtual node before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +73,7 @@ impl<S: State, N> Command<S, N> {
 impl<S: State, N: Clone> Clone for Command<S, N> {
     fn clone(&self) -> Self {
         let Self { writes, goto, parent, parent_type } = self;
-        Self {
-            writes: writes.clone(),
-            goto: goto.clone(),
-            parent: parent.clone(),
-            parent_type,
-        }
+        Self { writes: writes.clone(), goto: goto.clone(), parent: parent.clone(), parent_type }
     }
 }
 

@@ -1,22 +1,20 @@
 //! From the builder to tables: resolves names to indexes and gathers every problem on the way.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
-use crate::checkpoint::{ChannelShape, Shape};
-
-use super::builder::{AddedBranch, AddedNode, Edges, NodeDefaults, StateGraph, Stops};
+use super::builder::{AddedBranch, Edges, StateGraph, Stops};
 use super::command::{Sends, Target};
 use super::compiled::CompiledGraph;
 use super::control::{Join, Wiring};
 use super::mask::Mask;
 use super::node::NodeId;
-use super::options::NodeOptions;
 use super::problem::{CompileError, Lint, Problem};
 use super::route::Declared;
+use super::rows::{asks, rows};
+use super::shape::{fingerprint, shape};
 use super::state::State;
 use super::table::{Branch, Exits, Row, Table};
-use super::validate::{Edge, EdgeKind, Outline, OutlineNode, is_reserved};
+use super::validate::{Edge, EdgeKind, Outline, OutlineNode};
 
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     graph: StateGraph<S, N, C>,
@@ -33,8 +31,8 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let before = building.stops(before);
     let after = building.stops(after);
     building.questions();
-    let Building { nodes, index, entry, joins, edges, mut problems } = building;
-    if entry.targets.is_empty() && entry.routers.is_empty() {
+    let Building { mut nodes, index, entry, joins, edges, mut problems } = building;
+    if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
         problems.push(Problem::NoEntry);
     }
     let outline = outline(&nodes, edges, &joins);
@@ -43,6 +41,9 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     let input = mask::<S>(&schema, input, &mut problems);
     let output = mask::<S>(&schema, output, &mut problems);
+    for row in &mut nodes {
+        row.reads = mask::<S>(&schema, row.options.reads.clone(), &mut problems);
+    }
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
@@ -67,53 +68,6 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         may_be_unresumable: allowed.contains(&Lint::Unresumable),
     };
     Ok(CompiledGraph::new(table))
-}
-
-fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
-    let own = row.asks.as_ref().is_none_or(|asks| !asks.is_empty());
-    own || row.child.as_ref().is_some_and(|child| child.can_ask())
-}
-
-fn rows<S: State, N: NodeId, C>(
-    added: Vec<AddedNode<S, N, C>>,
-    defaults: &NodeDefaults,
-    problems: &mut Vec<Problem>,
-) -> Vec<Row<S, N, C>> {
-    let mut by_name: BTreeMap<String, AddedNode<S, N, C>> = BTreeMap::new();
-    for node in added {
-        let name = node.id.name().to_owned();
-        if is_reserved(&name) {
-            problems.push(Problem::ReservedName { node: name.clone() });
-        }
-        if by_name.insert(name.clone(), node).is_some() {
-            problems.push(Problem::AddedTwice { node: name });
-        }
-    }
-    by_name.into_values().map(|node| row(node, defaults)).collect()
-}
-
-fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults) -> Row<S, N, C> {
-    let AddedNode { id, body, mut options, child } = node;
-    if options.retry.is_empty() {
-        options.retry.clone_from(&defaults.retry);
-    }
-    options.timeout = options.timeout.or(defaults.timeout);
-    options.idle_timeout = options.idle_timeout.or(defaults.idle_timeout);
-    options.cache = options.cache.or(defaults.cache);
-    let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
-    let simple = is_simple(&options);
-    let name: Arc<str> = id.name().into();
-    let handler_name = format!("__error_handler__{name}").into();
-    Row { id, name, handler_name, body, options, asks, destinations: None, exits: Exits::default(), child, simple }
-}
-
-/// A node that needs no clock, cache or handler around its body.
-fn is_simple<S: State, N, C>(options: &NodeOptions<S, N, C>) -> bool {
-    options.retry.is_empty()
-        && options.timeout.is_none()
-        && options.idle_timeout.is_none()
-        && options.cache.is_none()
-        && options.on_error.is_none()
 }
 
 struct Building<S: State, N, C> {
@@ -184,6 +138,11 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         let name = format!("[{}]", sources.iter().map(NodeId::name).collect::<Vec<_>>().join(", "));
         let known: Vec<u32> = sources.iter().filter_map(|node| self.join_node(node, &name)).collect();
         let known = dedup(known);
+        if let Target::Node(node) = to
+            && self.join_node(node, &name).is_none()
+        {
+            return;
+        }
         for target in self.targets(&name, to) {
             let Some(node) = target.node else { continue };
             self.startable(&name, target.node);
@@ -256,15 +215,9 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             let Some(declared) = self.nodes[at].options.destinations.clone() else { continue };
             let label = self.nodes[at].name.to_string();
             let mut only = vec![];
-            let declared: Vec<Resolved> =
-                declared.iter().flat_map(|target| self.targets(&label, target)).collect();
+            let declared: Vec<Resolved> = declared.iter().flat_map(|target| self.targets(&label, target)).collect();
             for to in declared {
-                self.edges.push(Edge {
-                    from: Some(at),
-                    to: to.node,
-                    kind: EdgeKind::Commanded,
-                    label: String::new(),
-                });
+                self.edges.push(Edge { from: Some(at), to: to.node, kind: EdgeKind::Commanded, label: String::new() });
                 only.extend(to.node.map(|node| node as u32));
             }
             self.nodes[at].destinations = Some(only);
@@ -382,16 +335,10 @@ fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
 
 fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
     edges.retain(|edge| !edge.label.starts_with('\u{0}'));
-    let node = |row: &Row<S, N, C>| OutlineNode {
-        name: row.name.to_string(),
-        defer: row.options.defer,
-        declared: row.destinations.is_some(),
-    };
-    let joins = joins
-        .iter()
-        .map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize))
-        .collect();
-    Outline { nodes: nodes.iter().map(node).collect(), edges, joins, free: false }
+    let node = |row: &Row<S, N, C>| OutlineNode { name: row.name.to_string(), defer: row.options.defer };
+    let joins =
+        joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
+    Outline { nodes: nodes.iter().map(node).collect(), edges, joins }
 }
 
 fn mask<S: State>(schema: &S::Schema, names: Option<Vec<String>>, problems: &mut Vec<Problem>) -> Option<Mask> {
@@ -404,37 +351,4 @@ fn mask<S: State>(schema: &S::Schema, names: Option<Vec<String>>, problems: &mut
         found
     };
     names.map(|names| names.into_iter().filter_map(&mut find).collect())
-}
-
-fn shape<S: State, N, C>(schema: &S::Schema, nodes: &[Row<S, N, C>], joins: &[Join]) -> Shape {
-    let channel = |channel: &super::state::Channel| ChannelShape {
-        name: channel.name().to_owned(),
-        type_name: channel.type_name().to_owned(),
-        version: channel.schema_version(),
-    };
-    Shape {
-        channels: S::channels(schema).iter().map(channel).collect(),
-        nodes: nodes.iter().map(|row| row.name.to_string()).collect(),
-        joins: joins.iter().map(|join| (join.sources.clone(), join.target)).collect(),
-    }
-}
-
-/// FNV-1a over the shape's words: the same on every machine and in every release.
-fn fingerprint(shape: &Shape) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut mix = |bytes: &[u8]| {
-        for byte in bytes.iter().chain(&[0xff]) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    for channel in &shape.channels {
-        mix(channel.name.as_bytes());
-        mix(channel.type_name.as_bytes());
-        mix(&channel.version.to_le_bytes());
-    }
-    shape.nodes.iter().for_each(|node| mix(node.as_bytes()));
-    for (sources, target) in &shape.joins {
-        sources.iter().chain([target]).for_each(|node| mix(&node.to_le_bytes()));
-    }
-    hash
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use crate::checkpoint::{Checkpointer, ThreadId};
 
 use super::cache::NodeCache;
+use super::described::AnyChild;
 use super::draw::{self, DrawOptions, Drawing};
 use super::error::RunError;
 use super::node::NodeId;
 use super::outcome::Outcome;
 use super::request::Request;
-use super::state::{State, Writes};
-use super::subgraph::{AnyChild, Persistence, inner};
+use super::state::State;
+use super::subgraph::Persistence;
 use super::table::Table;
 use super::thread::Thread;
+use super::writes::Writes;
 
 /// A graph that runs. A clone shares the tables, so the same graph on another store costs nothing.
 pub struct CompiledGraph<S: State, N, C = ()> {
@@ -169,13 +171,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     fn drawing(&self) -> Drawing<'_> {
         let children = self.table.nodes.iter().enumerate();
         let children =
-            children.filter_map(|(at, row)| row.child.as_deref().map(|child| (at, drawing_of(child)))).collect();
+            children.filter_map(|(at, row)| row.child.as_ref().map(|child| (at, drawing_of(child)))).collect();
         Drawing { outline: &self.table.outline, children }
     }
 }
 
-fn drawing_of(child: &dyn AnyChild) -> Drawing<'_> {
-    let inside = inner(child);
+fn drawing_of(child: &AnyChild) -> Drawing<'_> {
+    let inside = &child.0;
     let outline = inside.outline();
     let nodes = outline.nodes.iter().enumerate();
     let children =
@@ -191,6 +193,6 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
             let checked = (asks.check)(bytes);
             return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", asks.answer)));
         }
-        self.nodes.iter().find_map(|row| inner(row.child.as_deref()?).check(question, bytes))
+        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, bytes))
     }
 }

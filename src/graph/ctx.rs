@@ -28,7 +28,7 @@ impl<C> Clone for Ctx<C> {
 
 impl<C> std::fmt::Debug for Ctx<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Ctx({} in superstep {})", self.0.name, self.0.step)
+        write!(f, "Ctx({} in superstep {})", self.0.facts.name, self.0.step)
     }
 }
 
@@ -38,10 +38,19 @@ pub(crate) struct Shared<C> {
     pub thread: Option<ThreadId>,
     pub sink: Option<Sink>,
     pub recorder: Option<Arc<Recorder>>,
-    pub cancel: CancellationToken,
-    pub drain: CancellationToken,
+    pub cancel: Option<CancellationToken>,
+    pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
     pub limits: Limits,
+}
+
+impl<C> Shared<C> {
+    pub(crate) async fn cancelled(&self) {
+        match &self.cancel {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// What limits a run.
@@ -54,7 +63,7 @@ pub(crate) struct Limits {
 }
 
 /// Where a graph runs: the root, or a subgraph in a task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Level {
     /// For events: the nodes on the way down.
     pub names: Arc<[String]>,
@@ -81,13 +90,21 @@ impl Level {
     }
 }
 
+/// What stays the same for all tasks of a node.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The name in events and errors.
+    pub name: Arc<str>,
+    /// The questions it may ask; none: any.
+    pub asks: Option<Arc<Declarations>>,
+}
+
 pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
 
 pub(crate) struct TaskCtx<C> {
     pub shared: Arc<Shared<C>>,
     pub level: Arc<Level>,
-    pub name: Arc<str>,
-    pub asks: Option<Arc<Declarations>>,
+    pub facts: Arc<Facts>,
     pub step: i64,
     pub stop: i64,
     pub checkpoint: CheckpointId,
@@ -148,7 +165,7 @@ impl<C> Ctx<C> {
 
     /// Returns the name of the node.
     pub fn node(&self) -> &str {
-        &self.0.name
+        &self.0.facts.name
     }
 
     /// Returns the thread; none for a run without one.
@@ -176,9 +193,14 @@ impl<C> Ctx<C> {
         self.0.step == self.0.stop - 1
     }
 
-    /// Returns the token that is cancelled when the run is.
-    pub fn cancellation(&self) -> &CancellationToken {
-        &self.0.shared.cancel
+    /// Returns whether the run was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Returns when the run is cancelled, and never if it cannot be.
+    pub async fn cancelled(&self) {
+        self.0.shared.cancelled().await;
     }
 
     /// Tells an idle timeout that the node is alive.
@@ -203,7 +225,7 @@ impl<C> Ctx<C> {
     async fn send(&self, kind: fn(Arc<str>, serde_json::Value) -> EventKind, value: impl Serialize) {
         let Some(sink) = &self.0.shared.sink else { return };
         let value = serde_json::to_value(value).unwrap_or_default();
-        sink.send(&self.0.level.names, self.0.step, kind(Arc::clone(&self.0.name), value)).await;
+        sink.send(&self.0.level.names, self.0.step, kind(Arc::clone(&self.0.facts.name), value)).await;
     }
 
     /// Returns the answer to a question, or stops the node until there is one.
@@ -233,17 +255,18 @@ impl<C> Ctx<C> {
 
 impl<C> TaskCtx<C> {
     fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
-        if self.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
-            let (node, type_name) = (Arc::clone(&self.name), type_name::<I>());
+        if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
+            let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
             return Raised::Wrong(super::error::RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
         }
         match rmp_serde::to_vec_named(question) {
             Ok(payload) => Raised::Ask(Question {
                 id: self.question_id(place),
                 name: I::NAME.to_owned(),
-                node: self.name.to_string(),
+                node: self.facts.name.to_string(),
                 namespace: self.level.names.to_vec(),
                 payload,
+                answered: false,
             }),
             Err(error) => Raised::Wrong(codec(I::NAME, &error)),
         }
@@ -259,7 +282,7 @@ impl<C> TaskCtx<C> {
     }
 
     fn changed<I: Interrupt>(&self, place: u32, before: &str) -> super::error::RunError {
-        let (node, before) = (Arc::clone(&self.name), before.to_owned());
+        let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
         super::error::RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
     }
 
@@ -279,14 +302,13 @@ fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
 
 impl<C> TaskCtx<C> {
     /// The context of another attempt: questions and subgraph calls count from the beginning.
-    pub(crate) fn retried(&self, attempt: u32, name: Option<Arc<str>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
+    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
             level: Arc::clone(&self.level),
-            name: name.unwrap_or_else(|| Arc::clone(&self.name)),
-            asks: self.asks.clone(),
+            facts: Arc::clone(facts.unwrap_or(&self.facts)),
             answers: self.answers.clone(),
-            again: self.again || attempt > 1,
+            again: self.again,
             asked: AtomicU32::new(0),
             calls: AtomicU32::new(0),
             raised: OnceLock::new(),
@@ -296,6 +318,13 @@ impl<C> TaskCtx<C> {
             beat,
             ..*self
         })
+    }
+}
+
+impl<C> TaskCtx<C> {
+    /// How many subgraphs the task has called.
+    pub(crate) fn called(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
     }
 }
 

@@ -129,7 +129,9 @@ impl RunError {
                 let short = type_name.rsplit("::").next().unwrap_or(type_name);
                 format!("add `.asks::<{short}>()` to the node")
             }
-            Self::QuestionChanged { .. } => "ask in the same order, or begin the step anew with `thread.retry()`".into(),
+            Self::QuestionChanged { .. } => {
+                "ask in the same order, or begin the step anew with `thread.retry()`".into()
+            }
             Self::ConcurrentUpdate { channel, .. } => {
                 format!("give `{channel}` a reducer, or write it from one node, then `thread.retry()`")
             }

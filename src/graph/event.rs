@@ -11,7 +11,8 @@ use crate::checkpoint::{CheckpointId, Source, ThreadId};
 
 use super::interrupt::Question;
 use super::mask::Mask;
-use super::state::{State, Writes};
+use super::state::State;
+use super::writes::Writes;
 
 /// Which events a stream carries. The names and their meaning are LangGraph's stream modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -191,17 +192,28 @@ impl fmt::Debug for View {
     }
 }
 
-/// What is needed to show a state: its schema, and which channels are shown.
+/// What is needed to show a state: its schema.
 pub(crate) trait Showing<S: State>: Send + Sync + 'static {
     fn schema(&self) -> &S::Schema;
-    fn shown(&self) -> Option<&Mask>;
 }
 
 struct StateView<S, T>(Arc<S>, Arc<T>);
 
 impl<S: State, T: Showing<S>> Erased for StateView<S, T> {
     fn json(&self) -> Value {
-        state_json(&*self.0, self.1.schema(), self.1.shown())
+        state_json(&*self.0, self.1.schema(), None)
+    }
+
+    fn any(&self) -> &(dyn Any + Send + Sync) {
+        &*self.0
+    }
+}
+
+struct PartView<S, T>(Arc<S>, Arc<T>, Mask);
+
+impl<S: State, T: Showing<S>> Erased for PartView<S, T> {
+    fn json(&self) -> Value {
+        state_json(&*self.0, self.1.schema(), Some(&self.2))
     }
 
     fn any(&self) -> &(dyn Any + Send + Sync) {
@@ -213,7 +225,7 @@ struct WritesView<S: State, T>(Writes<S>, Arc<T>);
 
 impl<S: State, T: Showing<S>> Erased for WritesView<S, T> {
     fn json(&self) -> Value {
-        writes_json::<S>(&self.0, self.1.schema(), self.1.shown())
+        writes_json::<S>(&self.0, self.1.schema())
     }
 
     fn any(&self) -> &(dyn Any + Send + Sync) {
@@ -242,13 +254,9 @@ impl View {
         Self(Arc::new(WritesView(writes, table)))
     }
 
-    /// All channels, whatever the graph's output shows.
-    pub(crate) fn of_whole_state<S: State, T: Showing<S>>(state: Arc<S>, table: Arc<T>) -> Self {
-        Self(Arc::new(StateView(state, Arc::new(Whole(table)))))
-    }
-
-    pub(crate) fn of_whole_writes<S: State, T: Showing<S>>(writes: Writes<S>, table: Arc<T>) -> Self {
-        Self(Arc::new(WritesView(writes, Arc::new(Whole(table)))))
+    /// Only some channels of a state: what a node reads.
+    pub(crate) fn of_part<S: State, T: Showing<S>>(state: Arc<S>, table: Arc<T>, only: Mask) -> Self {
+        Self(Arc::new(PartView(state, table, only)))
     }
 
     pub(crate) fn of_payload(payload: Arc<dyn super::command::Payload>) -> Self {
@@ -256,28 +264,15 @@ impl View {
     }
 }
 
-/// A table whose output is not limited.
-struct Whole<T>(Arc<T>);
-
-impl<S: State, T: Showing<S>> Showing<S> for Whole<T> {
-    fn schema(&self) -> &S::Schema {
-        self.0.schema()
-    }
-
-    fn shown(&self) -> Option<&Mask> {
-        None
-    }
-}
-
-fn shows(channel: &super::state::Channel, at: usize, shown: Option<&Mask>) -> bool {
-    !channel.is_secret() && shown.is_none_or(|shown| shown.contains(at))
+fn shows(channel: &super::channel::Channel, at: usize, only: Option<&Mask>) -> bool {
+    !channel.is_secret() && only.is_none_or(|only| only.contains(at))
 }
 
 /// The state as JSON: channels that have a value, without secrets.
-pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, shown: Option<&Mask>) -> Value {
+pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, only: Option<&Mask>) -> Value {
     let mut map = Map::new();
     for (at, channel) in S::channels(schema).iter().enumerate() {
-        if shows(channel, at, shown) && state.is_set(schema, at) {
+        if shows(channel, at, only) && state.is_set(schema, at) {
             let value = state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
             map.insert(channel.name().to_owned(), value);
         }
@@ -285,11 +280,11 @@ pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, shown: Option<
     Value::Object(map)
 }
 
-fn writes_json<S: State>(writes: &Writes<S>, schema: &S::Schema, shown: Option<&Mask>) -> Value {
+fn writes_json<S: State>(writes: &Writes<S>, schema: &S::Schema) -> Value {
     let channels = S::channels(schema);
     let seen = writes.0.iter().filter(|write| {
         let at = S::channel_of(write);
-        shows(&channels[at], at, shown)
+        shows(&channels[at], at, None)
     });
     let entry = |write: &S::Write| {
         let mut value = S::encode_write(schema, write, serde_json::value::Serializer).unwrap_or_default();
@@ -327,7 +322,7 @@ impl Sink {
     /// Whether anybody listens to these events at this depth.
     pub(crate) fn wants(&self, mode: Mode, namespace: &[String]) -> bool {
         let debug = matches!(mode, Mode::Tasks | Mode::Checkpoints) && self.0.modes.contains(&Mode::Debug);
-        let deep = namespace.is_empty() || self.0.subgraphs || matches!(mode, Mode::Custom | Mode::Messages);
+        let deep = namespace.is_empty() || self.0.subgraphs;
         deep && (debug || self.0.modes.contains(&mode))
     }
 

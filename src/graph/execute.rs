@@ -44,7 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Poll::Pending => tokio::select! {
                 biased;
                 performed = &mut running => performed,
-                () = self.shared.cancel.cancelled() => return Ok(false),
+                () = self.shared.cancelled() => return Ok(false),
             },
         };
         self.settle(0, performed).await?;
@@ -83,16 +83,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
             (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
             (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
-            ctx.name.clone_from(&row.name);
-            ctx.asks.clone_from(&row.asks);
+            if !Arc::ptr_eq(&ctx.facts, &row.facts) {
+                ctx.facts = Arc::clone(&row.facts);
+            }
             ctx.raised.take();
             return used;
         }
         Arc::new(TaskCtx {
             shared: Arc::clone(&self.shared),
             level: Arc::clone(&self.level),
-            name: Arc::clone(&row.name),
-            asks: row.asks.clone(),
+            facts: Arc::clone(&row.facts),
             step,
             stop: self.stop,
             checkpoint: self.pos.id,
@@ -130,6 +130,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn fan_out(&mut self) -> Result<bool, RunError> {
         let mut pool = Pool { set: JoinSet::new(), places: vec![] };
         let mut patient = true;
+        let mut now = Instant::now();
         let limits = self.shared.limits;
         for at in 0..self.tasks.len() {
             if !self.tasks[at].runs(limits.rerun_unanswered) {
@@ -137,6 +138,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             while pool.set.len() >= limits.concurrency {
                 if !self.join(&mut pool).await? {
+                    self.flush_settled();
                     return Ok(false);
                 }
             }
@@ -145,15 +147,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             let mut running = self.begin(at);
             if patient {
-                let began = Instant::now();
                 let first = poll_once(&mut running).await;
-                patient = began.elapsed() < PATIENCE;
+                let then = std::mem::replace(&mut now, Instant::now());
+                patient = now - then < PATIENCE;
                 if let Poll::Ready(performed) = first {
                     self.settle(at, performed).await?;
                     continue;
                 }
             }
-            let handle = pool.set.spawn(running);
+            let handle = pool.set.spawn(async move { (at, running.await) });
             pool.places.push((handle.id(), at));
         }
         self.flush_settled();
@@ -172,19 +174,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn join(&mut self, pool: &mut Pool<S, N, C>) -> Result<bool, RunError> {
         let joined = tokio::select! {
             biased;
-            joined = pool.set.join_next_with_id() => joined,
-            () = self.shared.cancel.cancelled() => return Ok(false),
+            joined = pool.set.join_next() => joined,
+            () = self.shared.cancelled() => return Ok(false),
         };
         match joined {
-            Some(Ok((id, performed))) => {
-                if let Some(at) = pool.place(id) {
-                    self.settle(at, performed).await?;
-                }
-            }
+            Some(Ok((at, performed))) => self.settle(at, performed).await?,
             Some(Err(error)) => {
                 let Some(at) = pool.place(error.id()) else { return Ok(true) };
                 let (node, step) = (self.node_name(self.tasks[at].node), self.pos.step + 1);
-                self.fail(at, RunError::Panicked { node, step, message: error.to_string() }).await?;
+                self.fail(at, RunError::Panicked { node, step, message: error.to_string() })?;
             }
             None => {}
         }
@@ -214,14 +212,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 struct Pool<S: State, N, C> {
-    set: JoinSet<Performed<S, N, C>>,
+    set: JoinSet<(usize, Performed<S, N, C>)>,
     places: Vec<(Id, usize)>,
 }
 
 impl<S: State, N, C> Pool<S, N, C> {
-    fn place(&mut self, id: Id) -> Option<usize> {
-        let found = self.places.iter().position(|(known, _)| *known == id)?;
-        Some(self.places.swap_remove(found).1)
+    /// The task that was aborted; a panic of a body is caught before it comes here.
+    fn place(&self, id: Id) -> Option<usize> {
+        self.places.iter().find(|(known, _)| *known == id).map(|(_, at)| *at)
     }
 }
 

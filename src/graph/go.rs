@@ -1,22 +1,25 @@
 //! From a request to a run under way, and from its end to an outcome.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
 
-use crate::checkpoint::{CheckpointId, Source};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, encode_record};
 
 use super::advance::NEW_LINE;
+use super::channel::Stored;
 use super::command::Command;
 use super::ctx::{Level, Shared};
 use super::error::RunError;
 use super::event::Sink;
 use super::interrupt::Answer;
-use super::load::{Mapping, Reader};
+use super::load::Reader;
+use super::mapping::Mapping;
 use super::node::NodeId;
 use super::outcome::Outcome;
 use super::position::Position;
-use super::recorder::Recorder;
+use super::recorder::{Puts, Recorder};
 use super::request::{Kind, Request};
-use super::run::{Exit, Run};
+use super::run::{Caller, Exit, Run};
 use super::snapshot::add_command;
 use super::state::State;
 use super::task::COMMAND_KEY;
@@ -32,6 +35,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             Some(recorder) => recorder.settle().await,
             None => Ok(()),
         };
+        if settled.is_err() {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
         let outcome = done?;
         settled?;
         Ok(outcome)
@@ -51,8 +57,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
         let mut run = match request.kind {
             Kind::Input(writes) => {
-                let mut run = self.load(shared, true).await?.0;
-                self.at_rest(&run).await?;
+                let mut run = match self.kept(&shared) {
+                    Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
+                    None => self.load(shared, true).await?.0,
+                };
+                self.at_rest(&run)?;
                 run.limit();
                 run.begin_input(writes)?;
                 run
@@ -64,8 +73,32 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let exit = run.drive().await?;
         if exit == Exit::Interrupted {
             run.tell_interrupted().await;
+            if run.tasks.iter().all(|task| super::outcome::questions(task).is_empty()) {
+                run.emit_breakpoint().await; // of a subgraph
+            }
         }
-        Ok(run.outcome(exit))
+        if exit != Exit::Finished {
+            return Ok(run.outcome(exit));
+        }
+        let state = Arc::clone(&run.pos.state);
+        self.keep(run);
+        Ok(Outcome::Finished(state))
+    }
+
+    /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
+    fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
+        let head = shared.recorder.as_ref()?.head();
+        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
+        same.then_some(pos)
+    }
+
+    fn keep(&self, run: Run<S, N, C>) {
+        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
+            return; // what is never saved does not outlive its run
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
     }
 
     /// Where the thread stands, as a run that has not begun.
@@ -90,15 +123,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// V4: new input does not silently drop what is open.
-    async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
+    fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
         let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
         if idle || self.discard || self.at.is_some() {
             return Ok(());
         }
         let thread = self.id.clone().unwrap_or_else(|| "".into());
         let waiting = super::snapshot::planned(&run.table, &run.pos);
-        let names: Vec<String> =
-            waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
+        let names: Vec<String> = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
         Err(RunError::Unfinished { thread, reason: format!("{} has not finished", names.join(", ")) })
     }
 
@@ -112,42 +144,61 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !answers.is_empty() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "an answer" });
         }
+        if let Some(thread) = self.went_inside(&shared).await? {
+            return Box::pin(thread.resumed(shared, answers, command)).await;
+        }
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
         run.armed = false;
+        if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
+            return Err(self.unknown());
+        }
         let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
         let behind = head != Some(run.pos.id);
         let travels = self.at.is_some() && answers.is_empty();
-        if travels || behind {
-            self.travel(&mut run, behind).await?;
-            if !answers.is_empty() {
-                self.copy_tasks(&mut run, &reader).await?;
-            }
-        }
-        let id = run.pos.id;
-        if !answers.is_empty() {
-            self.hand_in(&run, &reader, answers).await?;
-        }
-        let mut records = reader.tasks(id).await?;
-        if let Some(before) = records.remove(&COMMAND_KEY) {
-            let before = reader.finished(&run.table, "", &before, &mapping).await?;
+        let mut records = reader.tasks(run.pos.id).await?;
+        if let Some(before) = records.get(&COMMAND_KEY) {
+            let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, before);
         }
-        if let Some(command) = command {
-            self.commanded(&mut run, &reader, command).await?;
+        let forks = behind || (travels && !matches!(run.pos.source, Source::Update | Source::Fork));
+        if !answers.is_empty() {
+            let origin = run.pos.id;
+            if forks {
+                run.fork(Source::Fork, vec![]).await?;
+            }
+            self.hand_in(&run, &reader, origin, &mut records, answers).await?;
         }
-        if run.pos.id != id {
-            records = reader.tasks(run.pos.id).await?;
+        let carried = forks && travels;
+        match command {
+            Some(command) => self.commanded(&mut run, &reader, &mut records, command, carried).await?,
+            None if carried => run.fork(Source::Fork, vec![]).await?,
+            None => {}
         }
         run.planned = false;
         run.plan();
         if !travels {
             let table = Arc::clone(&run.table);
+            records.remove(&COMMAND_KEY);
             reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
         }
         run.tell_loaded().await;
         Ok(run)
+    }
+
+    /// Replay from a checkpoint of a subgraph: forks the way up to it, and goes on from the new head (V10).
+    async fn went_inside(&self, shared: &Shared<C>) -> Result<Option<Self>, RunError> {
+        let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
+        let reader = reader(recorder);
+        let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());
+        if !nested {
+            return Ok(None);
+        }
+        super::travel::inside(&reader, recorder, id).await?;
+        let mut thread = self.clone();
+        thread.at = None;
+        Ok(Some(thread))
     }
 
     /// A command on a thread that never ran begins it; nothing else can.
@@ -171,56 +222,56 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(run)
     }
 
-    /// Moves to a fork of an older checkpoint (T1); an update or fork at the head is its own.
-    async fn travel(&self, run: &mut Run<S, N, C>, behind: bool) -> Result<(), RunError> {
-        if behind || !matches!(run.pos.source, Source::Update | Source::Fork) {
-            run.fork(Source::Fork).await?;
-        }
-        Ok(())
-    }
-
-    /// Lets a fork begin with what the tasks of its origin came to.
-    async fn copy_tasks(&self, run: &mut Run<S, N, C>, reader: &Reader) -> Result<(), RunError> {
-        let (Some(from), Some(recorder)) = (run.pos.parent, run.recorder().cloned()) else { return Ok(()) };
-        let mut puts = vec![];
-        for (key, record) in reader.tasks(from).await? {
-            puts.push((run.task_key(key), crate::checkpoint::encode_record(&record)?));
-            if let Some(child) = reader.child(from, key, 0).await? {
-                let pointer = crate::checkpoint::Key::Child { checkpoint: run.pos.id, task: key, call: 0 };
-                puts.push((pointer, crate::checkpoint::encode_record(&child)?));
-            }
-        }
-        recorder.commit(puts, None).await?;
-        Ok(())
-    }
-
-    /// A command from outside: a goto is noted at the checkpoint; an update makes its own (V7).
+    /// A command from outside: a fork carries it; else a goto is noted at the checkpoint, and an update makes its own (V7).
     async fn commanded(
         &self,
         run: &mut Run<S, N, C>,
         reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
         command: Command<S, N>,
+        forks: bool,
     ) -> Result<(), RunError> {
         if command.parent.is_some() {
             return Err(RunError::NoParentGraph { node: "the command".into() });
         }
-        if command.writes.is_empty() && command.goto.is_empty() {
-            return Err(self.unknown());
-        }
+        let updates = !command.writes.is_empty();
         let mut puts = vec![];
-        if !command.writes.is_empty() {
-            let Some(recorder) = run.recorder().cloned() else { return run.command(command, &mut puts) };
-            run.command(command, &mut puts)?;
-            puts.retain(|(key, _)| !matches!(key, crate::checkpoint::Key::Task { task: COMMAND_KEY, .. }));
-            recorder.commit(puts, None).await?;
-            run.fork(Source::Update).await?;
-            return self.copy_tasks(run, reader).await;
+        let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
+        let record = run.command(command, before, &mut puts)?;
+        let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
+        if forks {
+            return run.fork(Source::Fork, puts).await;
         }
-        run.command(command, &mut puts)?;
-        if let Some(recorder) = run.recorder().cloned() {
+        if updates {
+            let origin = run.pos.id;
+            run.fork(Source::Update, puts).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
             recorder.commit(puts, None).await?;
+            return Ok(());
         }
+        puts.push((run.task_key(COMMAND_KEY), encode_record(&record)?));
+        recorder.commit(puts, None).await?;
         Ok(())
+    }
+
+    /// What the tasks of a checkpoint came to, for a copy of it.
+    pub(crate) async fn copied(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        from: CheckpointId,
+        records: &HashMap<u32, TaskRecord>,
+    ) -> Result<Puts, RunError> {
+        let mut puts = vec![];
+        for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
+            puts.push((run.task_key(key), encode_record(record)?));
+            for call in 0.. {
+                let Some(child) = reader.child(from, key, call).await? else { break };
+                let to = Caller { checkpoint: run.pos.id, task: key, call };
+                puts.push(super::scope::pointer(to, child)?);
+            }
+        }
+        Ok(puts)
     }
 }
 

@@ -86,6 +86,7 @@ pub struct Question {
     pub(crate) node: String,
     pub(crate) namespace: Vec<String>,
     pub(crate) payload: Vec<u8>,
+    pub(crate) answered: bool,
 }
 
 impl Question {
@@ -107,6 +108,11 @@ impl Question {
     /// Returns the nodes whose subgraphs the asking node is in, outermost first.
     pub fn namespace(&self) -> &[String] {
         &self.namespace
+    }
+
+    /// Returns whether it has an answer, which its task has not taken yet: the task failed, or has not run again.
+    pub fn is_answered(&self) -> bool {
+        self.answered
     }
 
     /// Returns what is asked, if it is of this type.

@@ -4,22 +4,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, QuestionRecord, RowId, SendRecord, Shape, Slot, TaskRecord,
+    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, QuestionRecord, RowId, SendRecord, Slot, TaskRecord,
     TaskStatus, ThreadId, WriteRecord, decode_record,
 };
 
-use super::control::{Control, Deferred, JoinState, LastRan, START_NODE, Trigger};
+use super::control::{Control, Deferred, JoinState, LastRan, Trigger};
 use super::ctx::Answers;
 use super::error::RunError;
 use super::interrupt::{InterruptId, Question};
+use super::mapping::Mapping;
 use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::{Finished, Packet, Position, Start};
 use super::save::{log_name, row_key};
-use super::state::{Merge, State, Writes};
+use super::state::State;
 use super::table::Table;
-use super::task::{COMMAND_KEY, Stand, Task};
+use super::task::{Stand, Task};
 use super::value;
+use super::writes::Writes;
 
 /// Reads one thread's records.
 #[derive(Clone)]
@@ -27,43 +30,6 @@ pub(crate) struct Reader {
     pub store: Arc<dyn Checkpointer>,
     pub thread: ThreadId,
     pub birth: u64,
-}
-
-/// How indexes of a stored shape map to those of the present graph.
-pub(crate) struct Mapping {
-    /// None: the same.
-    other: Option<Other>,
-}
-
-struct Other {
-    channels: Vec<Option<u32>>,
-    nodes: Vec<Option<u32>>,
-    joins: Vec<Option<u32>>,
-    names: Vec<String>,
-}
-
-impl Mapping {
-    fn channel(&self, at: u32) -> Option<u32> {
-        self.other.as_ref().map_or(Some(at), |other| other.channels.get(at as usize).copied().flatten())
-    }
-
-    fn node(&self, at: u32) -> Result<u32, String> {
-        let Some(other) = self.other.as_ref().filter(|_| at != START_NODE) else { return Ok(at) };
-        let missing = || {
-            let name = other.names.get(at as usize).map_or("?", String::as_str);
-            format!("its node `{name}` no longer exists")
-        };
-        other.nodes.get(at as usize).copied().flatten().ok_or_else(missing)
-    }
-
-    fn join(&self, at: u32) -> Option<u32> {
-        self.other.as_ref().map_or(Some(at), |other| other.joins.get(at as usize).copied().flatten())
-    }
-
-    /// Task keys of edge tasks are node indexes.
-    fn task(&self, key: u32) -> Result<u32, String> {
-        if key >= COMMAND_KEY { Ok(key) } else { self.node(key) }
-    }
 }
 
 impl Reader {
@@ -112,32 +78,6 @@ impl Reader {
         crate::checkpoint::CheckpointError::Damaged { thread, what, reason }.into()
     }
 
-    pub(crate) async fn mapping<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        shape: u64,
-    ) -> Result<Mapping, RunError> {
-        if shape == table.fingerprint {
-            return Ok(Mapping { other: None });
-        }
-        let bytes = self.one(Key::Shape(shape)).await?;
-        let bytes = bytes.ok_or_else(|| self.damaged("shape", "it is missing"))?;
-        let stored: Shape = decode_record(&self.thread, "shape", &bytes)?;
-        let known = S::channels(&table.schema);
-        let channel = |name: &str| known.iter().position(|channel| channel.name() == name).map(|at| at as u32);
-        let nodes: Vec<Option<u32>> = stored.nodes.iter().map(|name| table.named(name)).collect();
-        let join = |(sources, target): &(Vec<u32>, u32)| {
-            let map = |at: &u32| nodes.get(*at as usize).copied().flatten();
-            let sources: Vec<u32> = sources.iter().map(map).collect::<Option<_>>()?;
-            let target = map(target)?;
-            let found = table.wiring.joins.iter().position(|now| now.target == target && now.sources == sources)?;
-            Some(found as u32)
-        };
-        let joins = stored.joins.iter().map(join).collect();
-        let channels = stored.channels.iter().map(|stored| channel(&stored.name)).collect();
-        Ok(Mapping { other: Some(Other { channels, joins, nodes, names: stored.nodes }) })
-    }
-
     /// Loads a checkpoint as a position.
     pub(crate) async fn position<S: State, N: NodeId, C>(
         &self,
@@ -153,7 +93,7 @@ impl Reader {
             Some(writes) => Some(self.start(table, &record.namespace, writes, &mapping).await?),
             None => None,
         };
-        let same = mapping.other.is_none();
+        let same = mapping.is_same();
         let moved = if same && record.base.is_some() {
             record.channels.iter().map(|(at, _)| *at as usize).collect()
         } else {
@@ -367,6 +307,7 @@ impl Reader {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
+            answered: record.answered,
         };
         Ok(records.iter().zip(rows).map(question).collect())
     }
@@ -402,6 +343,7 @@ impl Reader {
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
+            task.asked = self.questions(&record.questions).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {

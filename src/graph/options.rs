@@ -119,6 +119,7 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) cache: Option<CachePolicy>,
     pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
     pub(crate) defer: bool,
+    pub(crate) reads: Option<Vec<String>>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
 }
 
@@ -141,6 +142,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
             cache: None,
             on_error: None,
             defer: false,
+            reads: None,
             destinations: None,
         }
     }
@@ -157,6 +159,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
             cache: self.cache,
             on_error: self.on_error.clone(),
             defer: self.defer,
+            reads: self.reads.clone(),
             destinations: self.destinations.clone(),
         }
     }
@@ -172,8 +175,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let check: CheckAnswer = |bytes| rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|e| e.to_string());
-        let asks =
-            Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
+        let asks = Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
         self.asks.entry(I::NAME).or_default().push(asks);
         self
     }
@@ -227,6 +229,12 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Holds the node back until nothing else is left to run.
     pub fn defer(mut self) -> Self {
         self.defer = true;
+        self
+    }
+
+    /// Names the channels the node reads: its cache and its events look at these only.
+    pub fn reads<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
+        self.reads = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 

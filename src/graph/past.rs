@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Claim, Key, Order, Source, TaskStatus, decode_record,
-};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Claim, Key, Order, Source, TaskStatus, decode_record};
 
+use super::draw::DrawOptions;
 use super::error::RunError;
 use super::go::position;
 use super::interrupt::Question;
 use super::load::Reader;
+use super::merge::Merge;
 use super::node::{Boxed, NodeId};
-use super::snapshot::{Snapshot, StateSnapshot, is_failed, planned};
-use super::state::{Merge, State};
+use super::snapshot::{Snapshot, StateSnapshot, TaskSnapshot, is_failed, planned};
+use super::state::State;
 use super::table::Table;
 use super::task::{COMMAND_KEY, Stand};
 use super::thread::Thread;
@@ -99,6 +99,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(history.of(namespace))
     }
 
+    /// Returns the graph as a mermaid flowchart, with the nodes to run next and the open questions marked, and subgraphs
+    /// expanded so deep.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn mermaid(&self, depth: usize) -> Result<String, RunError> {
+        let mut options = DrawOptions { expand: depth, ..DrawOptions::default() };
+        if let Some(snapshot) = self.state_deep().await? {
+            mark(&snapshot.next, &snapshot.tasks, "", &mut options);
+        }
+        Ok(self.graph.draw(&options))
+    }
+
     /// Returns how the thread stands.
     ///
     /// # Errors
@@ -110,7 +123,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let Some(id) = head.and_then(|head| head.checkpoint) else { return Ok(Status::Finished) };
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
-        let questions: Vec<Question> = snapshot.questions().cloned().collect();
+        let questions: Vec<Question> =
+            snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
         if !questions.is_empty() {
             return Ok(Status::Interrupted { questions });
         }
@@ -193,6 +207,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let lease = store.claim(id, Claim::IfFree).await?;
         store.delete_thread(&lease).await?;
         Ok(())
+    }
+}
+
+/// Marks what runs next and what is asked, as paths of node names.
+fn mark(next: &[String], tasks: &[TaskSnapshot], above: &str, options: &mut DrawOptions) {
+    options.position.extend(next.iter().map(|node| format!("{above}{node}")));
+    for task in tasks {
+        let path = format!("{above}{}", task.name);
+        match &task.state {
+            Some(inside) => mark(&inside.next, &inside.tasks, &format!("{path}|"), options),
+            None => {
+                let open = task.questions.iter().filter(|question| !question.is_answered());
+                options.asking.extend(open.map(|question| (path.clone(), question.name().to_owned())));
+            }
+        }
     }
 }
 
@@ -322,8 +351,7 @@ async fn page(
 ) -> Result<Vec<(CheckpointId, CheckpointRecord)>, RunError> {
     let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
     let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
-    let rows =
-        reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
+    let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
     let mut page = vec![];
     for (key, bytes) in rows {
         if let Key::Checkpoint(id) | Key::Nested(id) = key {

@@ -149,7 +149,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     if let Some(taken_over) = job.taken_over.take() {
         taken_over(&error).await;
     }
-    let ctx = job.ctx.retried(performed.attempts, Some(Arc::clone(&row.handler_name)), None);
+    let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let ended = Guarded(handler(Arc::clone(&job.state), failure, Ctx(Arc::clone(&ctx)))).await;
     Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
@@ -173,7 +173,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
             return Performed::plain(ended, ctx, tried);
         };
-        tracing::debug!(node = %ctx.name, attempt = tried, %error, "retrying");
+        tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
         tokio::time::sleep(policy.delay(tried + 1)).await;
     }
 }

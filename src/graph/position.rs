@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
+use super::channel::Stored;
 use super::command::Payload;
 use super::control::Control;
 use super::error::RunError;
 use super::mask::Mask;
+use super::merge::{ApplyError, Merge};
 use super::node::NodeId;
 use super::recorder::Puts;
-use super::state::{ApplyError, Merge, State, Stored, Writes};
+use super::state::State;
 use super::table::Table;
 use super::value;
+use super::writes::Writes;
 
 /// What a send carries.
 #[derive(Clone)]
@@ -204,9 +207,7 @@ impl<S: State> Position<S> {
                 let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
                 self.moved.insert(at);
                 self.slots[at] = match stored {
-                    Stored::Delta => {
-                        Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
-                    }
+                    Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
                     _ => Slot::Row(row),
                 };
                 puts.push((Key::Row(row), bytes));

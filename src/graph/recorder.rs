@@ -36,7 +36,11 @@ struct Inner {
     expected: Option<CheckpointId>,
     in_flight: VecDeque<Receipt>,
     held: HashMap<Key, Vec<u8>>,
-    held_last: HashMap<String, Key>,
+    /// With durability `exit`: checkpoints of this run that a later one of it replaces.
+    replaced: HashSet<CheckpointId>,
+    newest: HashMap<String, CheckpointId>,
+    /// Checkpoints that the run has moved on from: nothing more is noted there.
+    left: HashSet<CheckpointId>,
     shapes: HashSet<u64>,
 }
 
@@ -47,7 +51,9 @@ impl Recorder {
             expected: head.checkpoint,
             in_flight: VecDeque::new(),
             held: HashMap::new(),
-            held_last: HashMap::new(),
+            replaced: HashSet::new(),
+            newest: HashMap::new(),
+            left: HashSet::new(),
             shapes: HashSet::new(),
         };
         Self { store, lease, durability, inner: Mutex::new(inner) }
@@ -86,16 +92,20 @@ impl Recorder {
         self.lock().shapes.insert(fingerprint)
     }
 
-    /// Notes which checkpoint of a namespace is newest: with durability `exit` only that one is kept.
-    pub(crate) fn supersede(&self, namespace: &str, key: &Key) {
+    /// Notes that a checkpoint follows another: with durability `exit` only the last of a run is kept, and nothing is noted
+    /// at the one the run began with.
+    pub(crate) fn supersede(&self, namespace: &str, before: CheckpointId, id: CheckpointId) {
         if self.durability != Durability::Exit {
             return; // every checkpoint is kept
         }
         let mut inner = self.lock();
-        let Some(old) = inner.held_last.insert(namespace.to_owned(), key.clone()) else { return };
-        if inner.held.remove(&old).is_some() && let Key::Checkpoint(id) | Key::Nested(id) = old {
-            inner.held.retain(|key, _| !matches!(key, Key::Task { checkpoint, .. } if *checkpoint == id));
+        let ours = inner.newest.insert(namespace.to_owned(), id);
+        if let Some(old) = ours {
+            inner.replaced.insert(old);
         }
+        inner.left.insert(before);
+        let Inner { held, replaced, left, .. } = &mut *inner;
+        held.retain(|key, _| !is_dropped(key, replaced, left));
     }
 
     /// Queues records, in order, without waiting. `head`: the root graph's new head.
@@ -103,7 +113,8 @@ impl Recorder {
         let mut inner = self.lock();
         inner.head.checkpoint = head.or(inner.head.checkpoint);
         if self.durability == Durability::Exit {
-            inner.held.extend(puts);
+            let Inner { held, replaced, left, .. } = &mut *inner;
+            held.extend(puts.into_iter().filter(|(key, _)| !is_dropped(key, replaced, left)));
             return;
         }
         let receipt = self.send(&mut inner, puts);
@@ -119,12 +130,38 @@ impl Recorder {
 
     /// Queues records and waits as the durability asks.
     pub(crate) async fn commit(&self, puts: Puts, head: Option<CheckpointId>) -> Result<(), CheckpointError> {
+        if self.durability == Durability::Sync {
+            let (receipt, behind) = {
+                let mut inner = self.lock();
+                inner.head.checkpoint = head.or(inner.head.checkpoint);
+                (self.send(&mut inner, puts), !inner.in_flight.is_empty())
+            };
+            if behind {
+                self.drain(0).await?;
+            }
+            return receipt.await;
+        }
         self.queue(puts, head);
         match self.durability {
             Durability::Sync => self.drain(0).await,
             Durability::Async => self.drain(LAG).await,
             Durability::Exit => Ok(()),
         }
+    }
+
+    /// Queues records and waits until they are on disk, whatever the durability.
+    pub(crate) async fn commit_now(&self, puts: Puts) -> Result<(), CheckpointError> {
+        {
+            let mut inner = self.lock();
+            let newest = inner.head.checkpoint;
+            if self.durability == Durability::Exit {
+                inner.head.checkpoint = inner.expected; // the newest is not stored yet
+            }
+            let receipt = self.send(&mut inner, puts);
+            inner.head.checkpoint = newest;
+            inner.in_flight.push_back(receipt);
+        }
+        self.drain(0).await
     }
 
     async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
@@ -148,7 +185,7 @@ impl Recorder {
             let mut inner = self.lock();
             if !inner.held.is_empty() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
-                inner.held_last.clear();
+                inner.newest.clear();
                 let receipt = self.send(&mut inner, puts);
                 inner.in_flight.push_back(receipt);
             }
@@ -158,5 +195,13 @@ impl Recorder {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
+    match key {
+        Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
+        Key::Task { checkpoint, .. } => left.contains(checkpoint),
+        _ => false,
     }
 }

@@ -2,7 +2,8 @@
 
 use super::command::Command;
 use super::interrupt::Answer;
-use super::state::{State, Writes};
+use super::state::State;
+use super::writes::Writes;
 
 /// What to run a thread with.
 #[must_use]

@@ -5,21 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::checkpoint::CheckpointId;
 
 use super::builder::Stops;
 use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
+use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode, View};
+use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::Position;
 use super::recorder::{Puts, Recorder};
-use super::state::{Merge, State};
-use super::subgraph::Delta;
+use super::state::State;
 use super::table::Table;
 use super::task::{Stand, Task};
+use super::writes::Writes;
 
 /// Why a run came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,17 +90,14 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
+    /// The checkpoint before the present one.
+    pub came_from: CheckpointId,
     /// Whether the tasks were loaded, so that planning must not replace them.
     pub planned: bool,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) fn new(
-        table: Arc<Table<S, N, C>>,
-        shared: Arc<Shared<C>>,
-        level: Arc<Level>,
-        pos: Position<S>,
-    ) -> Self {
+    pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
         let exit_parent = pos.is_stored().then_some(pos.id);
         Self {
             table,
@@ -120,6 +121,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             pulls: vec![],
             ran: 0,
             exit_parent,
+            came_from: CheckpointId(0),
             planned: false,
         }
     }
@@ -214,10 +216,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.emit_breakpoint().await;
             return Some(Exit::Stopped);
         }
-        if self.shared.cancel.is_cancelled() {
+        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Cancelled);
         }
-        if self.shared.drain.is_cancelled() {
+        if self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Drained);
         }
         self.over_budget()
@@ -265,6 +267,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn view(&self) -> View {
-        View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table))
+        self.shown(Arc::clone(&self.pos.state))
+    }
+
+    /// A subgraph may show only some channels.
+    pub(crate) fn shown(&self, state: Arc<S>) -> View {
+        let table = Arc::clone(&self.table);
+        match self.output() {
+            Some(only) => View::of_part(state, table, only.clone()),
+            None => View::of_state(state, table),
+        }
+    }
+
+    pub(crate) fn output(&self) -> Option<&Mask> {
+        if self.level.names.is_empty() { None } else { self.table.output.as_ref() }
+    }
+
+    /// The writes that a stream shows.
+    pub(crate) fn shown_writes(&self, writes: &Writes<S>) -> Writes<S> {
+        let mut writes = writes.clone();
+        if let Some(only) = self.output() {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
     }
 }

@@ -1,10 +1,11 @@
 //! From a run to records: writes become rows, tasks and positions become records. The way back is in `load`.
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, TaskRecord, TaskStatus, WriteRecord,
-    encode_record,
+    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, TaskRecord, TaskStatus,
+    WriteRecord, encode_record,
 };
 
+use super::channel::Stored;
 use super::control::Control;
 use super::error::RunError;
 use super::mask::Mask;
@@ -12,10 +13,11 @@ use super::node::NodeId;
 use super::position::{Finished, Packet, Position};
 use super::recorder::{Durability, Puts, Recorder};
 use super::run::Run;
-use super::state::{State, Stored, Writes};
+use super::state::State;
 use super::table::Table;
 use super::task::{Stand, Task};
 use super::value;
+use super::writes::Writes;
 
 /// Encodes a task's writes, one row each.
 pub(crate) fn rows<S: State, N: NodeId, C>(
@@ -97,10 +99,7 @@ pub(crate) fn task<S: State, N: NodeId, C: Send + Sync + 'static>(
     let task = &run.tasks[at];
     let made_by = (run.pos.id, task.key);
     (done.rows, done.sizes) = rows(&run.table, &run.level.path, made_by, &done.writes, puts)?;
-    let mut record = result(task, done, puts)?;
-    if task.cached {
-        record.status = TaskStatus::Pending; // LangGraph records nothing of a cached task
-    }
+    let record = result(task, done, puts)?;
     puts.push((run.task_key(task.key), encode_record(&record)?));
     done.saved = true;
     Ok(())
@@ -131,9 +130,7 @@ pub(crate) fn lone_record<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Ok(());
     }
     let record = result(task, done, puts)?;
-    if !task.cached {
-        puts.push((run.task_key(task.key), encode_record(&record)?));
-    }
+    puts.push((run.task_key(task.key), encode_record(&record)?));
     Ok(())
 }
 
@@ -149,7 +146,9 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
         puts.push((Key::Shape(run.table.fingerprint), encode_record(&run.table.shape)?));
     }
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
-    recorder.supersede(&run.level.path, &key);
+    if run.delta.is_none() {
+        recorder.supersede(&run.level.path, run.came_from, run.pos.id);
+    }
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
         puts.push(super::scope::pointer(caller, run.pos.id)?);
@@ -211,11 +210,7 @@ fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> Contro
                 (at as u32, record)
             })
             .collect(),
-        sends: control
-            .sends
-            .iter()
-            .map(|(node, packet)| SendRecord { node: *node, payload: packet.row })
-            .collect(),
+        sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),
         last_ran: control.last_ran.map(|last| (last.version, last.node, last.tied)),
     }
 }

@@ -118,11 +118,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 impl Reader {
     /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
-    async fn below(
-        &self,
-        at: CheckpointId,
-        node: &str,
-    ) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
+    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
         let Some(record) = self.record(at).await? else { return Ok(None) };
         let shape = self.one(Key::Shape(record.shape)).await?;
         let shape: Shape = match shape {

@@ -3,20 +3,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord, QuestionRecord, Source, TaskRecord, TaskStatus};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
 use super::control::{Control, START_NODE};
+use super::described::AnyChild;
 use super::error::RunError;
 use super::event::View;
 use super::interrupt::Question;
 use super::load::Reader;
 use super::mask::Mask;
+use super::merge::Merge;
 use super::node::NodeId;
 use super::position::{Finished, Packet, Position, apply_writes};
-use super::state::{Merge, State, Writes};
-use super::subgraph::{AnyChild, inner};
+use super::state::State;
 use super::table::Table;
 use super::task::{COMMAND_KEY, Stand, Task};
+use super::writes::Writes;
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
 #[derive(Clone, Debug)]
@@ -70,7 +72,6 @@ pub struct TaskSnapshot {
     pub state: Option<Box<Nested>>,
     /// How often it was started.
     pub attempts: u32,
-    pub(crate) key: u32,
 }
 
 impl<S: State> Snapshot<Arc<S>> {
@@ -98,24 +99,21 @@ impl<S: State> Snapshot<Arc<S>> {
     ) -> Result<Self, RunError> {
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
+        let mut tasks = planned(table, &pos);
         if let Some(command) = records.get(&COMMAND_KEY) {
             let command: Finished<S> = reader.finished(table, &path, command, &mapping).await?;
             add_command(table, &mut pos, command);
         }
-        let mut tasks = planned(table, &pos);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
-        let values = if live && !done.is_empty() {
-            with_results(table, &pos.state, &done)
-        } else {
-            Arc::clone(&pos.state)
-        };
+        let values =
+            if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
         let next = next.map(|task| name(table, task.node)).collect();
         let mut shown = vec![];
         for task in &tasks {
             let state = if deep { nested(table, reader, &pos, task, live).await? } else { None };
-            shown.push(task_snapshot(table, reader, task, live, state).await?);
+            shown.push(task_snapshot(table, task, live, state));
         }
         Ok(Self {
             values,
@@ -132,7 +130,7 @@ impl<S: State> Snapshot<Arc<S>> {
 
     pub(crate) fn erased<N: NodeId, C: Send + Sync + 'static>(self, table: &Arc<Table<S, N, C>>) -> Nested {
         Snapshot {
-            values: View::of_whole_state(self.values, Arc::clone(table)),
+            values: View::of_state(self.values, Arc::clone(table)),
             id: self.id,
             parent: self.parent,
             source: self.source,
@@ -167,11 +165,7 @@ pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Posi
 }
 
 /// What a command from outside did to a checkpoint after it was made.
-pub(crate) fn add_command<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    pos: &mut Position<S>,
-    command: Finished<S>,
-) {
+pub(crate) fn add_command<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &mut Position<S>, command: Finished<S>) {
     let mut state = S::clone(&pos.state);
     if apply_writes(table, &mut state, command.writes.0, &mut Merge::default()).is_ok() {
         pos.state = Arc::new(state);
@@ -208,34 +202,26 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
     Arc::new(merged)
 }
 
-async fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
+fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
-    reader: &Reader,
     task: &Task<S>,
     live: bool,
     state: Option<Box<Nested>>,
-) -> Result<TaskSnapshot, RunError> {
-    let asked: Vec<QuestionRecord> = if live {
-        let open = !task.is_done();
-        task.questions.iter().filter(|question| open && !question.answered).cloned().collect()
-    } else {
-        task.questions.clone()
-    };
-    let writes = |done: &Finished<S>| View::of_whole_writes(Writes(done.writes.0.clone()), Arc::clone(table));
-    Ok(TaskSnapshot {
+) -> TaskSnapshot {
+    let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
+    TaskSnapshot {
         name: name(table, task.node),
         error: task.error.clone(),
-        result: result(task).map(writes),
-        questions: reader.questions(&asked).await?,
-        subgraph: child_of(table, task.node).is_some(),
+        result: result(task).filter(|_| task.handled.is_none()).map(writes),
+        questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
+        subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
-        key: task.key,
-    })
+    }
 }
 
-fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&dyn AnyChild> {
-    if node == START_NODE { None } else { table.row(node).child.as_deref() }
+fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {
+    if node == START_NODE { None } else { table.row(node).child.as_ref() }
 }
 
 async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -248,7 +234,7 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     let Some(child) = child_of(table, task.node) else { return Ok(None) };
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
     let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
-    Ok(Some(Box::new(inner(child).nested(reader, id, live).await?)))
+    Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
 }
 
 /// Whether a record says that its task failed.

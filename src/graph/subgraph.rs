@@ -5,21 +5,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::checkpoint::{BoxFuture, CheckpointId, RowId};
+use crate::checkpoint::{CheckpointId, RowId};
 
 use super::command::Command;
 use super::compiled::CompiledGraph;
 use super::ctx::{Borrowed, Ctx, Level, Raised};
+use super::delta::Delta;
+use super::described::AnyChild;
 use super::error::RunError;
 use super::interrupt::Interrupted;
 use super::load::Reader;
-use super::mask::Mask;
 use super::node::{Boxed, Ended, Node, NodeId};
 use super::position::Position;
 use super::run::{Caller, Exit, Run};
-use super::snapshot::{Nested, Snapshot};
-use super::state::{State, Stored, Writes};
-use super::validate::Outline;
+use super::state::State;
+use super::writes::Writes;
 
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,85 +41,12 @@ pub enum Persistence {
 )]
 pub trait Child<S: State, N, C>: Sized {
     #[doc(hidden)]
-    fn describe(&self) -> Box<dyn AnyChild>;
+    fn describe(&self) -> AnyChild;
     #[doc(hidden)]
     fn into_node(self) -> impl Node<S, N, C>;
 }
 
-/// A subgraph without its types, for drawings, questions and snapshots.
-#[doc(hidden)]
-pub trait AnyChild: Send + Sync {
-    #[doc(hidden)]
-    fn can_ask(&self) -> bool;
-    #[doc(hidden)]
-    fn private(&self, _: Private) -> &dyn Inner;
-}
-
-/// Keeps what only the engine may call from being called.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Private(());
-
-pub(crate) trait Inner {
-    fn outline(&self) -> &Outline;
-    fn child(&self, node: &str) -> Option<&dyn AnyChild>;
-    fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>>;
-    fn nested<'a>(
-        &'a self,
-        reader: &'a Reader,
-        at: CheckpointId,
-        live: bool,
-    ) -> BoxFuture<'a, Result<Nested, RunError>>;
-}
-
-pub(crate) fn inner(child: &dyn AnyChild) -> &dyn Inner {
-    child.private(Private(()))
-}
-
-struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
-
-impl<T: State, M: NodeId, C: Send + Sync + 'static> AnyChild for Described<T, M, C> {
-    fn can_ask(&self) -> bool {
-        self.0.table.can_ask
-    }
-
-    fn private(&self, _: Private) -> &dyn Inner {
-        self
-    }
-}
-
-impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
-    fn outline(&self) -> &Outline {
-        &self.0.table.outline
-    }
-
-    fn child(&self, node: &str) -> Option<&dyn AnyChild> {
-        let at = self.0.table.named(node)?;
-        self.0.table.row(at).child.as_deref()
-    }
-
-    fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>> {
-        self.0.table.check_answer(question, bytes)
-    }
-
-    fn nested<'a>(
-        &'a self,
-        reader: &'a Reader,
-        at: CheckpointId,
-        live: bool,
-    ) -> BoxFuture<'a, Result<Nested, RunError>> {
-        Box::pin(async move {
-            let snapshot = Snapshot::read(&self.0.table, reader, at, live, true).await?;
-            Ok(snapshot.erased(&self.0.table))
-        })
-    }
-}
-
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
-    pub(crate) fn described(self) -> Box<dyn AnyChild> {
-        Box::new(Described(self))
-    }
-
     /// Makes the graph a subgraph of a graph over another state: `enter` gives the child's input from the parent's state,
     /// `leave` the parent's update from the child's final state.
     pub fn mapped<S: State, In, Out>(self, enter: In, leave: Out) -> Mapped<S, M, C, T, In, Out> {
@@ -128,7 +55,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
 }
 
 impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> for CompiledGraph<S, M, C> {
-    fn describe(&self) -> Box<dyn AnyChild> {
+    fn describe(&self) -> AnyChild {
         self.clone().described()
     }
 
@@ -137,6 +64,7 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
             child: self,
             enter: |state: &Arc<S>| Begin::State(S::clone(state)),
             leave: |left: Left<S>| left.delta,
+            way: Way::Shared,
             parent: PhantomData::<fn(S)>,
         })
     }
@@ -168,7 +96,7 @@ where
     I: Into<Writes<T>> + 'static,
     O: Into<Writes<S>> + 'static,
 {
-    fn describe(&self) -> Box<dyn AnyChild> {
+    fn describe(&self) -> AnyChild {
         self.child.clone().described()
     }
 
@@ -178,9 +106,19 @@ where
             child: self.child,
             enter: move |state: &Arc<S>| Begin::Input(enter(state).into()),
             leave: move |left: Left<T>| leave(&left.state).into(),
+            way: Way::Own,
             parent: PhantomData::<fn(S)>,
         })
     }
+}
+
+/// How a child is joined to its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Over the parent's state.
+    Shared,
+    /// Over its own.
+    Own,
 }
 
 /// What a child begins with.
@@ -201,6 +139,7 @@ struct Nest<S, T: State, M, C, In, Out> {
     child: CompiledGraph<T, M, C>,
     enter: In,
     leave: Out,
+    way: Way,
     parent: PhantomData<fn(S)>,
 }
 
@@ -217,7 +156,7 @@ where
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         let nest = Arc::clone(self);
         Box::pin(async move {
-            let left = run_child(&nest.child, || (nest.enter)(&state), &ctx).await?;
+            let left = run_child(&nest.child, || (nest.enter)(&state), nest.way, &ctx).await?;
             Ok(Command::update((nest.leave)(left)))
         })
     }
@@ -247,7 +186,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         input: impl Into<Writes<T>>,
     ) -> Result<Arc<T>, CallError> {
         let input = input.into();
-        Ok(run_child(child, || Begin::Input(input), self).await?.state)
+        Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
     }
 }
 
@@ -255,11 +194,12 @@ impl<C: Send + Sync + 'static> Ctx<C> {
 fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &'a CompiledGraph<T, M, C>,
     begin: impl FnOnce() -> Begin<T> + Send + 'a,
+    way: Way,
     ctx: &'a Ctx<C>,
 ) -> Boxed<'a, Result<Left<T>, CallError>> {
     Box::pin(async move {
         let call = ctx.0.calls.fetch_add(1, Ordering::Relaxed);
-        let mut run = match open(child, begin, ctx, call).await {
+        let mut run = match open(child, begin, way, ctx, call).await {
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
@@ -300,14 +240,14 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
 
 /// Calls after the first of one task are told apart by number.
 fn own_name<C>(ctx: &Ctx<C>, call: u32) -> String {
-    let name = &ctx.0.name;
+    let name = &ctx.0.facts.name;
     if call == 0 { name.to_string() } else { format!("{name}#{call}") }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     let (task, above) = (&ctx.0, &ctx.0.level);
     let mut names = above.names.to_vec();
-    names.push(task.name.to_string());
+    names.push(task.facts.name.to_string());
     if call > 0 {
         names.push(format!("#{call}"));
     }
@@ -330,6 +270,7 @@ fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
 async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     begin: impl FnOnce() -> Begin<T>,
+    way: Way,
     ctx: &Ctx<C>,
     call: u32,
 ) -> Result<Run<T, M, C>, RunError> {
@@ -344,7 +285,11 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let reader = Reader { store: Arc::clone(recorder.store()), thread, birth: recorder.birth() };
     let paused = if task.again { reader.child(task.checkpoint, task.task, call).await? } else { None };
     if let Some(id) = paused {
-        return resume(child, &reader, id, ctx, level, caller).await;
+        let mut run = resume(child, &reader, id, ctx, level, caller).await?;
+        if way == Way::Shared {
+            run.delta = Some(Delta::read(&child.table, &reader, id).await?);
+        }
+        return Ok(run);
     }
     let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
     let pos = match kept {
@@ -358,9 +303,13 @@ async fn loaded<T: State, M: NodeId, C>(
     child: &CompiledGraph<T, M, C>,
     reader: &Reader,
     id: CheckpointId,
-) -> Result<(Position<T>, super::load::Mapping), RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| reader.damaged("checkpoint of a subgraph", "it is missing"))?;
+) -> Result<(Position<T>, super::mapping::Mapping), RunError> {
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
     reader.position(&child.table, id, record).await
+}
+
+fn missing(reader: &Reader) -> RunError {
+    reader.damaged("checkpoint of a subgraph", "it is missing")
 }
 
 /// Goes on where the child stopped.
@@ -372,7 +321,10 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     level: Arc<Level>,
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
-    let (pos, mapping) = loaded(child, reader, id).await?;
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    // A fork's child keeps the namespace of its origin, under which its logs stand.
+    let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
+    let (pos, mapping) = reader.position(&child.table, id, record).await?;
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.armed = false;
@@ -408,36 +360,6 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     };
     run.begin_input(input)?;
     Ok(run)
-}
-
-/// What a run over a shared state has changed: reducer writes in order, other channels as a set.
-pub(crate) struct Delta<S: State> {
-    writes: Vec<S::Write>,
-    touched: Mask,
-}
-
-impl<S: State> Default for Delta<S> {
-    fn default() -> Self {
-        Self { writes: vec![], touched: Mask::default() }
-    }
-}
-
-impl<S: State> Delta<S> {
-    pub(crate) fn record(&mut self, schema: &S::Schema, write: &S::Write) {
-        let channel = S::channel_of(write);
-        let whole = matches!(S::channels(schema)[channel].stored(), Stored::Value | Stored::Never);
-        if whole || S::overwrites(write) {
-            self.touched.insert(channel);
-        } else if !self.touched.contains(channel) {
-            self.writes.push(write.clone());
-        }
-    }
-
-    fn finish(self, schema: &S::Schema, state: &S) -> Writes<S> {
-        let Self { writes, touched } = self;
-        let kept = writes.into_iter().filter(|write| !touched.contains(S::channel_of(write)));
-        Writes(kept.chain(touched.iter().filter_map(|channel| state.write_of(schema, channel))).collect())
-    }
 }
 
 /// Where an adopted state's values stand: encoded whole at the child's first checkpoint.

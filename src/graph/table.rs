@@ -7,14 +7,14 @@ use crate::checkpoint::Shape;
 
 use super::builder::Stops;
 use super::control::Wiring;
-use super::ctx::Declarations;
+use super::ctx::Facts;
+use super::described::AnyChild;
 use super::event::Showing;
 use super::mask::Mask;
 use super::node::{Body, NodeId};
 use super::options::NodeOptions;
 use super::route::Choose;
 use super::state::State;
-use super::subgraph::AnyChild;
 use super::validate::Outline;
 
 pub(crate) struct Table<S: State, N, C> {
@@ -40,14 +40,16 @@ pub(crate) struct Table<S: State, N, C> {
 pub(crate) struct Row<S: State, N, C> {
     pub id: N,
     pub name: Arc<str>,
-    /// The name of its error handler in events.
-    pub handler_name: Arc<str>,
+    pub facts: Arc<Facts>,
+    /// Of its error handler.
+    pub handler: Arc<Facts>,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
-    pub asks: Option<Arc<Declarations>>,
     pub destinations: Option<Vec<u32>>,
+    /// The channels it reads, if not all.
+    pub reads: Option<Mask>,
     pub exits: Exits<S, N, C>,
-    pub child: Option<Box<dyn AnyChild>>,
+    pub child: Option<AnyChild>,
     pub simple: bool,
 }
 
@@ -104,9 +106,5 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Showing<S> for Table<S, N, C> {
     fn schema(&self) -> &S::Schema {
         &self.schema
-    }
-
-    fn shown(&self) -> Option<&Mask> {
-        self.output.as_ref()
     }
 }

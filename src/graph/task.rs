@@ -33,10 +33,10 @@ pub(crate) struct Task<S: State> {
     /// What is stored of it, if anything: questions and answers so far.
     pub questions: Vec<QuestionRecord>,
     pub answered: Vec<AnswerRecord>,
+    /// The questions it asked when it ran last, answered ones included.
+    pub asked: Vec<Question>,
     /// Its error handler has taken over, with this error.
     pub handled: Option<String>,
-    /// Its result was taken from the cache.
-    pub cached: bool,
     pub error: Option<String>,
 }
 
@@ -44,7 +44,10 @@ pub(crate) enum Stand<S: State> {
     Ready,
     /// Ended. `cached`: not in this run.
     Done(Box<Finished<S>>),
-    Asked { questions: Vec<Question>, fresh: bool },
+    Asked {
+        questions: Vec<Question>,
+        fresh: bool,
+    },
     Failed(RunError),
 }
 
@@ -68,8 +71,8 @@ impl<S: State> Task<S> {
             attempts: 0,
             questions: vec![],
             answered: vec![],
+            asked: vec![],
             handled: None,
-            cached: false,
             error: None,
         }
     }

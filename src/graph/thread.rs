@@ -1,6 +1,6 @@
 //! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -19,17 +19,19 @@ use super::interrupt::{Answer, Interrupt};
 use super::load::Reader;
 use super::node::NodeId;
 use super::outcome::Outcome;
+use super::position::Position;
 use super::recorder::{Durability, Recorder};
 use super::request::Request;
 use super::run::Budgets;
 use super::scope::Scope;
-use super::state::{State, Writes};
+use super::state::State;
 use super::stream::RunStream;
+use super::writes::Writes;
 
 /// The default recursion limit, in supersteps.
 pub const RECURSION_LIMIT: u64 = 10_000;
 
-/// One conversation with a graph. Options are set on it before a run; a clone shares nothing but the graph and the name.
+/// One conversation with a graph. Options are set on it before a run; a clone goes on with the same thread of the store.
 #[must_use]
 pub struct Thread<S: State, N, C> {
     pub(crate) graph: CompiledGraph<S, N, C>,
@@ -42,12 +44,16 @@ pub struct Thread<S: State, N, C> {
     pub(crate) after: Option<Stops<u32>>,
     pub(crate) supersteps: Option<u64>,
     pub(crate) wall_time: Option<Duration>,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) drain: CancellationToken,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) drain: Option<CancellationToken>,
     pub(crate) discard: bool,
     pub(crate) take_over: bool,
     pub(crate) scope: Scope,
+    pub(crate) kept: Kept<S>,
 }
+
+/// Where the last run ended, with the thread's birth.
+type Kept<S> = Arc<Mutex<Option<(u64, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {
@@ -60,6 +66,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             scope: self.scope.clone(),
+            kept: Arc::clone(&self.kept),
             ..*self
         }
     }
@@ -73,12 +80,8 @@ impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn new(graph: CompiledGraph<S, N, C>, id: Option<ThreadId>, context: Arc<C>) -> Self {
-        let limits = Limits {
-            recursion: RECURSION_LIMIT,
-            concurrency: usize::MAX,
-            fail_fast: false,
-            rerun_unanswered: false,
-        };
+        let limits =
+            Limits { recursion: RECURSION_LIMIT, concurrency: usize::MAX, fail_fast: false, rerun_unanswered: false };
         Self {
             graph,
             id,
@@ -90,11 +93,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             after: None,
             supersteps: None,
             wall_time: None,
-            cancel: CancellationToken::new(),
-            drain: CancellationToken::new(),
+            cancel: None,
+            drain: None,
             discard: false,
             take_over: false,
             scope: Scope::default(),
+            kept: Arc::default(),
         }
     }
 
@@ -183,13 +187,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and the thread can go
     /// on with [`proceed`](Self::proceed).
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+        self.cancel = Some(token);
         self
     }
 
     /// Stops the run after its present superstep when the token is cancelled. LangGraph: `request_drain`.
     pub fn drain_with(mut self, token: CancellationToken) -> Self {
-        self.drain = token;
+        self.drain = Some(token);
         self
     }
 

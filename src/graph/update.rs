@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
 
 use super::control::START_NODE;
 use super::error::RunError;
-use super::load::{Mapping, Reader};
+use super::load::Reader;
+use super::mapping::Mapping;
 use super::mask::Mask;
 use super::node::NodeId;
 use super::position::{Finished, Start, apply_writes, named};
@@ -14,9 +15,10 @@ use super::recorder::Puts;
 use super::run::Run;
 use super::save;
 use super::scope::Scoped;
-use super::state::{State, Writes};
-use super::task::{SENT, START_KEY, Stand};
+use super::state::State;
+use super::task::{SENT, START_KEY};
 use super::thread::Thread;
+use super::writes::Writes;
 
 /// One update from outside.
 #[must_use]
@@ -170,11 +172,6 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     scoped.restore().await?;
     let run = &mut scoped.run;
-    for task in &mut run.tasks {
-        if let Stand::Done(done) = &mut task.stand {
-            done.fires &= !done.saved || done.fires;
-        }
-    }
     run.clear_pending().await?;
     scoped.made(vec![]).await
 }
@@ -236,21 +233,28 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         .filter(|task| task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
         .map(|task| run.node_name(task.node).to_string())
         .collect();
+    let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+    // Several updates may start from one checkpoint: rows are told apart by a number of their own.
+    let made_by = recorder.next_id();
+    if !run.pos.is_stored() {
+        run.pos.step = -1;
+    }
     let mut puts = vec![];
     let mut results = vec![];
     let mut used: Vec<u32> = vec![];
     for (at, (node, writes)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
         let mut finished = Finished { writes, ..Finished::default() };
+        let from = (made_by, SENT * 2 + at as u32);
         let seen = super::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
             .map_err(|error| words(run, error, node))?;
-        run.choose(node, key, &seen, &mut finished)?;
-        (finished.rows, finished.sizes) =
-            save::rows(&run.table, &run.level.path, (run.pos.id, key), &finished.writes, &mut puts)?;
-        keep_result(run, key, &finished, scoped.is_head, &mut puts)?;
+        run.choose_as(node, from, &seen, &mut finished)?;
+        (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
+        let sends = save::sends(&finished.sends, &mut puts)?;
+        keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
         results.push((node, finished));
     }
-    apply(run, results, &mut puts)?;
+    apply(run, results, made_by, &mut puts)?;
     if !dropped.is_empty() {
         run.pos.line = super::advance::NEW_LINE;
     }
@@ -267,9 +271,7 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
     match by {
         By::Start => Ok(START_NODE),
         By::Node(node) if node.name() == "__start__" => Ok(START_NODE),
-        By::Node(node) => {
-            run.table.at(node).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() })
-        }
+        By::Node(node) => run.table.at(node).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() }),
         By::Inferred if !alone => Err(RunError::AmbiguousUpdate),
         By::Inferred => match run.pos.control.last_ran {
             None => Ok(START_NODE),
@@ -282,7 +284,8 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 /// The key of the planned task that the update stands for, or one that no task has.
 fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
-    let planned = run.tasks.iter().find(|task| task.node == node && !used.contains(&task.key));
+    let open = |task: &&super::task::Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
+    let planned = run.tasks.iter().find(open);
     let key = planned.map_or(SENT * 2 + at as u32, |task| task.key);
     used.push(key);
     key
@@ -293,6 +296,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
     key: u32,
     finished: &Finished<S>,
+    sends: Vec<SendRecord>,
     is_head: bool,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
@@ -304,7 +308,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
         status: TaskStatus::Done,
         writes: finished.rows.clone(),
         targets: finished.targets.clone(),
-        sends: save::sends(&finished.sends, puts)?,
+        sends,
         ..task.record()
     };
     puts.push((run.task_key(key), encode_record(&record)?));
@@ -313,7 +317,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
-    error: super::state::ApplyError,
+    error: super::merge::ApplyError,
     node: u32,
 ) -> RunError {
     named(&run.table, run.pos.step + 1, error, vec![format!("`{}`", run.node_name(node))])
@@ -322,6 +326,7 @@ fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
 fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &mut Run<S, N, C>,
     results: Vec<(u32, Finished<S>)>,
+    made_by: CheckpointId,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let table = Arc::clone(&run.table);
@@ -354,7 +359,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.merge.written().iter().for_each(|channel| {
         changed.insert(channel);
     });
-    run.pos.encode_reduced(&table, &changed, run.pos.id, puts)
+    run.pos.encode_reduced(&table, &changed, made_by, puts)
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
@@ -366,7 +371,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let mut tasks = std::mem::take(&mut self.tasks);
         let changed = self.apply(&mut tasks, &mut puts)?;
-        let (table, made_by) = (Arc::clone(&self.table), self.pos.id);
+        let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
+        let table = Arc::clone(&self.table);
         self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
         self.pos.start = None;
         self.checkpoint(Source::Update, puts).await

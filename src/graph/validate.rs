@@ -1,6 +1,6 @@
 //! Finds everything wrong with an outline of a graph at once. Pure: names and indexes in, problems out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::problem::{Lint, Problem};
 
@@ -10,16 +10,12 @@ pub(crate) struct Outline {
     pub nodes: Vec<OutlineNode>,
     pub edges: Vec<Edge>,
     pub joins: Vec<(Vec<usize>, usize)>,
-    /// Nodes whose commands may go anywhere, as nothing was declared.
-    pub free: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutlineNode {
     pub name: String,
     pub defer: bool,
-    /// Whether its commands' destinations were declared.
-    pub declared: bool,
 }
 
 /// One way from a node (or START) to a node (or END).
@@ -44,86 +40,31 @@ pub(crate) enum EdgeKind {
 impl Outline {
     /// Returns the lints' findings, in node order. V14.
     pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>) -> Vec<Problem> {
-        let found = [self.unreachable(), self.trapped(), self.conditional_joins()].concat();
+        let ways = Ways::of(self);
+        let found = [self.unreachable(&ways), self.trapped(&ways), self.conditional_joins()].concat();
         found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
     }
 
-    fn unreachable(&self) -> Vec<Problem> {
-        let reached = self.reached();
-        let missed = self.nodes.iter().zip(reached).filter(|(_, reached)| !reached);
+    fn unreachable(&self, ways: &Ways) -> Vec<Problem> {
+        let missed = self.nodes.iter().zip(&ways.reached).filter(|(_, reached)| !**reached);
         missed.map(|(node, _)| Problem::Unreachable { node: node.name.clone() }).collect()
     }
 
-    /// Which nodes a run can come to.
-    fn reached(&self) -> Vec<bool> {
-        let mut reached = vec![false; self.nodes.len()];
-        let mut todo: Vec<usize> = self.edges.iter().filter(|edge| edge.from.is_none()).filter_map(|e| e.to).collect();
-        while let Some(node) = todo.pop() {
-            if !std::mem::replace(&mut reached[node], true) {
-                todo.extend(self.after(node));
-            }
-        }
-        reached
-    }
-
-    fn after(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let edges = self.edges.iter().filter(move |edge| edge.from == Some(node)).filter_map(|edge| edge.to);
-        let joins = self.joins.iter().filter(move |(sources, _)| sources.contains(&node)).map(|(_, target)| *target);
-        edges.chain(joins)
-    }
-
     /// A node is trapped if it lies on a loop and no way from it comes to an end.
-    fn trapped(&self) -> Vec<Problem> {
-        let (ends, reached) = (self.comes_to_an_end(), self.reached());
+    fn trapped(&self, ways: &Ways) -> Vec<Problem> {
         let mut told = vec![false; self.nodes.len()];
         let mut problems = vec![];
         for node in 0..self.nodes.len() {
-            if ends[node] || !reached[node] || told[node] {
+            if ways.ends[node] || !ways.reached[node] || told[node] {
                 continue;
             }
-            if let Some(path) = self.loop_from(node) {
+            if let Some(path) = ways.loop_from(node) {
                 path.iter().for_each(|&at| told[at] = true);
                 let names = path.iter().chain(path.first()).map(|&at| self.nodes[at].name.clone()).collect();
                 problems.push(Problem::TrappedLoop { path: names });
             }
         }
         problems
-    }
-
-    /// Which nodes have a way to END, or to a node that nothing follows.
-    fn comes_to_an_end(&self) -> Vec<bool> {
-        let mut ends: Vec<bool> = (0..self.nodes.len()).map(|node| self.is_end(node)).collect();
-        loop {
-            let more: Vec<usize> =
-                (0..ends.len()).filter(|&node| !ends[node] && self.after(node).any(|next| ends[next])).collect();
-            if more.is_empty() {
-                return ends;
-            }
-            more.into_iter().for_each(|node| ends[node] = true);
-        }
-    }
-
-    fn is_end(&self, node: usize) -> bool {
-        let to_end = self.edges.iter().any(|edge| edge.from == Some(node) && edge.to.is_none());
-        to_end || self.after(node).next().is_none()
-    }
-
-    /// The shortest loop through a node.
-    fn loop_from(&self, start: usize) -> Option<Vec<usize>> {
-        let mut came_from: Vec<Option<usize>> = vec![None; self.nodes.len()];
-        let mut todo = std::collections::VecDeque::from([start]);
-        while let Some(node) = todo.pop_front() {
-            for next in self.after(node) {
-                if next == start {
-                    return Some(path_back(&came_from, start, node));
-                }
-                if came_from[next].is_none() {
-                    came_from[next] = Some(node);
-                    todo.push_back(next);
-                }
-            }
-        }
-        None
     }
 
     /// A join's source is conditional if a router (or a send) leads to it and no plain edge does.
@@ -143,6 +84,63 @@ impl Outline {
         let joined = self.joins.iter().any(|(_, target)| *target == node);
         !joined && into.peek().is_some() && into.all(|edge| edge.kind != EdgeKind::Always)
     }
+}
+
+/// Where one comes from each node, looked up once.
+struct Ways {
+    after: Vec<Vec<usize>>,
+    /// Which nodes a run can come to.
+    reached: Vec<bool>,
+    /// Which nodes have a way to END, or to a node that nothing follows.
+    ends: Vec<bool>,
+}
+
+impl Ways {
+    fn of(outline: &Outline) -> Self {
+        let count = outline.nodes.len();
+        let (mut after, mut before) = (vec![vec![]; count], vec![vec![]; count]);
+        let joins = outline.joins.iter().flat_map(|(sources, to)| sources.iter().map(move |from| (*from, *to)));
+        let edges = outline.edges.iter().filter_map(|edge| Some((edge.from?, edge.to?)));
+        for (from, to) in edges.chain(joins) {
+            after[from].push(to);
+            before[to].push(from);
+        }
+        let entry = outline.edges.iter().filter(|edge| edge.from.is_none()).filter_map(|edge| edge.to);
+        let to_end = outline.edges.iter().filter(|edge| edge.to.is_none()).filter_map(|edge| edge.from);
+        let dead = (0..count).filter(|&node| after[node].is_empty());
+        let (reached, ends) = (spread(&after, entry), spread(&before, to_end.chain(dead)));
+        Self { after, reached, ends }
+    }
+
+    /// The shortest loop through a node.
+    fn loop_from(&self, start: usize) -> Option<Vec<usize>> {
+        let mut came_from: Vec<Option<usize>> = vec![None; self.after.len()];
+        let mut todo = VecDeque::from([start]);
+        while let Some(node) = todo.pop_front() {
+            for &next in &self.after[node] {
+                if next == start {
+                    return Some(path_back(&came_from, start, node));
+                }
+                if came_from[next].is_none() {
+                    came_from[next] = Some(node);
+                    todo.push_back(next);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Everything that the ways lead to from these nodes, themselves included.
+fn spread(ways: &[Vec<usize>], from: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut found = vec![false; ways.len()];
+    let mut todo: Vec<usize> = from.collect();
+    while let Some(node) = todo.pop() {
+        if !std::mem::replace(&mut found[node], true) {
+            todo.extend(&ways[node]);
+        }
+    }
+    found
 }
 
 fn path_back(came_from: &[Option<usize>], start: usize, last: usize) -> Vec<usize> {

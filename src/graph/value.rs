@@ -2,8 +2,9 @@
 
 use bincode::Options;
 
+use super::channel::{Channel, Codec};
 use super::error::RunError;
-use super::state::{Channel, Codec, State};
+use super::state::State;
 
 const MESSAGE_PACK: u8 = 1;
 const BINCODE: u8 = 2;
@@ -14,7 +15,7 @@ pub(crate) const VALUE_LIMIT: usize = 64 << 20;
 fn header(channel: &Channel) -> Vec<u8> {
     let name = channel.type_name().as_bytes();
     let name = &name[..name.len().min(255)];
-    let mut out = Vec::with_capacity(name.len() + 38);
+    let mut out = Vec::with_capacity(name.len() + 64);
     out.push(match channel.value_codec() {
         Codec::MessagePack => MESSAGE_PACK,
         Codec::Bincode => BINCODE,

@@ -1,14 +1,13 @@
 //! Builds the engine's graphs from a case's: channels, nodes with their options, edges, branches.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use superstep::graph::{
     CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DataState, Declared, END, Edges, Failure, Input, Kind, Lint,
-    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, StateGraph, Target,
-    Worker, Writes,
+    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, StateGraph, Target, Worker, Writes,
 };
 
 use crate::body::{Body, Exit, NodeCommand, Return};
@@ -30,6 +29,8 @@ pub(crate) struct World {
     pub(crate) cache: Arc<MemoryCache>,
     /// The graph that runs as the root.
     pub(crate) root: String,
+    /// What the computed channels of a graph read as in its newest task, for routers.
+    pub(crate) computed: Arc<Mutex<BTreeMap<String, (bool, i64)>>>,
 }
 
 impl World {
@@ -89,7 +90,7 @@ pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result
         builder = builder.add_edge(from, target(&edge.1));
     }
     for (at, branch) in graph.branches.iter().enumerate() {
-        builder = add_branch(builder, graph, at, branch);
+        builder = add_branch(builder, name, graph, at, branch);
     }
     if let Some(entry) = &graph.entry {
         builder = builder.add_edge(START, target(entry));
@@ -107,11 +108,11 @@ pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result
         Some(Names::List(list)) => builder.interrupt_after(list.iter().map(|node| Name::from(plain(node)))),
         None => builder,
     };
-    if let Some(input) = &graph.input {
-        builder = builder.input_channels(real(graph, input));
-    }
     if let Some(output) = &graph.output {
         builder = builder.output_channels(real(graph, output));
+    }
+    if let Some(input) = &graph.input {
+        builder = builder.input_channels(real(graph, input));
     }
     let persistence = match graph.checkpointer {
         SubgraphStore::Inherit => Persistence::Inherit,
@@ -132,7 +133,7 @@ fn real(graph: &Graph, names: &[String]) -> Vec<String> {
 
 pub(crate) fn schema(graph: &Graph) -> DataSchema {
     let channels = graph.channels.iter().filter_map(|(name, channel)| Some((name.clone(), kind(channel)?)));
-    DataSchema::new(channels).expect("names in a map are unique")
+    DataSchema::new(channels).unwrap_or_else(|error| unreachable!("names in a map are unique: {error}"))
 }
 
 fn kind(channel: &Channel) -> Option<Kind> {
@@ -185,9 +186,7 @@ pub(crate) fn goto(ways: Vec<Goto>) -> Target<Name> {
         Goto::Node(name) => Target::Node(Name::from(name)),
         Goto::Start => Target::Node(Name::from("__start__")),
         Goto::End => Target::End,
-        Goto::Send { node, payload } => {
-            Worker::<Name, Value>::new(Name::from(plain(&node))).send(payload).into()
-        }
+        Goto::Send { node, payload } => Worker::<Name, Value>::new(Name::from(plain(&node))).send(payload).into(),
     };
     Target::many(ways.into_iter().map(one))
 }
@@ -205,8 +204,22 @@ fn add_node(
     let name = Name::from(plain(&node.name));
     if let Some(child) = &node.subgraph {
         let child_graph = &world.case.graphs[child];
-        let (enter, leave) = shared_keys(graph, child_graph);
-        return builder.add_subgraph_with(name, built[child].clone().mapped(enter, leave), options(world, graph_name, graph, node));
+        let (enter, leave) = shared_keys(graph, node, child_graph);
+        let (called, child_graph) = (built[child].clone(), child_graph.clone());
+        let ways = Arc::new((enter, leave));
+        let run = move |input: Input<DataState, Value>, ctx: Ctx<Arc<World>>| {
+            let (called, child_graph, ways) = (called.clone(), child_graph.clone(), Arc::clone(&ways));
+            async move {
+                let input = match &input {
+                    Input::State(state) => ways.0(state),
+                    Input::Payload(payload) => schema(&child_graph).writes(payload.as_object().unwrap_or(&Map::new())),
+                };
+                let left = ctx.call(&called, input).await?;
+                Ok(Command::update(ways.1(&left)))
+            }
+        };
+        let builder = builder.add_either::<Value, _, _>(name.clone(), run, options(world, graph_name, graph, node));
+        return builder.calls(&name, &built[child]);
     }
     let body = Arc::new(Body::of_node(graph_name, &node.name, &node.ops));
     let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: built.clone() });
@@ -245,16 +258,10 @@ impl Spec {
     }
 
     fn computed(&self, values: &mut Map<String, Value>, ctx: &Ctx<Arc<World>>) {
-        for (name, channel) in &self.graph.channels {
-            if self.node.input.as_ref().is_some_and(|only| !only.contains(name)) {
-                continue;
-            }
-            match channel.kind {
-                ChannelKind::IsLastStep => values.insert(name.clone(), ctx.is_last_step().into()),
-                ChannelKind::RemainingSteps => values.insert(name.clone(), ctx.remaining_steps().into()),
-                _ => None,
-            };
-        }
+        let now = (ctx.is_last_step(), ctx.remaining_steps());
+        let name = ctx.context().graph_at(ctx.namespace()).unwrap_or_default().to_owned();
+        lock(&ctx.context().computed).insert(name, now);
+        add_computed(&self.graph, Some(&self.node), now, values);
     }
 
     async fn run(
@@ -295,9 +302,24 @@ impl Spec {
             return Command::update(schema.writes(&update)).goto(goto(command.goto));
         }
         let above = ctx.namespace().iter().rposition(|node| !node.starts_with('#')).unwrap_or(0);
-        let parent = ctx.context().graph_at(&ctx.namespace()[..above]).and_then(|name| ctx.context().case.graphs.get(name));
+        let parent =
+            ctx.context().graph_at(&ctx.namespace()[..above]).and_then(|name| ctx.context().case.graphs.get(name));
         let writes = parent.map(|graph| self::schema(graph).writes(&update)).unwrap_or_default();
         Command::parent(Command::<DataState, Name>::update(writes).goto(goto(command.goto)))
+    }
+}
+
+/// Adds the channels that are computed, not stored.
+fn add_computed(graph: &Graph, node: Option<&Node>, now: (bool, i64), values: &mut Map<String, Value>) {
+    for (name, channel) in &graph.channels {
+        if node.and_then(|node| node.input.as_ref()).is_some_and(|only| !only.contains(name)) {
+            continue;
+        }
+        match channel.kind {
+            ChannelKind::IsLastStep => values.insert(name.clone(), now.0.into()),
+            ChannelKind::RemainingSteps => values.insert(name.clone(), now.1.into()),
+            _ => None,
+        };
     }
 }
 
@@ -320,12 +342,14 @@ fn options(
     if node.defer {
         options = options.defer();
     }
+    if let Some(input) = &node.input {
+        options = options.reads(real(graph, input));
+    }
     for policy in node.retry.0.clone() {
         let pause = Duration::from_millis(1);
         let engine = RetryPolicy::attempts(policy.max_attempts).pause(pause).backoff(1.0, pause);
-        options = options.retry(engine.when(move |error| {
-            policy.covers(error.source().downcast_ref::<CaseFail>().map(|fail| fail.kind))
-        }));
+        options =
+            options.retry(engine.when(move |error| policy.covers(crate::kinds::fail_of(error).map(|fail| fail.kind))));
     }
     if node.cache {
         options = options.cache(CachePolicy::default());
@@ -340,7 +364,7 @@ fn options(
     options.on_error(move |state: Arc<DataState>, failure: Failure, ctx: Ctx<Arc<World>>| {
         let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
         async move {
-            let kind = failure.error.source().downcast_ref::<CaseFail>().map_or("other", |fail| fail.kind.as_str());
+            let kind = crate::kinds::fail_of(&failure.error).map_or("other", |fail| fail.kind.as_str());
             let error = serde_json::json!({"node": &*failure.node, "kind": kind});
             let input = spec.view(&Input::State(state), &ctx);
             spec.run(&body, ctx, input, Some(error)).await
@@ -348,24 +372,27 @@ fn options(
     })
 }
 
-fn add_branch(builder: Builder, graph: &Graph, at: usize, branch: &Branch) -> Builder {
+fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, branch: &Branch) -> Builder {
+    let graph_name = graph_name.to_owned();
     let name = branch.name.clone().unwrap_or_else(|| format!("branch{at}"));
     let declared = match &branch.targets {
-        Some(targets) if !targets.is_empty() => Declared::from(
-            targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>(),
-        ),
+        Some(targets) if !targets.is_empty() => {
+            Declared::from(targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>())
+        }
         _ => Declared::Anywhere,
     };
     let (source_name, owned, graph) = (branch.from.clone(), branch.clone(), graph.clone());
-    let router = move |state: &DataState| -> Target<Name> {
+    let router = move |state: &DataState, world: &Arc<World>| -> Target<Name> {
         let node = graph.nodes.iter().find(|node| node.name == source_name);
-        let values = match node {
+        let mut values = match node {
             Some(node) => readable(&graph, node, state),
             None => match state.to_json(&schema(&graph)) {
                 Value::Object(values) => values,
                 _ => Map::new(),
             },
         };
+        let now = lock(&world.computed).get(&graph_name).copied();
+        add_computed(&graph, node, now.unwrap_or_default(), &mut values);
         match owned.route(&Env::over(Value::Object(values))) {
             Ok(ways) => goto(ways),
             Err(error) => Target::Node(Name::from(crate::kinds::unroutable(&error))),
@@ -377,14 +404,16 @@ fn add_branch(builder: Builder, graph: &Graph, at: usize, branch: &Branch) -> Bu
 type Enter = Box<dyn Fn(&DataState) -> Writes<DataState> + Send + Sync>;
 
 /// The channels both graphs have go in; the child's output channels come out. LangGraph's shared keys.
-fn shared_keys(parent: &Graph, child: &Graph) -> (Enter, Enter) {
+fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Enter) {
     let (outer, inner) = (Arc::new(schema(parent)), Arc::new(schema(child)));
     let takes = child.input.clone();
+    let reads = node.input.clone();
     let gives = child.output.clone();
     let (outer_in, inner_in) = (Arc::clone(&outer), Arc::clone(&inner));
     let enter = move |state: &DataState| {
         let Value::Object(mut values) = state.to_json(&outer_in) else { return Writes::default() };
-        values.retain(|name, _| takes.as_ref().is_none_or(|takes| takes.contains(name)));
+        let listed = |list: &Option<Vec<String>>, name: &String| list.as_ref().is_none_or(|list| list.contains(name));
+        values.retain(|name, _| listed(&takes, name) && listed(&reads, name));
         inner_in.writes(&values)
     };
     let leave = move |state: &DataState| {
@@ -393,4 +422,8 @@ fn shared_keys(parent: &Graph, child: &Graph) -> (Enter, Enter) {
         outer.writes(&values)
     };
     (Box::new(enter), Box::new(leave))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -112,3 +112,8 @@ fn is_reason(text: &str) -> bool {
     let number = text.strip_prefix('V').and_then(|number| number.parse::<u8>().ok());
     number.is_some_and(|number| (1..=14).contains(&number))
 }
+
+/// An entry for the table, as text: reason and interrupt ids are to be filled in by hand.
+pub(crate) fn entry(case: &str, action: usize, outcome: &Value) -> String {
+    format!("[[deviation]]\ncase = \"{case}\"\naction = {action}\nreason = \"V?\"\noutcome = '''{outcome}'''\n")
+}

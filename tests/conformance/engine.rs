@@ -10,10 +10,12 @@ use superstep::graph::{
 
 use crate::build::{Built, DataGraph, World, build, goto, plain, schema};
 use crate::events;
-use crate::model::{Graph, Names, Store};
+use crate::model::{ChannelKind, Graph, Names, Store};
 use crate::outcome::{ErrorView, Ran, Snapshot, Streamed};
 use crate::script::{Config, Durability as CaseDurability, Mode};
-use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind};
+use crate::subject::{
+    Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind,
+};
 use crate::{kinds, views};
 
 /// The address of a checkpoint: the subgraph's nodes on the way down, and the number.
@@ -57,7 +59,8 @@ impl Subject {
 
     fn world(&self, root: &str) -> Arc<World> {
         let (case, counters) = (Arc::clone(&self.setup.case), Arc::clone(&self.setup.counters));
-        Arc::new(World { case, counters, cache: Arc::clone(&self.cache), root: root.to_owned() })
+        let (cache, computed) = (Arc::clone(&self.cache), Arc::default());
+        Arc::new(World { case, counters, cache, root: root.to_owned(), computed })
     }
 
     fn graph(&self, name: &str) -> Answered<&DataGraph> {
@@ -130,10 +133,30 @@ impl Subject {
         }
     }
 
+    /// Input that START cannot apply, as LangGraph's cannot apply what is no object.
+    fn unwritable(&self, graph: &str) -> Answered<Writes<DataState>> {
+        let (spec, schema) = (self.spec(graph), schema(self.spec(graph)));
+        for (name, channel) in &spec.channels {
+            let value = match channel.kind {
+                ChannelKind::Append | ChannelKind::DeltaAppend | ChannelKind::Merge | ChannelKind::Union => {
+                    vec![Value::from(0)]
+                }
+                ChannelKind::LastValue => vec![Value::Null, Value::Null],
+                _ => continue,
+            };
+            let writes = value.into_iter().filter_map(|value| schema.write(name, value));
+            return Ok(writes.fold(Writes::default(), Writes::with));
+        }
+        Err(Refusal::Broken("no channel refuses anything".into()))
+    }
+
     fn request(&self, graph: &str, input: Input) -> Answered<Request<DataState, Name>> {
         let command = match input {
             Input::Values(Value::Null) => return Ok(Request::proceed()),
-            Input::Values(values) => return Ok(Request::input(self.writes(graph, &values)?)),
+            Input::Values(Value::Object(values)) => {
+                return Ok(Request::input(schema(self.spec(graph)).writes(&values)));
+            }
+            Input::Values(_) => return Ok(Request::input(self.unwritable(graph)?)),
             Input::Command(command) => command,
         };
         let RunCommand { resume, goto: ways, update, parent } = command;
@@ -158,7 +181,11 @@ impl Subject {
         if writes.is_empty() && ways.is_empty() && !answers.is_empty() {
             return Ok(Request::answers(answers));
         }
-        Ok(Request::answers(answers).and(Command::update(writes).goto(goto(ways))))
+        let mut command = Command::update(writes);
+        if !ways.is_empty() {
+            command = command.goto(goto(ways));
+        }
+        Ok(Request::answers(answers).and(command))
     }
 
     fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<DataState, Name>> {
@@ -176,6 +203,10 @@ impl Subject {
     fn no_store(&self) -> Answered<()> {
         if self.store.is_some() { Ok(()) } else { Err(ErrorView::of_kind("no_checkpointer").into()) }
     }
+}
+
+fn is_no_object(input: &Input) -> bool {
+    matches!(input, Input::Values(values) if !values.is_object() && !values.is_null())
 }
 
 fn broken(error: impl std::fmt::Display) -> Refusal {
@@ -216,8 +247,13 @@ impl Engine for Subject {
 
     async fn invoke(&mut self, place: &Place<Point>, input: Input, config: &Config) -> Answered<Ran> {
         let thread = self.runner(place, config)?;
+        let no_object = is_no_object(&input);
         let request = self.request(&place.graph, input)?;
-        let outcome = thread.run(request).await.map_err(refused)?;
+        let outcome = thread.run(request).await;
+        if no_object && outcome.is_err() {
+            return Err(ErrorView::of_kind("invalid_node_return").into());
+        }
+        let outcome = outcome.map_err(refused)?;
         let values = views::output(self.spec(&place.graph), outcome.state());
         Ok(Ran { values, interrupts: views::questions(outcome.questions()) })
     }
@@ -237,12 +273,10 @@ impl Engine for Subject {
             Err(broken) => return Err(broken),
         };
         let wanted = events::engine_modes(modes);
-        let mut stream =
-            if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
-        let world = self.world(&place.graph);
+        let mut stream = if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
         let mut seen = vec![];
         while let Some(event) = stream.next().await {
-            events::translate(&world, &event, modes, &mut seen);
+            events::translate(&event, modes, &mut seen);
         }
         let error = stream.outcome().await.err().map(|error| kinds::run(&error));
         Ok(Streamed { events: seen, error })

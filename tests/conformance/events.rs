@@ -3,8 +3,6 @@
 use serde_json::{Value, json};
 use superstep::graph::{self, CheckpointView, EventKind};
 
-use crate::build::World;
-use crate::model::{ChannelKind, Graph};
 use crate::outcome::{self, Event, Snapshot, TaskView};
 use crate::script::Mode;
 use crate::views;
@@ -22,7 +20,7 @@ pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
 }
 
 /// Adds what the modes show of an event.
-pub(crate) fn translate(world: &World, event: &graph::Event, modes: &[Mode], out: &mut Vec<Event>) {
+pub(crate) fn translate(event: &graph::Event, modes: &[Mode], out: &mut Vec<Event>) {
     let ns = &*event.namespace;
     let wants = |mode| modes.contains(&mode);
     match &event.kind {
@@ -53,8 +51,8 @@ pub(crate) fn translate(world: &World, event: &graph::Event, modes: &[Mode], out
             }
         }
         EventKind::TaskStart { node, input } => {
-            let input = readable(world, ns, node, input.json());
-            both(ns, event.step, modes, Mode::Tasks, "task", outcome::task_start(node, &input), out);
+            let data = outcome::task_start(node, &input.json());
+            both(ns, event.step, modes, Mode::Tasks, "task", data, out);
         }
         EventKind::TaskEnd { node, error, writes, questions } => {
             let questions = views::questions(questions);
@@ -65,7 +63,6 @@ pub(crate) fn translate(world: &World, event: &graph::Event, modes: &[Mode], out
             let data = outcome::checkpoint(&checkpoint(view));
             both(ns, event.step, modes, Mode::Checkpoints, "checkpoint", data, out);
         }
-        _ => {}
     }
 }
 
@@ -78,29 +75,16 @@ fn both(ns: &[String], step: i64, modes: &[Mode], mode: Mode, kind: &str, data: 
     }
 }
 
-/// What a node reads of its input.
-fn readable(world: &World, ns: &[String], node: &str, input: Value) -> Value {
-    let graph = world.graph_at(ns).and_then(|name| world.case.graphs.get(name));
-    let Some((graph, Value::Object(mut values))) = graph.map(|graph| (graph, input.clone())) else { return input };
-    let node = node.strip_prefix("__error_handler__").unwrap_or(node);
-    let Some(node) = graph.nodes.iter().find(|known| known.name == node) else { return input };
-    if let Some(only) = &node.input {
-        values.retain(|name, _| only.contains(name));
-    }
-    let _ = is_computed(graph);
-    Value::Object(values)
-}
-
-fn is_computed(graph: &Graph) -> bool {
-    graph.channels.values().any(|channel| matches!(channel.kind, ChannelKind::IsLastStep | ChannelKind::RemainingSteps))
-}
-
 fn checkpoint(view: &CheckpointView) -> Snapshot {
     let task = |task: &graph::TaskView| TaskView {
         name: task.name.clone(),
         interrupts: views::questions(&task.questions),
         error: task.error.is_some(),
-        result: task.result.as_ref().map(views::result).filter(|result| result.as_object().is_none_or(|o| !o.is_empty())),
+        result: task
+            .result
+            .as_ref()
+            .map(views::result)
+            .filter(|result| result.as_object().is_none_or(|o| !o.is_empty())),
         has_state: false,
         state: None,
     };

@@ -1,6 +1,6 @@
 //! The engine's errors as the kinds that cases name.
 
-use superstep::graph::{CompileError, Problem, RunError};
+use superstep::graph::{CallError, CompileError, NodeError, Problem, RunError};
 
 use crate::host::{CaseFail, InvalidReturn};
 use crate::outcome::ErrorView;
@@ -38,10 +38,22 @@ pub(crate) fn unroutable(error: &RouteError) -> String {
     format!("?{kind}")
 }
 
+/// The `fail` op behind a failure, through called graphs and subgraphs.
+pub(crate) fn fail_of(error: &NodeError) -> Option<&CaseFail> {
+    let source = error.source();
+    if let Some(CallError::Failed(inner)) = source.downcast_ref::<CallError>() {
+        return match &**inner {
+            RunError::Node { error, .. } => fail_of(error),
+            _ => None,
+        };
+    }
+    source.downcast_ref::<CaseFail>()
+}
+
 pub(crate) fn run(error: &RunError) -> ErrorView {
     ErrorView::of_kind(match error {
         RunError::Node { node, error, .. } => {
-            if let Some(fail) = error.source().downcast_ref::<CaseFail>() {
+            if let Some(fail) = fail_of(error) {
                 return ErrorView::of_node(fail.kind.as_str(), &fail.node);
             }
             if error.source().downcast_ref::<InvalidReturn>().is_some() {

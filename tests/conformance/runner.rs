@@ -67,7 +67,16 @@ async fn judge<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Devia
     judge_build(case, &build, deviations)?;
     let Ok(engine) = opened else { return deviations.first_action().map_or(Ok(()), refuse) };
     let expected = expected_steps(case, deviations)?;
-    Play { case, engine, counters, labels: BTreeMap::new(), ids: Ids::default() }.script(&expected, deviations).await
+    Play {
+        case,
+        engine,
+        counters,
+        labels: BTreeMap::new(),
+        ids: Ids::default(),
+        writes_entries: std::env::var_os("SUPERSTEP_CONFORMANCE_ENTRIES").is_some(),
+    }
+    .script(&expected, deviations)
+    .await
 }
 
 /// Compares how the graphs were built: `{}` or `{"build_error"}`.
@@ -111,6 +120,8 @@ pub(crate) struct Play<'a, E: Engine> {
     counters: Arc<Counters>,
     pub(crate) labels: BTreeMap<String, E::Point>,
     pub(crate) ids: Ids,
+    /// Asked to print what would go into the table of deviations.
+    writes_entries: bool,
 }
 
 impl<E: Engine> Play<'_, E> {
@@ -123,8 +134,13 @@ impl<E: Engine> Play<'_, E> {
                 ours.map_or(Ok(()), |_| refuse(index))?;
                 continue;
             }
-            self.judge(langgraph, ours, &outcome)
-                .map_err(|difference| Failure::Differs { action: Some((index, action.verb)), difference })?;
+            if let Err(difference) = self.judge(langgraph, ours, &outcome) {
+                if self.writes_entries {
+                    println!("{}", crate::deviations::entry(&self.case.name, index, &outcome));
+                    continue;
+                }
+                return Err(Failure::Differs { action: Some((index, action.verb)), difference });
+            }
         }
         Ok(())
     }

@@ -22,7 +22,8 @@ fn shown(graph: &Graph, mut values: Map<String, Value>) -> Map<String, Value> {
 }
 
 pub(crate) fn questions(questions: &[superstep::graph::Question]) -> Vec<Question> {
-    let one = |question: &superstep::graph::Question| Question { id: question.id().to_string(), value: question.json() };
+    let one =
+        |question: &superstep::graph::Question| Question { id: question.id().to_string(), value: question.json() };
     questions.iter().map(one).collect()
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::messages;
 use super::reduce::{self, Reducer};
-use crate::graph::state::Stored;
+use crate::graph::channel::Stored;
 
 /// What a data-defined channel does with its writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]

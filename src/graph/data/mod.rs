@@ -17,8 +17,11 @@ pub use self::kind::Kind;
 pub use self::schema::{DataSchema, DataWrite, SchemaError};
 
 use self::kind::Rule;
+use super::channel::Channel;
 use super::mask::Mask;
-use super::state::{ApplyError, Channel, Merge, Put, State};
+use super::merge::{ApplyError, Merge};
+use super::state::State;
+use super::writes::Put;
 
 /// A state whose channels are those of a [`DataSchema`]. A channel may have no value.
 ///

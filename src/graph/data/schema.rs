@@ -6,7 +6,9 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::{DataState, Kind};
-use crate::graph::state::{Channel, Put, Writes, no_channel};
+use crate::graph::channel::Channel;
+use crate::graph::state::no_channel;
+use crate::graph::writes::{Put, Writes};
 
 /// The channels of a [`DataState`], known at run time.
 ///
