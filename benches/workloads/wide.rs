@@ -64,9 +64,7 @@ fn bare_disk(bench: &Bench) -> f64 {
     let (folder, recording) = (bench.folder(), Recording::default());
     let graph = wide_graph(&Stamps::new()).with_checkpointer(recording.clone());
     bench.lone.block_on(graph.thread("wide").invoke(Wide::update().blob("x".repeat(1 << 20)))).unwrap();
-    let mut bare = BareSled::open(folder.path());
-    bare.write_unsynced(&recording.take());
-    drop(bare);
+    BareSled::open(folder.path()).write_unsynced(&recording.take());
     drop(BareSled::open(folder.path()));
     disk_bytes(folder.path()) as f64 / 1e6
 }
