@@ -39,6 +39,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
         }
         self.pos.start = None;
+        if self.shared.sink.is_some() {
+            self.just_ran = tasks.iter().map(|task| task.node).collect();
+        }
         self.tasks = tasks;
         self.tasks.clear();
         self.checkpoint(Source::Loop, puts).await?;

@@ -147,6 +147,15 @@ impl RunError {
             Self::Unfinished { .. } => {
                 "answer or `proceed()`; or drop what is unfinished with `.discard_pending()`".into()
             }
+            Self::UnknownQuestion { .. } | Self::AlreadyAnswered { .. } => {
+                "nothing was written; `thread.status()` shows the questions that are open".into()
+            }
+            Self::MistypedAnswer { .. } => "nothing was written; answer with the type that the question takes".into(),
+            Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints there are".into(),
+            Self::InvalidConfig { .. } | Self::InvalidUpdate { .. } | Self::UnknownNode { .. } => return None,
+            Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
+            Self::TooMany { .. } => "make fewer at once, in several supersteps".into(),
+            Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
             Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
             Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
             Self::Checkpoint(error) => return error.help().map(str::to_owned),

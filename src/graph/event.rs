@@ -147,6 +147,9 @@ pub struct CheckpointView {
     pub source: Source,
     /// Whether it has a parent.
     pub has_parent: bool,
+    /// The nodes of the superstep that made it: a name for each task; none at the start of a run. With durability
+    /// [`Sync`](super::Durability) their results are on disk.
+    pub ran: Vec<String>,
 }
 
 /// A task as a checkpoint event shows it.

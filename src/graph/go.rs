@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::checkpoint::{CheckpointId, Source, TaskRecord, encode_record};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
 
 use super::advance::NEW_LINE;
 use super::channel::Stored;
@@ -62,7 +62,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                     Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
                     None => self.load(shared, true).await?.0,
                 };
-                self.at_rest(&run)?;
+                self.at_rest(&run).await?;
                 run.limit();
                 run.begin_input(writes)?;
                 run
@@ -124,7 +124,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// V4: new input does not silently drop what is open.
-    fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
+    async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
         let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
         if idle || self.discard || self.at.is_some() {
             return Ok(());
@@ -132,7 +132,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let thread = self.id.clone().unwrap_or_else(|| "".into());
         let waiting = super::snapshot::planned(&run.table, &run.pos);
         let names: Vec<String> = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
-        Err(RunError::Unfinished { thread, reason: format!("{} has not finished", names.join(", ")) })
+        let asked = self.open_questions(run).await?;
+        let reason = if asked.is_empty() {
+            format!("{} has not finished", names.join(", "))
+        } else {
+            format!("it waits for an answer to {}", asked.join(" and "))
+        };
+        Err(RunError::Unfinished { thread, reason })
+    }
+
+    async fn open_questions(&self, run: &Run<S, N, C>) -> Result<Vec<String>, RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(vec![]) };
+        let records = reader(recorder).tasks(run.pos.id).await?;
+        let waiting = records.values().filter(|record| record.status == TaskStatus::Interrupted);
+        let open = waiting.flat_map(|record| record.questions.iter().filter(|question| !question.answered));
+        let mut names: Vec<String> = open.map(|question| format!("`{}`", question.name)).collect();
+        names.sort();
+        Ok(names)
     }
 
     /// Goes on: with what was finished kept, answers handed in, a command applied; or on a fork.

@@ -88,5 +88,6 @@ pub use stream::RunStream;
 pub use subgraph::{CallError, Child, Mapped, Persistence};
 pub use superstep_macros::{Labels, NodeId, State};
 pub use thread::{RECURSION_LIMIT, Thread};
+pub use tokio_util::sync::CancellationToken;
 pub use update::{StateUpdate, Updated};
 pub use writes::{ByOverwrite, ByReduce, IntoList, IntoPut, Overwrite, Put, Writes, overwrite};

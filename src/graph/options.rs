@@ -284,7 +284,14 @@ where
     }
 }
 
-/// Returns a worker that can carry options: `worker(search).retry(..)`.
+/// A node with the options it brings itself.
+fn with_options<F: Node<S, N, C>, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
+    let options = body.options();
+    WithOptions { body, options }
+}
+
+/// Returns a worker that can carry options: `worker(search).retry(..)`. They take the place of those that a
+/// [`Work`] of your own brings.
 pub fn worker<F, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
     WithOptions { body, options: NodeOptions::default() }
 }
@@ -301,7 +308,7 @@ macro_rules! options {
         /// Declares options beside a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`.
         pub trait NodeExt<S: State, N, C>: Node<S, N, C> + Sized {
             $($(#[$doc])* fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> WithOptions<Self, S, N, C> {
-                worker(self).$name$(::<$generic>)?($($arg),*)
+                with_options(self).$name$(::<$generic>)?($($arg),*)
             })*
 
             /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
@@ -312,7 +319,7 @@ macro_rules! options {
                 O: IntoCommand<S, N>,
                 E: Into<NodeError>,
             {
-                worker(self).on_error(handler)
+                with_options(self).on_error(handler)
             }
         }
 

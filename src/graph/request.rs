@@ -1,7 +1,7 @@
 //! What a caller wants of a thread: new input, going on, answers, a command.
 
 use super::command::Command;
-use super::interrupt::Answer;
+use super::interrupt::{Answer, Interrupt};
 use super::state::State;
 use super::writes::Writes;
 
@@ -39,6 +39,11 @@ impl<S: State, N> Request<S, N> {
     /// Answers open questions and goes on. LangGraph: `Command(resume=…)`.
     pub fn answers(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { kind: Kind::Go { answers: answers.into_iter().collect(), command: None } }
+    }
+
+    /// Answers the one open question of this type and goes on.
+    pub fn resume<I: Interrupt>(answer: &I::Resume) -> Self {
+        Self::answers([Answer::new::<I>(answer)])
     }
 
     /// Applies an update and goes to nodes, besides whatever waits. LangGraph: `invoke(Command(update=…, goto=…))`.

@@ -87,6 +87,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub merge: Merge,
     pub spare: Option<Arc<TaskCtx<C>>>,
     pub pulls: Vec<u32>,
+    /// The nodes of the last superstep, kept for the stream.
+    pub just_ran: Vec<u32>,
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
@@ -119,6 +121,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             merge: Merge::default(),
             spare: None,
             pulls: vec![],
+            just_ran: vec![],
             ran: 0,
             exit_parent,
             came_from: CheckpointId(0),

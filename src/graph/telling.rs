@@ -25,6 +25,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             step: self.pos.step,
             source: self.pos.source,
             has_parent: self.pos.parent.is_some(),
+            ran: self.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
         };
         self.emit(self.pos.step, EventKind::Checkpoint(Box::new(view))).await;
     }
