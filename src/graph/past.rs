@@ -11,7 +11,7 @@ use super::history::History;
 use super::interrupt::Question;
 use super::load::Reader;
 use super::merge::Merge;
-use super::node::{Boxed, NodeId};
+use super::node::NodeId;
 use super::snapshot::{Snapshot, StateSnapshot, TaskSnapshot, is_failed, planned};
 use super::state::State;
 use super::table::Table;
