@@ -29,9 +29,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut puts = std::mem::take(&mut self.carry);
         puts.append(&mut self.settled);
         let mut tasks = std::mem::take(&mut self.tasks);
+        let before = puts.len();
         let changed = match self.apply(&mut tasks, &mut puts) {
             Ok(changed) => changed,
-            Err(error) => return self.not_applied(&tasks, puts, error).await,
+            Err(error) => {
+                puts.truncate(before); // what a lone task wrote is dropped with it
+                return self.not_applied(&tasks, puts, error).await;
+            }
         };
         if self.recorder().is_some() {
             let made_by = self.pos.id;
