@@ -14,13 +14,13 @@ use crate::graph::writes::{Put, Writes};
 ///
 /// ```
 /// use serde_json::json;
-/// use superstep::graph::data::{DataSchema, Kind};
+/// use superstep::graph::{DataSchema, Kind};
 ///
 /// let schema = DataSchema::new([("topic", Kind::LastValue), ("notes", Kind::Append)])?;
 /// assert_eq!(schema.channel("notes"), Some(1));
 /// assert!(schema.write("notes", json!(["tides"])).is_some());
 /// assert!(schema.write("title", json!("none")).is_none());
-/// # Ok::<(), superstep::graph::data::SchemaError>(())
+/// # Ok::<(), superstep::graph::SchemaError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct DataSchema {
