@@ -48,6 +48,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.limits.recursion < 1 {
             return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
         }
+        if let Some(node) = &self.unknown_stop {
+            return Err(RunError::UnknownNode { node: node.clone() });
+        }
         let table = &self.graph.table;
         if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });
@@ -64,6 +67,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 };
                 self.at_rest(&run).await?;
                 run.limit();
+                run.pos.metadata.clone_from(&self.metadata);
                 run.begin_input(writes)?;
                 run
             }
@@ -167,6 +171,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
+        run.pos.metadata.clone_from(&self.metadata);
         run.armed = false;
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());
