@@ -10,7 +10,8 @@ use crate::graph::channel::Channel;
 use crate::graph::state::no_channel;
 use crate::graph::writes::{Put, Writes};
 
-/// The channels of a [`DataState`], known at run time.
+/// The channels of a [`DataState`], known at run time. A graph takes it by `StateGraph::with_schema(schema)`; its node ids are
+/// [`Name`](crate::graph::Name)s.
 ///
 /// ```
 /// use serde_json::json;
