@@ -8,7 +8,7 @@ use super::interrupt::InterruptId;
 use super::node::NodeError;
 
 /// A failure of a run, or of reading and writing a thread. What was done before it is stored.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum RunError {
@@ -106,6 +106,14 @@ pub enum RunError {
     #[doc(hidden)]
     #[error("a command for the enclosing graph")]
     HandUp(HandedUp),
+}
+
+/// The message and the help: what a `main` that returns the error prints.
+impl std::fmt::Debug for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
+    }
 }
 
 /// A command on its way to the enclosing graph.
