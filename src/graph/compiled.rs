@@ -68,7 +68,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self
     }
 
-    /// Sets how long the state is kept when the graph runs as a subgraph.
+    /// Sets how long the state is kept when the graph runs as a subgraph:
+    /// `.add_subgraph(Step::Chat, chat.persistence(Persistence::PerThread))` gives it a memory of its own.
     #[must_use]
     pub fn persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
@@ -102,7 +103,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         edges.chain(joins)
     }
 
-    /// Returns the number that tells versions of the graph apart: of its channels, nodes and joins.
+    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version), nodes and joins.
+    /// Each checkpoint carries it. It is the same on every machine.
     pub fn fingerprint(&self) -> u64 {
         self.table.fingerprint
     }

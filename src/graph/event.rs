@@ -19,7 +19,7 @@ use super::writes::Writes;
 pub enum Mode {
     /// The state after each superstep that wrote it.
     Values,
-    /// What each task wrote, as it ends.
+    /// What each task wrote, as it ends; and questions and breakpoints that stop the run.
     Updates,
     /// What nodes emit.
     Custom,

@@ -11,13 +11,13 @@ use super::run::{Budget, Exit, Run};
 use super::state::State;
 use super::task::{Stand, Task};
 
-/// How a run came to rest. Everything it did is stored.
+/// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](super::RunError).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome<S> {
     /// Nothing is left to run.
     Finished(Arc<S>),
-    /// Questions are open.
+    /// Questions are open: answer them with `thread.resume` or `thread.answer`, in this process or another.
     Interrupted(Questions<S>),
     /// The run stands at a breakpoint; `thread.proceed()` goes on.
     Stopped(Rest<S>),

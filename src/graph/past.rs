@@ -18,7 +18,7 @@ use super::table::Table;
 use super::task::{COMMAND_KEY, Stand};
 use super::thread::Thread;
 
-/// How a thread stands.
+/// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Status {
