@@ -1,4 +1,4 @@
-//! What most graphs need: `use superstep::prelude::*`.
+//! What most graphs need: `use superstep::prelude::*`. What is rarer is in [`crate::graph`] and [`crate::checkpoint`].
 
 pub use serde::{Deserialize, Serialize};
 

@@ -58,7 +58,17 @@ pub trait Keyed {
     fn id(&self) -> &str;
 }
 
-/// One change to a list that is merged by id.
+/// One change to a list that is merged by id: what the setter of a `#[channel(messages)]` field takes.
+///
+/// ```
+/// # use superstep::graph::reducers::{Change, Keyed};
+/// # use superstep::prelude::*;
+/// # #[derive(Clone, Debug, Serialize, Deserialize)] struct Message { id: String, text: String }
+/// # impl Keyed for Message { fn id(&self) -> &str { &self.id } }
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Chat { #[channel(messages)] messages: Vec<Message> }
+/// let hello = Message { id: "m1".into(), text: "hello".into() };
+/// let update = Chat::update().messages([Change::from(hello), Change::remove("m0")]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change<T> {

@@ -52,7 +52,16 @@ pub enum Put<V, W> {
 #[derive(Clone, Debug)]
 pub struct Overwrite<V>(pub V);
 
-/// Marks a value as replacing the whole channel: `.notes(overwrite(vec![]))`. LangGraph: `Overwrite`.
+/// Marks a value as replacing the whole channel, instead of going through its reducer. LangGraph: `Overwrite`.
+///
+/// Two overwrites of a channel in one superstep are an error; its ordinary writes of that superstep are lost to one.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { #[channel(append)] notes: Vec<String> }
+/// let appended = Draft::update().notes(["salt"]);
+/// let emptied = Draft::update().notes(overwrite(vec![]));
+/// ```
 pub fn overwrite<V>(value: V) -> Overwrite<V> {
     Overwrite(value)
 }

@@ -55,7 +55,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self
     }
 
-    /// Keeps the graph's threads in a store that others use too.
+    /// Keeps the graph's threads in a store that others use too. Threads of several graphs share one space of names.
     #[must_use]
     pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
         self.store = Some(store);
@@ -69,7 +69,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self
     }
 
-    /// Sets how long the state is kept when the graph runs as a subgraph.
+    /// Sets how long the state is kept when the graph runs as a subgraph:
+    /// `.add_subgraph(Step::Chat, chat.persistence(Persistence::PerThread))` gives it a memory of its own.
     #[must_use]
     pub fn persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
@@ -103,12 +104,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         edges.chain(joins)
     }
 
-    /// Returns the number that tells versions of the graph apart: of its channels, nodes and joins.
+    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version), nodes and joins.
+    /// Each checkpoint carries it. It is the same on every machine.
     pub fn fingerprint(&self) -> u64 {
         self.table.fingerprint
     }
 
-    /// Returns a conversation with the graph under a name, with the default context.
+    /// Returns a conversation with the graph under a name, with the default context; with [`thread_with`](Self::thread_with)
+    /// one of your own. Nothing is read or claimed yet. Without a checkpointer its runs are not stored.
     pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S, N, C>
     where
         C: Default,
@@ -160,7 +163,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         Ok(store.threads(after, limit).await?)
     }
 
-    /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep.
+    /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep; 0 draws each
+    /// as one node. Routers are labelled by their outcomes. LangGraph: `get_graph(xray=depth).draw_mermaid()`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Write }
+    /// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+    /// assert!(graph.mermaid(0).starts_with("flowchart TD"));
+    /// # Ok::<(), CompileError>(())
+    /// ```
     pub fn mermaid(&self, depth: usize) -> String {
         self.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
     }

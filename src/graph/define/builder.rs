@@ -206,7 +206,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add(AddedNode { id, body: Box::new(StateBody(node)), options, child: None })
     }
 
-    /// Adds a worker: a node that sends start, each with a payload of its own.
+    /// Adds a worker: a node that sends start, each with a payload of its own. Options: [`worker`](crate::graph::worker).
     pub fn add_worker<I: Payload + DeserializeOwned>(self, at: Worker<N, I>, work: impl Work<S, N, C, I>) -> Self {
         let options = work.options();
         self.add(AddedNode { id: at.node, body: Box::new(WorkBody(work, PhantomData)), options, child: None })
@@ -277,7 +277,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add_edge(node, END)
     }
 
-    /// Adds a router with an outcome enum after a node, or after START.
+    /// Adds a router with an outcome enum after a node, or after START; see [`Route`](crate::graph::Route) for an example. It chooses
+    /// once the node has ended, over the state with the node's own writes. LangGraph: `add_conditional_edges`.
     pub fn add_conditional_edges<M>(
         mut self,
         from: impl Into<Edges<N>>,
@@ -290,7 +291,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     }
 
     /// Adds a router that returns node ids, sends or a [`Target`], with the targets it may choose:
-    /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`.
+    /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`; see [`Chooser`]. To choose another target is an error (V1).
     pub fn add_conditional_edges_to<M>(
         self,
         from: impl Into<Edges<N>>,

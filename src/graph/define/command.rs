@@ -21,7 +21,16 @@ pub struct END;
 
 /// What a node returns when it also chooses where to go. LangGraph: `Command`.
 ///
-/// A goto is added to the node's edges, it does not replace them.
+/// A goto is added to the node's edges, it does not replace them. Declare where it may go with
+/// [`goes_to`](crate::graph::NodeExt::goes_to), so that checks and drawings know of it.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Review }
+/// let command: Command<Draft, Step> = Command::update(Draft::update().text("tides")).goto(Step::Review);
+/// let nowhere: Command<Draft, Step> = Command::to(END);
+/// ```
 #[must_use]
 pub struct Command<S: State, N> {
     pub(crate) writes: Writes<S>,
@@ -193,7 +202,8 @@ impl<N: fmt::Debug> fmt::Debug for Sends<N> {
     }
 }
 
-/// A worker's address and the payload it takes, tied together once: rustc checks both ends.
+/// A worker's address and the payload it takes, tied together once: rustc checks both ends. A worker is added with
+/// [`add_worker`](crate::graph::StateGraph::add_worker); [`Chooser`](crate::graph::Chooser) shows all of it. LangGraph: `Send`.
 ///
 /// ```
 /// # use superstep::prelude::*;

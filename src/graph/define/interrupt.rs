@@ -126,7 +126,18 @@ impl Question {
     }
 }
 
-/// An answer on its way to its question.
+/// An answer on its way to its question. It is stored with who gave it and their note, and checked before: a wrong one
+/// changes nothing. LangGraph: `Command(resume=…)`.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(Serialize, Deserialize)] struct Approve;
+/// # impl Interrupt for Approve { type Resume = bool; const NAME: &'static str = "approve"; }
+/// # fn example() -> Result<(), superstep::graph::NotAnId> {
+/// let typed = Answer::new::<Approve>(&true).by("ada").note("with the new title");
+/// let from_a_form = Answer::json(&serde_json::json!(true)).to("35b63513-3-0-0".parse()?);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Answer {

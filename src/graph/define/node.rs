@@ -92,7 +92,8 @@ pub enum Class {
     Unclassified,
 }
 
-/// A failure of a node. It takes `?` from any error (and so is not itself an `Error`).
+/// A failure of a node. It takes `?` from any error (and so is not itself an `Error`): such a failure is
+/// [`Class::Unclassified`], and is tried again if the node has a retry policy.
 #[derive(Debug)]
 pub struct NodeError {
     source: Box<dyn Error + Send + Sync>,
@@ -144,8 +145,22 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
 
 /// One step of a graph: an async function over a snapshot of the state.
 ///
-/// Any `async fn(Arc<S>, Ctx<C>) -> Result<impl IntoCommand<S, N>, impl Into<NodeError>>` is a node; implement the trait
-/// for a struct that holds what the node needs.
+/// Any `async fn(Arc<S>, Ctx<C>) -> Result<impl IntoCommand<S, N>, impl Into<NodeError>>` is a node, and so is a closure that
+/// names its error type; implement the trait for a struct that holds what the node needs. The state is a snapshot: what a
+/// node returns is merged once it has ended.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Load, Trim }
+/// async fn load(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+///     Ok(Draft::update().text(std::fs::read_to_string("draft.txt")?))
+/// }
+/// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Load, load).add_node(Step::Trim, |draft: Arc<Draft>, _: Ctx| {
+///     async move { Ok::<_, NodeError>(Draft::update().text(draft.text.trim())) }
+/// });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node over `{S}`",
     label = "this is not a node of this graph",

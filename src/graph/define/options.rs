@@ -21,7 +21,17 @@ type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
 /// How often and after which pauses a failed node is tried again. LangGraph: `RetryPolicy`.
 ///
 /// The defaults are LangGraph's: 3 attempts in all, 500 ms before the second, twice as long each time, at most 128 s, plus
-/// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent.
+/// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are counted
+/// anew when a thread goes on; nothing is stored between them.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use superstep::prelude::*;
+/// let busy = RetryPolicy::attempts(5)
+///     .pause(Duration::from_secs(1))
+///     .backoff(2.0, Duration::from_secs(30))
+///     .when(|error| error.to_string().contains("429"));
+/// ```
 #[derive(Clone)]
 #[must_use]
 pub struct RetryPolicy {
@@ -216,7 +226,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     }
 
     /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then; the handler
-    /// goes on by a [`Command`].
+    /// goes on by a [`Command`]. LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -231,7 +241,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Holds the node back until nothing else is left to run.
+    /// Holds the node back until nothing else is left to run. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.defer = true;
         self
@@ -243,7 +253,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Declares where the node's [`Command`]s may go: any other goto is an error.
+    /// Declares where the node's [`Command`]s may go: any other goto is an error. LangGraph: `destinations`.
     pub fn goes_to(mut self, targets: impl Into<Target<N>>) -> Self {
         self.destinations.get_or_insert_default().push(targets.into());
         self
@@ -310,7 +320,8 @@ impl<F, S: State, N, C> WithOptions<F, S, N, C> {
 /// Writes each option twice: on a bare node, and on one that has options already.
 macro_rules! options {
     ($($(#[$doc:meta])* fn $name:ident $(<$generic:ident: $bound:path>)? ($($arg:ident: $ty:ty),*);)*) => {
-        /// Declares options beside a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`.
+        /// Declares options beside a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`. A worker gets
+        /// them through [`worker`]: `.add_worker(SEARCH, worker(search).timeout(limit))`.
         pub trait NodeExt<S: State, N, C>: Node<S, N, C> + Sized {
             $($(#[$doc])* fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> WithOptions<Self, S, N, C> {
                 with_options(self).$name$(::<$generic>)?($($arg),*)

@@ -9,7 +9,23 @@ use super::command::{END, Target, Worker};
 use super::node::NodeId;
 
 /// An outcome enum of a router. `compile()` walks every variant (payloads are filled by `Default`), so edges are exact,
-/// sends included.
+/// sends included. LangGraph: the `path_map` of `add_conditional_edges`.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(NodeId)] enum Step { Write, Publish }
+/// # struct Draft { approved: bool }
+/// #[derive(Labels)]
+/// enum AfterReview { Revise, Publish }
+/// impl Route<Step> for AfterReview {
+///     fn target(self) -> Target<Step> {
+///         match self { Self::Revise => Step::Write.into(), Self::Publish => [Step::Publish].into() }
+///     }
+/// }
+/// let route = |draft: &Draft| if draft.approved { AfterReview::Publish } else { AfterReview::Revise };
+/// // .add_conditional_edges(Step::Review, route)
+/// # route(&Draft { approved: true }).target();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an outcome that leads to a `{N}`",
     note = "write `impl Route<{N}> for {Self}` and add `#[derive(Labels)]`; or declare the targets with \
@@ -86,6 +102,22 @@ fn outcomes<N, R: Route<N>>() -> Vec<(String, Target<N>)> {
 }
 
 /// A router whose targets are declared beside it: it returns node ids, sends, or a [`Target`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { queries: Vec<String>, #[channel(append)] hits: Vec<String> }
+/// # #[derive(NodeId)] enum Step { Plan, Search }
+/// # async fn plan(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+/// const SEARCH: Worker<Step, String> = Worker::new(Step::Search);
+/// async fn search(query: Arc<String>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+///     Ok(Draft::update().hits([query.to_string()]))
+/// }
+/// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Plan, plan).add_worker(SEARCH, search);
+/// let graph = graph.add_edge(START, Step::Plan);
+/// graph.add_conditional_edges_to(Step::Plan, |draft: &Draft| SEARCH.each(draft.queries.clone()), SEARCH).compile()?;
+/// # Ok::<(), CompileError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not return targets in a graph of `{N}`",
     note = "return a `{N}`, a `Vec<{N}>`, a `Sends<{N}>` or a `Target<{N}>` from `fn(&{S})` or `fn(&{S}, &{C})`"
@@ -115,7 +147,8 @@ where
     }
 }
 
-/// Where a router without an outcome enum may lead.
+/// Where a router without an outcome enum may lead: `Step::A`, `[Step::A, Step::B]`, a [`Worker`],
+/// `Declared::from(Step::A).or(END)`.
 #[derive(Clone, Debug)]
 pub enum Declared<N> {
     /// Only to these targets.

@@ -13,7 +13,7 @@ pub enum Durability {
     Sync,
     /// On its way to disk, in order, at most 64 commits behind; on disk before the run returns.
     Async,
-    /// Only the end of the run is stored. A killed process loses the run.
+    /// Only the end of the run is stored: finished, failed, interrupted or stopped. A killed process loses the run.
     Exit,
 }
 

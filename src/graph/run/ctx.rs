@@ -178,7 +178,8 @@ impl<C> Ctx<C> {
         self.0.attempt
     }
 
-    /// Returns a name of this task that stays the same over retries, resumes and processes.
+    /// Returns a name of this task that stays the same over retries, resumes and processes, and is unique within its thread:
+    /// with the thread's name, a key by which to make side effects repeatable.
     pub fn task_id(&self) -> String {
         format!("{}-{:x}", self.0.checkpoint, self.0.task)
     }
@@ -210,7 +211,8 @@ impl<C> Ctx<C> {
         }
     }
 
-    /// Emits a value to the stream ([`Mode::Custom`](crate::graph::Mode)); waits while the reader is behind.
+    /// Emits a value to the stream ([`Mode::Custom`](crate::graph::Mode)); waits while the reader is behind. Nothing is stored.
+    /// LangGraph: `get_stream_writer`.
     pub async fn emit(&self, value: impl Serialize) {
         self.heartbeat();
         self.send(|node, value| EventKind::Custom { node, value }, value).await;
@@ -230,7 +232,20 @@ impl<C> Ctx<C> {
 
     /// Returns the answer to a question, or stops the node until there is one.
     ///
-    /// The node runs again from its beginning once the answer is there; its k-th question gets its k-th answer.
+    /// The node runs again from its beginning once the answer is there; its k-th question gets its k-th answer. The question
+    /// is stored with the task, the answer when it is given. LangGraph: `interrupt`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { title: String }
+    /// # #[derive(Serialize, Deserialize)] struct Title { old: String }
+    /// # impl Interrupt for Title { type Resume = String; const NAME: &'static str = "title"; }
+    /// async fn entitle(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
+    ///     let title: String = ctx.interrupt(Title { old: draft.title.clone() })?; // on the node: `.asks::<Title>()`
+    ///     Ok(Draft::update().title(title))
+    /// }
+    /// ```
     ///
     /// # Errors
     /// [`Interrupted`] is no failure: pass it on with `?`.

@@ -8,6 +8,9 @@ use crate::graph::define::interrupt::InterruptId;
 use crate::graph::define::node::NodeError;
 
 /// A failure of a run, or of reading and writing a thread. What was done before it is stored.
+///
+/// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
+/// purpose; the README lists them.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
@@ -27,7 +30,7 @@ pub enum RunError {
     /// A node asked its questions in another order than before the pause.
     #[error("question {place} of node `{node}` was `{before}` before the pause and is `{now}` now")]
     QuestionChanged { node: Arc<str>, place: usize, before: String, now: &'static str },
-    /// Two tasks of one superstep wrote a channel that takes one write.
+    /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
     #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
     /// A reducer refused a write.
@@ -51,7 +54,7 @@ pub enum RunError {
     /// A command for an enclosing graph of another type.
     #[error("node `{node}` returned a command for a parent of another type ({given})")]
     WrongParent { node: Arc<str>, given: &'static str },
-    /// The run did not end within the limit. Its state so far is stored.
+    /// The run did not end within the limit. Its state so far is stored. LangGraph: `GraphRecursionError`.
     #[error("no end after {limit} supersteps")]
     RecursionLimit { limit: u64 },
     /// A setting of the run makes no sense.
@@ -60,7 +63,7 @@ pub enum RunError {
     /// The graph can ask questions, or something was asked of the store, and there is none.
     #[error("{what} needs a checkpointer")]
     NoCheckpointer { what: &'static str },
-    /// There is nothing to go on with.
+    /// There is nothing to go on with. LangGraph: `EmptyInputError`.
     #[error("thread `{thread}` has never run")]
     EmptyInput { thread: ThreadId },
     /// New input while questions are open or a superstep is unfinished. V4.

@@ -19,7 +19,7 @@ use crate::graph::define::interrupt::Question;
 pub enum Mode {
     /// The state after each superstep that wrote it.
     Values,
-    /// What each task wrote, as it ends.
+    /// What each task wrote, as it ends; and questions and breakpoints that stop the run.
     Updates,
     /// What nodes emit.
     Custom,
@@ -96,7 +96,7 @@ pub enum EventKind {
         /// Whether a send started it, with a payload.
         sent: bool,
         /// How many supersteps are left before the recursion limit, as
-        /// [`Ctx::remaining_steps`](super::Ctx::remaining_steps).
+        /// [`Ctx::remaining_steps`](crate::graph::Ctx::remaining_steps).
         remaining_steps: i64,
     },
     /// A task ended, failed or stopped to ask.

@@ -49,6 +49,20 @@ pub trait Child<S: State, N, C>: Sized {
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
     /// Makes the graph a subgraph of a graph over another state: `enter` gives the child's input from the parent's state,
     /// `leave` the parent's update from the child's final state.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, facts: usize }
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Search { query: String, hits: Vec<String> }
+    /// # #[derive(NodeId)] enum Step { Research } #[derive(NodeId)] enum Find { Web }
+    /// # fn example(search: CompiledGraph<Search, Find>) -> StateGraph<Draft, Step> {
+    /// let child = search.mapped(
+    ///     |draft: &Draft| Search::update().query(&draft.topic),
+    ///     |found: &Search| Draft::update().facts(found.hits.len()),
+    /// );
+    /// StateGraph::new().add_subgraph(Step::Research, child)
+    /// # }
+    /// ```
     pub fn mapped<S: State, In, Out>(self, enter: In, leave: Out) -> Mapped<S, M, C, T, In, Out> {
         Mapped { child: self, enter, leave, parent: PhantomData }
     }
@@ -176,7 +190,8 @@ pub enum CallError {
 
 impl<C: Send + Sync + 'static> Ctx<C> {
     /// Runs a graph as a subgraph of this task and returns its final state. A task that runs again goes on inside the
-    /// subgraph where it stopped; the k-th call of a task belongs to the k-th call of its last run.
+    /// subgraph where it stopped; the k-th call of a task belongs to the k-th call of its last run. Tell the graph with
+    /// [`calls`](crate::graph::StateGraph::calls): `let found = ctx.call(&search, Search::update().query(&draft.topic)).await?;`
     ///
     /// # Errors
     /// [`CallError::Interrupted`] while it waits (pass it on), [`CallError::Failed`] if it failed.

@@ -48,9 +48,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.limits.recursion < 1 {
             return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
         }
-        if let Some(node) = &self.unknown_stop {
-            return Err(RunError::UnknownNode { node: node.clone() });
-        }
         let table = &self.graph.table;
         if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });

@@ -31,7 +31,26 @@ use crate::graph::run::superstep::Budgets;
 /// The default recursion limit, in supersteps.
 pub const RECURSION_LIMIT: u64 = 10_000;
 
-/// One conversation with a graph. Options are set on it before a run; a clone goes on with the same thread of the store.
+/// One conversation with a graph, as it is kept in a store under a name. LangGraph: a `thread_id` and its config.
+///
+/// Options are set on the handle before a run; a clone is cheap and goes on with the same stored thread. A run claims the
+/// thread: a second one at the same time is refused with `ThreadBusy` (V5). Reading never waits for a run.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, #[channel(add)] runs: u32 }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> { Ok(Draft::update().runs(1)) }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let graph = StateGraph::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+/// let graph = graph.with_checkpointer(MemoryCheckpointer::new());
+/// let thread = graph.thread("essay-1").recursion_limit(100).durability(Durability::Async);
+/// thread.invoke(Draft::update().topic("tides")).await?;
+/// let outcome = thread.invoke(Draft::update()).await?; // goes on from the state the first run ended with
+/// assert_eq!((outcome.state().runs, outcome.state().topic.as_str()), (2, "tides"));
+/// # Ok(()) }
+/// ```
 #[must_use]
 pub struct Thread<S: State, N, C> {
     pub(crate) graph: CompiledGraph<S, N, C>,
@@ -50,7 +69,6 @@ pub struct Thread<S: State, N, C> {
     pub(crate) take_over: bool,
     pub(crate) scope: Scope,
     pub(crate) kept: Kept<S>,
-    pub(crate) unknown_stop: Option<String>,
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -69,7 +87,6 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             drain: self.drain.clone(),
             scope: self.scope.clone(),
             kept: Arc::clone(&self.kept),
-            unknown_stop: self.unknown_stop.clone(),
             metadata: self.metadata.clone(),
             ..*self
         }
@@ -103,7 +120,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             take_over: false,
             scope: Scope::default(),
             kept: Arc::default(),
-            unknown_stop: None,
             metadata: vec![],
         }
     }
@@ -113,13 +129,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.id.as_ref()
     }
 
-    /// Addresses a checkpoint instead of the newest: what runs or is written from there begins a new branch.
+    /// Addresses a checkpoint instead of the newest: what runs or is written from there begins a new branch, which is the
+    /// thread's newest then. Nothing of the old one is lost. LangGraph: `checkpoint_id` in the config.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, other_topic: Writes<S>) -> Result<(), RunError> {
+    /// let there = thread.clone().at(CheckpointId(3));
+    /// there.update_state(other_topic).await?; // a fork with an edit ...
+    /// thread.proceed().await?; // ... and on from it
+    /// # Ok(()) }
+    /// ```
     pub fn at(mut self, checkpoint: CheckpointId) -> Self {
         self.at = Some(checkpoint);
         self
     }
 
-    /// Sets how many supersteps a run may take before it is an error; 10,000 unless set. As in LangGraph, START counts, so
+    /// Sets how many supersteps a run may take before it is an error; [`RECURSION_LIMIT`] unless set. As in LangGraph, START counts, so
     /// a graph of K steps needs a limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.limits.recursion = supersteps;
@@ -174,15 +201,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    fn indexes(&mut self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
-        let mut known = vec![];
-        for node in nodes {
-            match self.graph.table.at(&node) {
-                Some(at) => known.push(at),
-                None => self.unknown_stop = Some(node.name().to_owned()),
-            }
-        }
-        known
+    fn indexes(&self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
+        nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
     }
 
     /// Adds a word of your own to every checkpoint that runs of this handle make.
@@ -228,7 +248,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Begins at START with new input and runs until there is a reason to stop.
+    /// Begins at START with new input and runs until there is a reason to stop. On a thread that finished before, the state
+    /// goes on from there: the input is merged into it.
     ///
     /// # Errors
     /// [`RunError::Unfinished`] if something is open (see [`discard_pending`](Self::discard_pending));
@@ -238,7 +259,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Goes on with a thread that crashed, failed, was cancelled, drained or stopped at a breakpoint. With
-    /// [`at`](Self::at), runs from that checkpoint again on a new branch.
+    /// [`at`](Self::at), runs from that checkpoint again on a new branch: for real, side effects included. Tasks whose results
+    /// are stored do not run again; on a finished or waiting thread it returns how it stands. LangGraph: `invoke(None)`.
     ///
     /// # Errors
     /// [`RunError::EmptyInput`] if it never ran; otherwise as [`invoke`](Self::invoke).
@@ -246,7 +268,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.run(Request::proceed()).await
     }
 
-    /// Answers the one open question of this type and goes on.
+    /// Answers the one open question of this type and goes on: `thread.resume::<Approve>(true).await?`. The answer is on disk
+    /// before it is used, in every durability. LangGraph: `invoke(Command(resume=…))`.
     ///
     /// # Errors
     /// [`RunError::UnknownQuestion`] or [`RunError::AmbiguousAnswer`] with nothing written; otherwise as
@@ -255,7 +278,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.answer(Answer::new::<I>(&answer)).await
     }
 
-    /// Answers a question and goes on.
+    /// Answers a question and goes on: by id, as JSON, with who answered; see [`Answer`]. Several answers at once:
+    /// [`Request::answers`] with [`run`](Self::run).
     ///
     /// # Errors
     /// [`RunError::UnknownQuestion`], [`RunError::AlreadyAnswered`], [`RunError::AmbiguousAnswer`] or
@@ -280,7 +304,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.perform(request, None).await
     }
 
-    /// Runs a request and yields its events as they happen. Dropping the stream cancels the run.
+    /// Runs a request and yields its events as they happen. The run goes on only while the stream is read; dropping it
+    /// cancels the run, which can go on later. LangGraph: `stream`.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, input: Writes<S>) -> Result<Outcome<S>, RunError> {
+    /// let mut run = thread.stream(Request::input(input), [Mode::Updates]);
+    /// while let Some(event) = run.next().await {
+    ///     if let EventKind::Update { node, writes, .. } = event.kind { println!("{node}: {}", writes.json()) }
+    /// }
+    /// run.outcome().await
+    /// # }
+    /// ```
     pub fn stream(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
     where
         N: 'static,

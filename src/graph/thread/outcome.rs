@@ -11,13 +11,13 @@ use crate::graph::run::control::START_NODE;
 use crate::graph::run::superstep::{Budget, Exit, Run};
 use crate::graph::run::task::{Stand, Task};
 
-/// How a run came to rest. Everything it did is stored.
+/// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome<S> {
     /// Nothing is left to run.
     Finished(Arc<S>),
-    /// Questions are open.
+    /// Questions are open: answer them with `thread.resume` or `thread.answer`, in this process or another.
     Interrupted(Questions<S>),
     /// The run stands at a breakpoint; `thread.proceed()` goes on.
     Stopped(Rest<S>),

@@ -18,7 +18,7 @@ use crate::graph::records::load::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::task::{COMMAND_KEY, Stand};
 
-/// How a thread stands.
+/// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Status {
@@ -74,7 +74,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some(Snapshot::read(&self.graph.table, &reader, id, live, deep).await?))
     }
 
-    /// Returns the checkpoints, newest first.
+    /// Returns the checkpoints, newest first, as a stream: each is read when it is asked for. LangGraph: `get_state_history`.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// let mut steps = thread.history().await?.limit(20);
+    /// while let Some(step) = steps.next().await {
+    ///     let step = step?;
+    ///     println!("{} after superstep {}: next {:?}", step.id, step.step, step.next);
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// If there is no store, or it cannot be read.
@@ -99,6 +111,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Returns how the thread stands.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// match thread.status().await? {
+    ///     Status::Interrupted { questions } => println!("waits for {}", questions[0].id()),
+    ///     Status::Failed { reason } => println!("{reason}"), // proceed() or retry()
+    ///     Status::Pending { .. } => _ = thread.proceed().await?, // its process died, or it was cancelled
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// If there is no store, or it cannot be read.
@@ -159,7 +184,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(pos.start.is_none() && Table::<S, N, C>::stops_at(before, nodes))
     }
 
-    /// Drops what the tasks of the unfinished superstep came to, and runs it again (V3).
+    /// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again (V3): the way on
+    /// when two tasks wrote one channel, or a reducer refused. To run only the failed tasks again, `proceed()`.
     ///
     /// # Errors
     /// As [`invoke`](Self::invoke).

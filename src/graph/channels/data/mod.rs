@@ -25,6 +25,22 @@ use super::writes::Put;
 
 /// A state whose channels are those of a [`DataSchema`]. A channel may have no value.
 ///
+/// ```
+/// # use std::sync::Arc;
+/// # use serde_json::json;
+/// # use superstep::graph::{DataSchema, DataState, Kind, Name};
+/// # use superstep::prelude::*;
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = DataSchema::new([("log", Kind::Append)])?;
+/// let update = schema.writes(&serde_json::from_str(r#"{ "log": ["hello"] }"#)?);
+/// let hello = move |_: Arc<DataState>, _: Ctx| std::future::ready(Ok::<_, NodeError>(update.clone()));
+/// let graph = StateGraph::<DataState, Name>::with_schema(schema).add_node("hello".into(), hello);
+/// let graph = graph.add_sequence(["hello".into()]).compile()?;
+/// let outcome = graph.invoke(Writes::default()).await?;
+/// assert_eq!(outcome.state().to_json(graph.schema()), json!({ "log": ["hello"] }));
+/// # Ok(()) }
+/// ```
+///
 /// Its `Debug` names channels by index and shows no values, as some may be secret.
 #[derive(Clone, PartialEq)]
 pub struct DataState {

@@ -10,7 +10,8 @@ use crate::graph::channels::channel::Channel;
 use crate::graph::channels::state::no_channel;
 use crate::graph::channels::writes::{Put, Writes};
 
-/// The channels of a [`DataState`], known at run time.
+/// The channels of a [`DataState`], known at run time. A graph takes it by `StateGraph::with_schema(schema)`; its node ids are
+/// [`Name`](crate::graph::Name)s.
 ///
 /// ```
 /// use serde_json::json;
