@@ -3,8 +3,8 @@
 
 use rstest::{fixture, rstest};
 use serde_json::{Value, json};
-use superstep::graph::data::{DataSchema, DataState, DataWrite, Kind, SchemaError};
 use superstep::graph::{ApplyError, Mask, Merge, State, Stored};
+use superstep::graph::{DataSchema, DataState, DataWrite, Kind, SchemaError};
 
 const CHANNEL: usize = 0;
 

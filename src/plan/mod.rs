@@ -1,4 +1,5 @@
-//! Plans of coding agents: markdown in, tasks and their sections out.
+//! Plans of coding agents: markdown in, tasks and their sections out; and what is said of a plan while it is executed: a
+//! person's [`Decision`], the [`TaskProgress`].
 //!
 //! A plan is ordinary markdown in which a heading `Task N: title` opens a task. This room reads CommonMark, so headings
 //! inside code fences, quotes, lists and comments are text. It knows no engine, no agent and no file: whoever holds the
@@ -17,6 +18,7 @@
 //! - A plan without task headings is one task: the whole plan.
 
 mod check;
+mod decision;
 mod error;
 mod extract;
 mod head;
@@ -24,11 +26,14 @@ mod id;
 mod label;
 mod outline;
 mod parse;
+mod progress;
 mod task;
 mod warning;
 
+pub use decision::{Decision, Verdict};
 pub use error::{PlanError, PlanProblem};
 pub use extract::{extract_task_count, extract_task_section};
 pub use id::TaskId;
+pub use progress::TaskProgress;
 pub use task::{Plan, Task};
 pub use warning::PlanWarning;

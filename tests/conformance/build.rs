@@ -46,6 +46,28 @@ impl World {
         }
         Some(name)
     }
+
+    /// Notes what the computed channels read as in a task.
+    fn note_computed(&self, ctx: &Ctx<Arc<Self>>) -> (bool, i64) {
+        let now = (ctx.is_last_step(), ctx.remaining_steps());
+        let name = self.graph_at(ctx.namespace()).unwrap_or_default().to_owned();
+        lock(&self.computed).insert(name, now);
+        now
+    }
+
+    /// Adds the channels that are computed to what a task of a node starts with.
+    pub(crate) fn add_computed(
+        &self,
+        namespace: &[String],
+        node: &str,
+        remaining: i64,
+        values: &mut Map<String, Value>,
+    ) {
+        let Some(graph) = self.graph_at(namespace).and_then(|name| self.case.graphs.get(name)) else { return };
+        let name = node.strip_prefix("__error_handler__").unwrap_or(node);
+        let node = graph.nodes.iter().find(|node| node.name == name);
+        add_computed(graph, node, (remaining == 1, remaining), values);
+    }
 }
 
 /// The graphs that ops call, in order.
@@ -133,7 +155,7 @@ fn real(graph: &Graph, names: &[String]) -> Vec<String> {
 
 pub(crate) fn schema(graph: &Graph) -> DataSchema {
     let channels = graph.channels.iter().filter_map(|(name, channel)| Some((name.clone(), kind(channel)?)));
-    DataSchema::new(channels).expect("names in a map are unique")
+    DataSchema::new(channels).unwrap_or_else(|error| unreachable!("names in a map are unique: {error}"))
 }
 
 fn kind(channel: &Channel) -> Option<Kind> {
@@ -214,6 +236,7 @@ fn add_node(
                     Input::State(state) => ways.0(state),
                     Input::Payload(payload) => schema(&child_graph).writes(payload.as_object().unwrap_or(&Map::new())),
                 };
+                ctx.context().note_computed(&ctx);
                 let left = ctx.call(&called, input).await?;
                 Ok(Command::update(ways.1(&left)))
             }
@@ -258,9 +281,7 @@ impl Spec {
     }
 
     fn computed(&self, values: &mut Map<String, Value>, ctx: &Ctx<Arc<World>>) {
-        let now = (ctx.is_last_step(), ctx.remaining_steps());
-        let name = ctx.context().graph_at(ctx.namespace()).unwrap_or_default().to_owned();
-        ctx.context().computed.lock().expect("no panic holds it").insert(name, now);
+        let now = ctx.context().note_computed(ctx);
         add_computed(&self.graph, Some(&self.node), now, values);
     }
 
@@ -391,7 +412,7 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
                 _ => Map::new(),
             },
         };
-        let now = world.computed.lock().expect("no panic holds it").get(&graph_name).copied();
+        let now = lock(&world.computed).get(&graph_name).copied();
         add_computed(&graph, node, now.unwrap_or_default(), &mut values);
         match owned.route(&Env::over(Value::Object(values))) {
             Ok(ways) => goto(ways),
@@ -422,4 +443,8 @@ fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Enter) {
         outer.writes(&values)
     };
     (Box::new(enter), Box::new(leave))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -26,6 +26,13 @@ pub(crate) struct Point {
     id: CheckpointId,
 }
 
+impl Point {
+    /// Whether it names a checkpoint: the state of a thread that never ran has none, and stands for the latest.
+    fn is_stored(&self) -> bool {
+        self.id != CheckpointId(0)
+    }
+}
+
 pub(crate) struct Subject {
     setup: Setup,
     cache: Arc<MemoryCache>,
@@ -87,7 +94,7 @@ impl Subject {
     /// The thread of a place: in the subgraph it names, at its checkpoint.
     fn thread(&self, place: &Place<Point>) -> Answered<(DataThread, String)> {
         let root = self.root(place)?;
-        let Some(at) = &place.at else { return Ok((root, place.graph.clone())) };
+        let Some(at) = place.at.as_ref().filter(|at| at.is_stored()) else { return Ok((root, place.graph.clone())) };
         let (thread, graph) = self.inside(&root, &place.graph, &at.scope)?;
         Ok((thread.at(at.id), graph))
     }
@@ -104,7 +111,7 @@ impl Subject {
     /// The thread as a run needs it.
     fn runner(&self, place: &Place<Point>, config: &Config) -> Answered<DataThread> {
         let mut thread = self.root(place)?.discard_pending().rerun_unanswered();
-        if let Some(at) = &place.at {
+        if let Some(at) = place.at.as_ref().filter(|at| at.is_stored()) {
             thread = thread.at(at.id);
         }
         thread = thread.recursion_limit(u64::try_from(config.recursion_limit).unwrap_or(0));
@@ -272,11 +279,11 @@ impl Engine for Subject {
             Err(Refusal::Error(error)) => return Ok(Streamed { events: vec![], error: Some(error) }),
             Err(broken) => return Err(broken),
         };
-        let wanted = events::engine_modes(modes);
+        let (wanted, world) = (events::engine_modes(modes), self.world(&place.graph));
         let mut stream = if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
         let mut seen = vec![];
         while let Some(event) = stream.next().await {
-            events::translate(&event, modes, &mut seen);
+            events::translate(&event, &world, modes, &mut seen);
         }
         let error = stream.outcome().await.err().map(|error| kinds::run(&error));
         Ok(Streamed { events: seen, error })
@@ -309,7 +316,7 @@ impl Engine for Subject {
         if let Some(before) = &query.before {
             history = history.before(before.id);
         }
-        let only = place.at.as_ref().filter(|at| at.scope.is_empty()).map(|at| at.id);
+        let only = place.at.as_ref().filter(|at| at.scope.is_empty() && at.is_stored()).map(|at| at.id);
         let mut listed = vec![];
         let point = |id| Point { thread: place.thread.clone(), scope: scope.clone(), id };
         while let Some(found) = history.next().await {

@@ -92,7 +92,9 @@ pub(crate) struct Channel {
     #[serde(default)]
     pub(crate) accumulate: bool,
     /// Of `delta_append`: a full value after so many updates.
+    /// How often the full value is stored: not visible from outside.
     #[serde(default = "full_value_every")]
+    #[expect(dead_code, reason = "part of the format")]
     pub(crate) every: u64,
 }
 

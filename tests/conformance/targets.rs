@@ -47,17 +47,6 @@ struct Either {
     otherwise: TargetList,
 }
 
-impl Target {
-    fn names(&self) -> Vec<&str> {
-        match self {
-            Self::Name(name) => vec![name],
-            Self::Send(one) => vec![&one.send],
-            Self::SendEach(each) => vec![&each.send_each],
-            Self::If(either) => [either.then.names(), either.otherwise.names()].concat(),
-        }
-    }
-}
-
 impl TryFrom<Value> for TargetList {
     type Error = String;
 
@@ -130,11 +119,6 @@ impl TargetList {
             }
         }
         Ok(out)
-    }
-
-    /// Every name here, in any case: node names, or labels of a branch that maps them.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.0.iter().flat_map(Target::names).collect()
     }
 }
 

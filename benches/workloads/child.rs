@@ -1,0 +1,45 @@
+//! This program started again, for what only a fresh process shows: its start and its memory. A word in the environment
+//! says what it is to do; it answers with one line.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::measure::micros;
+use super::{startup, threads};
+
+const TASK: &str = "SUPERSTEP_BENCH_TASK";
+const FOLDER: &str = "SUPERSTEP_BENCH_FOLDER";
+
+/// Does what the parent asked, if there is one.
+pub(crate) fn run() -> bool {
+    let Ok(task) = std::env::var(TASK) else { return false };
+    let folder = std::env::var_os(FOLDER).unwrap_or_default();
+    match task.as_str() {
+        "nothing" => println!("0 {}", memory_kb("VmRSS")),
+        "first-node" => startup::child(),
+        "threads-memory" => threads::child(None),
+        _ => threads::child(Some(Path::new(&folder))),
+    }
+    true
+}
+
+/// Starts a child; returns the microseconds until it answered, and the numbers it answered with.
+pub(crate) fn start(task: &str, folder: &Path) -> (f64, Vec<f64>) {
+    let program = std::env::current_exe().unwrap();
+    let began = Instant::now();
+    let mut child = Command::new(program).env(TASK, task).env(FOLDER, folder).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let took = micros(began.elapsed());
+    assert!(child.wait().unwrap().success(), "{task} failed");
+    (took, line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+}
+
+/// A line of the kernel's page about this process, in KB; 0 where there is none.
+pub(crate) fn memory_kb(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(key));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
+}

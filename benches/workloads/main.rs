@@ -1,0 +1,62 @@
+//! The workloads of the design through the public API, each beside the bare limit it is judged against, in one run.
+//!
+//! `cargo bench --bench workloads -- [W1 W4 ...] [--quick] [--dir <folder>]`; see `benches/README.md`. Without `--bench`, as
+//! `cargo test --benches` calls it, every workload runs once with tiny numbers.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that goes wrong stops, and prints figures")]
+
+mod append;
+mod args;
+mod chain;
+mod child;
+mod durable;
+mod fanout;
+mod figure;
+mod graphs;
+mod harness;
+mod history;
+mod limits;
+mod looped;
+mod measure;
+mod memory;
+mod replay;
+mod resume;
+mod stamps;
+mod startup;
+mod threads;
+mod wide;
+
+use args::Args;
+use harness::Bench;
+
+type Workload = (&'static str, fn(&Bench));
+
+const WORKLOADS: [Workload; 12] = [
+    ("limits", limits::run),
+    ("W1", chain::run),
+    ("W2-memory", memory::run),
+    ("W2-durable", durable::run),
+    ("W3", looped::run),
+    ("W4", fanout::run),
+    ("W5", wide::run),
+    ("W6", append::run),
+    ("W7", resume::run),
+    ("W8", threads::run),
+    ("W9", startup::run),
+    ("W10", history::run),
+];
+
+fn main() {
+    if child::run() {
+        return;
+    }
+    let args = Args::read(std::env::args().skip(1));
+    let chosen = WORKLOADS.iter().filter(|(name, _)| args.selects(name));
+    if args.list {
+        chosen.for_each(|(name, _)| println!("{name}: test"));
+        return;
+    }
+    let bench = Bench::new(&args);
+    bench.print_head(&args.line());
+    chosen.for_each(|(_, run)| run(&bench));
+    bench.print_foot();
+}

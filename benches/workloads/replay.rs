@@ -1,0 +1,126 @@
+//! The limit of a durable superstep: the bytes the engine commits, written to a bare sled with the same number of syncs.
+//! Knows the contract of a store, and sled.
+
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use superstep::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
+    Record, ThreadId, encode_record,
+};
+
+/// The values of one commit, the head's last.
+pub(crate) type Values = Vec<Vec<u8>>;
+
+/// A memory store that notes what is committed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recording {
+    store: MemoryCheckpointer,
+    commits: Arc<Mutex<Vec<Values>>>,
+}
+
+impl Recording {
+    /// Returns the commits since the last call.
+    pub(crate) fn take(&self) -> Vec<Values> {
+        std::mem::take(&mut self.commits.lock().unwrap())
+    }
+}
+
+impl Checkpointer for Recording {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        self.store.claim(thread, claim)
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        let mut values: Values = commit.puts.iter().map(|(_, value)| value.clone()).collect();
+        values.push(encode_record(&commit.head).unwrap());
+        self.commits.lock().unwrap().push(values);
+        self.store.commit(commit)
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        self.store.head(thread)
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        self.store.get(thread, keys)
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
+        self.store.scan(thread, range, order, limit)
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        self.store.threads(after, limit)
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.store.delete_thread(lease)
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.store.is_claimed(thread)
+    }
+}
+
+/// A sled opened as our store opens it, and a handle to sync its log with.
+#[derive(Debug)]
+pub(crate) struct BareSled {
+    db: sled::Db,
+    log: File,
+    written: u64,
+}
+
+impl BareSled {
+    pub(crate) fn open(path: &Path) -> Self {
+        let db = sled::Config::new().path(path).segment_size(8 << 20).cache_capacity(64_000_000).flush_every_ms(None);
+        let db = db.open().unwrap();
+        Self { db, log: File::open(path.join("db")).unwrap(), written: 0 }
+    }
+
+    /// Writes commits, each durable before the next.
+    pub(crate) fn write(&mut self, commits: &[Values]) {
+        for values in commits {
+            self.apply(values);
+            self.db.flush().unwrap();
+            self.log.sync_data().unwrap();
+        }
+    }
+
+    /// Writes commits without waiting for the disk.
+    pub(crate) fn write_unsynced(&mut self, commits: &[Values]) {
+        for values in commits {
+            self.apply(values);
+            self.db.flush().unwrap();
+        }
+    }
+
+    fn apply(&mut self, values: &Values) {
+        let mut batch = sled::Batch::default();
+        let Some((head, records)) = values.split_last() else { return };
+        for value in records {
+            self.written += 1;
+            batch.insert(&[&b"t-000000"[..], &self.written.to_be_bytes()].concat()[..], &value[..]);
+        }
+        batch.insert(&b"t-000000"[..], &head[..]);
+        self.db.apply_batch(batch).unwrap();
+    }
+}
+
+/// Bytes in a folder and below.
+pub(crate) fn disk_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let bytes = |entry: std::fs::DirEntry| {
+        let metadata = entry.metadata().unwrap();
+        if metadata.is_dir() { disk_bytes(&entry.path()) } else { metadata.len() }
+    };
+    entries.map(bytes).sum()
+}

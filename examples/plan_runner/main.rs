@@ -1,0 +1,210 @@
+//! Runs a shell command for each task of a markdown plan, once a person has approved it. The process may end or be killed
+//! at any moment: the same call goes on, and a task whose checkpoint is stored never runs again.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
+
+mod args;
+mod failure;
+mod job;
+
+use std::process::ExitCode;
+
+use superstep::graph::RunStream;
+use superstep::nodes::{ApprovePlan, CommandOutput};
+use superstep::plan::{Plan, TaskProgress};
+use superstep::prelude::*;
+use superstep::routes::{AfterApproval, AfterTaskReview};
+use tokio::signal::unix::{SignalKind, signal};
+
+use args::{Args, Wish};
+use failure::Failure;
+use job::{Job, Step, graph};
+
+const WAITING: u8 = 10;
+const HALTED: u8 = 11;
+const REJECTED: u8 = 12;
+const STOPPED: u8 = 130;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match Args::read(std::env::args().skip(1)) {
+        Ok(None) => {
+            println!("{}", args::HELP);
+            ExitCode::SUCCESS
+        }
+        Ok(Some(args)) => ended(work(&args).await),
+        Err(failure) => ended(Err(failure)),
+    }
+}
+
+fn ended(result: Result<u8, Failure>) -> ExitCode {
+    result.unwrap_or_else(|failure| failure.report()).into()
+}
+
+async fn work(args: &Args) -> Result<u8, Failure> {
+    let plan = args.plan()?;
+    let thread = graph()?.with_checkpointer(SledCheckpointer::open(&args.store)?).thread(args.thread.as_str());
+    let Some(job) = thread.state().await?.map(|snapshot| snapshot.values) else {
+        return begin(&thread, plan, args).await;
+    };
+    args.fits(&job.command, job.plan.as_ref(), &plan)?;
+    let status = thread.status().await?;
+    match (args.wish, status) {
+        (Wish::Show, status) => Ok(show(&status, &job, args)),
+        (Wish::Run, Status::Interrupted { .. }) => Ok(ask(&job, args)),
+        (Wish::Approve | Wish::Reject, Status::Interrupted { .. }) => {
+            follow(thread.stream(Request::answers([Answer::new::<ApprovePlan>(&args.decision())]), MODES), args).await
+        }
+        (_, Status::Finished) => finish(&thread, &job, args).await,
+        (Wish::Reject, _) if job.decision.is_some() => {
+            Err(Failure::usage("the plan is approved already, and under way", "leave out `--reject` to go on"))
+        }
+        _ => go_on(&thread, &job, args).await,
+    }
+}
+
+async fn begin(thread: &Thread<Job, Step, ()>, plan: Plan, args: &Args) -> Result<u8, Failure> {
+    if !matches!(args.wish, Wish::Run) {
+        return Err(Failure::usage(
+            format!("thread `{}` has not begun", args.thread),
+            "leave out the last option first",
+        ));
+    }
+    let progress =
+        TaskProgress::new(plan.task_count(), args.max_attempts.unwrap_or(TaskProgress::MAX_TASK_REVIEW_ITERATIONS));
+    let input = Job::update().plan(Some(plan)).command(&args.command).progress(progress);
+    let outcome = thread.invoke(input).await?;
+    Ok(ask(outcome.state(), args))
+}
+
+/// What a run tells: tasks as they start, checkpoints once they are stored.
+const MODES: [Mode; 2] = [Mode::Tasks, Mode::Checkpoints];
+
+async fn go_on(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Result<u8, Failure> {
+    println!("going on at {}", job.task());
+    follow(thread.stream(Request::proceed(), MODES), args).await
+}
+
+/// A finished run stays finished, unless a halted one is given more attempts.
+async fn finish(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Result<u8, Failure> {
+    let halted = matches!((job.after_approval(), job.after_task()), (AfterApproval::Approve, AfterTaskReview::Halt));
+    let limit = args.max_attempts.filter(|&limit| halted && limit > job.progress.max_task_review_iterations);
+    let Some(limit) = limit else { return Ok(summary(job, args)) };
+    let progress = TaskProgress { max_task_review_iterations: limit, ..job.progress };
+    thread.update_state_as(Step::RunTask, Job::update().progress(progress)).await?;
+    go_on(thread, job, args).await
+}
+
+/// Prints what happens until the run ends or the process is asked to: the run is then dropped, and its command killed.
+async fn follow(run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
+    tokio::select! {
+        ended = tell(run, args) => ended,
+        stopped = asked_to_stop() => {
+            stopped.map_err(|error| Failure::of(error.to_string()))?;
+            println!("stopped; the same call goes on");
+            Ok(STOPPED)
+        }
+    }
+}
+
+async fn asked_to_stop() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
+    let mut is_running = false;
+    while let Some(event) = run.next().await {
+        is_running = tell_event(&event.kind, is_running);
+    }
+    match run.outcome().await? {
+        Outcome::Finished(job) => Ok(summary(&job, args)),
+        outcome => Ok(ask(outcome.state(), args)),
+    }
+}
+
+/// Tells of a task when it starts, and when the checkpoint with its result is stored. Returns whether a task is running.
+fn tell_event(event: &EventKind, is_running: bool) -> bool {
+    match event {
+        EventKind::TaskStart { node, input, .. } if &**node == Step::RunTask.name() => {
+            let Some(job) = input.get::<Job>() else { return false };
+            match job.progress.task_review_iteration {
+                0 => println!("{}", job.task()),
+                before => println!("{} (attempt {})", job.task(), before + 1),
+            }
+            true
+        }
+        EventKind::Checkpoint(made) if is_running => {
+            made.values.get::<Job>().into_iter().for_each(tell_result);
+            false
+        }
+        _ => is_running,
+    }
+}
+
+fn tell_result(job: &Job) {
+    let (number, total) = (job.progress.current_task_index + 1, job.progress.total_tasks);
+    match &job.last_run {
+        Some(run) if run.is_success() => println!("task {number} of {total} done"),
+        Some(run) => println!("task {number} of {total} failed ({})", code(run)),
+        None => {}
+    }
+}
+
+fn code(run: &CommandOutput) -> String {
+    run.code.map_or("killed by a signal".into(), |code| format!("exit code {code}"))
+}
+
+fn show(status: &Status, job: &Job, args: &Args) -> u8 {
+    match status {
+        Status::Interrupted { .. } => ask(job, args),
+        Status::Finished => summary(job, args),
+        Status::Failed { reason } => {
+            println!("failed at {}: {reason}", job.task());
+            0
+        }
+        _ => {
+            println!("unfinished, at {}; the same call without --status goes on", job.task());
+            0
+        }
+    }
+}
+
+/// Prints the plan and how to answer.
+fn ask(job: &Job, args: &Args) -> u8 {
+    if let Ok(ApprovePlan { title, goal, tasks, warnings }) = job.question() {
+        println!("{}", title.as_deref().unwrap_or("a plan without a title"));
+        goal.iter().for_each(|goal| println!("goal: {goal}"));
+        tasks.iter().for_each(|task| println!("  {task}"));
+        warnings.iter().for_each(|warning| println!("warning: {warning}"));
+    }
+    println!("\nrun `{}` for each of these tasks ({})?", job.command, job.progress.total_tasks);
+    println!("  yes: {}", args.call("--approve"));
+    println!("  no:  {}", args.call("--reject 'what is wrong'"));
+    WAITING
+}
+
+fn summary(job: &Job, args: &Args) -> u8 {
+    let decision = job.decision.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (number, total) = (job.progress.current_task_index + 1, job.progress.total_tasks);
+    match (job.after_approval(), job.after_task()) {
+        (AfterApproval::Reject | AfterApproval::Revise, _) => {
+            println!("{decision}");
+            REJECTED
+        }
+        (AfterApproval::Approve, AfterTaskReview::Complete) => {
+            println!("all {total} tasks are done; the plan was {decision}");
+            0
+        }
+        (AfterApproval::Approve, AfterTaskReview::Halt | AfterTaskReview::Retry | AfterTaskReview::NextTask) => {
+            let run = job.last_run.clone().unwrap_or_default();
+            println!("halted at task {number} of {total}, {}: {}", job.task(), code(&run));
+            print!("{}{}", run.stdout, run.stderr);
+            let more = job.progress.max_task_review_iterations + 1;
+            println!("to try again: {}", args.call(&format!("--max-attempts {more}")));
+            HALTED
+        }
+    }
+}

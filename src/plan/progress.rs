@@ -1,0 +1,62 @@
+//! Where work on the tasks of a plan stands. Counts only: it knows no plan text, no agent and no graph.
+
+use serde::{Deserialize, Serialize};
+
+/// Where work on the tasks of a plan stands: one value, so that a graph keeps it in one channel.
+///
+/// ```
+/// use superstep::plan::TaskProgress;
+/// let progress = TaskProgress::new(2, 3).reviewed();
+/// assert_eq!((progress.task_review_iteration, progress.has_attempts_left()), (1, true));
+/// let progress = progress.next_task();
+/// assert_eq!((progress.current_task_index, progress.task_review_iteration, progress.is_last()), (1, 0, true));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProgress {
+    /// The task worked on, from 0.
+    pub current_task_index: usize,
+    /// How many tasks there are.
+    pub total_tasks: usize,
+    /// How many attempts at the current task were judged.
+    pub task_review_iteration: u32,
+    /// How many attempts a task gets; the first counts.
+    pub max_task_review_iterations: u32,
+}
+
+impl TaskProgress {
+    /// How many attempts a task gets unless said otherwise.
+    pub const MAX_TASK_REVIEW_ITERATIONS: u32 = 5;
+
+    /// Returns the beginning of a plan with so many tasks, each with so many attempts.
+    pub fn new(total_tasks: usize, max_task_review_iterations: u32) -> Self {
+        Self { current_task_index: 0, total_tasks, task_review_iteration: 0, max_task_review_iterations }
+    }
+
+    /// Returns the progress after one more attempt was judged.
+    #[must_use]
+    pub fn reviewed(self) -> Self {
+        Self { task_review_iteration: self.task_review_iteration.saturating_add(1), ..self }
+    }
+
+    /// Returns the progress at the beginning of the next task.
+    #[must_use]
+    pub fn next_task(self) -> Self {
+        Self { current_task_index: self.current_task_index.saturating_add(1), task_review_iteration: 0, ..self }
+    }
+
+    /// Returns whether no task follows the current one.
+    pub fn is_last(&self) -> bool {
+        self.current_task_index.saturating_add(1) >= self.total_tasks
+    }
+
+    /// Returns whether the current task may be tried again.
+    pub fn has_attempts_left(&self) -> bool {
+        self.task_review_iteration < self.max_task_review_iterations
+    }
+}
+
+impl Default for TaskProgress {
+    fn default() -> Self {
+        Self::new(0, Self::MAX_TASK_REVIEW_ITERATIONS)
+    }
+}

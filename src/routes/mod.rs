@@ -1,0 +1,27 @@
+//! Ready-made routers for graphs that execute plans: pure functions over plain values. They know no state, no node and no
+//! graph; a graph says where each outcome leads with `impl Route<Step> for AfterTaskReview`.
+//!
+//! ```
+//! use superstep::plan::TaskProgress;
+//! use superstep::prelude::*;
+//! use superstep::routes::{AfterTaskReview, route_after_task_review};
+//!
+//! # #[derive(NodeId)] enum Step { Develop, NextTask }
+//! # struct Job { progress: TaskProgress, approved: bool }
+//! impl Route<Step> for AfterTaskReview {
+//!     fn target(self) -> Target<Step> {
+//!         match self {
+//!             Self::Retry => Step::Develop.into(),
+//!             Self::NextTask => Step::NextTask.into(),
+//!             Self::Complete | Self::Halt => END.into(),
+//!         }
+//!     }
+//! }
+//! let router = |job: &Job| route_after_task_review(&job.progress, job.approved);
+//! ```
+
+mod approval;
+mod task_review;
+
+pub use approval::{AfterApproval, route_approval};
+pub use task_review::{AfterTaskReview, route_after_task_review};

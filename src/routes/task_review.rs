@@ -1,0 +1,28 @@
+//! Where the judgement on a task leads. Pure.
+
+use crate::graph::Labels;
+use crate::plan::TaskProgress;
+
+/// What follows the judgement on a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterTaskReview {
+    /// The task is tried again.
+    Retry,
+    /// The next task begins.
+    NextTask,
+    /// All tasks are done.
+    Complete,
+    /// The task failed as often as it may; the tasks after it are not begun.
+    Halt,
+}
+
+/// Returns what follows the judgement on the current task. The attempt judged is already counted: a limit of 2 gives a task
+/// that always fails exactly two attempts.
+pub fn route_after_task_review(progress: &TaskProgress, approved: bool) -> AfterTaskReview {
+    match (approved, progress.is_last(), progress.has_attempts_left()) {
+        (true, true, _) => AfterTaskReview::Complete,
+        (true, false, _) => AfterTaskReview::NextTask,
+        (false, _, true) => AfterTaskReview::Retry,
+        (false, _, false) => AfterTaskReview::Halt,
+    }
+}
