@@ -219,13 +219,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.emit_breakpoint().await;
             return Some(Exit::Stopped);
         }
-        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            return Some(Exit::Cancelled);
-        }
-        if self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            return Some(Exit::Drained);
-        }
-        self.over_budget()
+        self.halted().or_else(|| self.over_budget())
     }
 
     fn over_budget(&self) -> Option<Exit> {
@@ -251,7 +245,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Err(error.clone());
         }
         let asked = self.tasks.iter().any(|task| matches!(task.stand, Stand::Asked { .. }));
-        Ok(asked.then_some(Exit::Interrupted))
+        Ok(asked.then(|| self.halted_inside().unwrap_or(Exit::Interrupted)))
+    }
+
+    /// A task that waits without a question has a subgraph that came to rest: for the same reason as this run.
+    fn halted_inside(&self) -> Option<Exit> {
+        let asks = |task: &Task<S>| matches!(&task.stand, Stand::Asked { questions, .. } if !questions.is_empty());
+        if self.tasks.iter().any(asks) { None } else { self.halted() }
+    }
+
+    fn halted(&self) -> Option<Exit> {
+        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Some(Exit::Cancelled);
+        }
+        let drained = self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled);
+        drained.then_some(Exit::Drained)
     }
 
     /// The node's name, for errors and events.
