@@ -15,7 +15,7 @@ use crate::graph::run::error::RunError;
 use crate::graph::run::superstep::Run;
 
 /// A checked answer and the question it is for.
-struct Matched {
+pub(crate) struct Matched {
     question: QuestionRecord,
     /// The task of the root graph that the question is in.
     root: u32,
@@ -24,22 +24,32 @@ struct Matched {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Checks all answers against the open questions, then stores them in one commit. `origin` is the checkpoint that the
-    /// records are of: the run's own, or the one it is a fork of.
-    pub(crate) async fn hand_in(
+    /// Checks all answers against the open questions; writes nothing.
+    pub(crate) async fn match_all(
         &self,
-        run: &Run<S, N, C>,
         reader: &Reader,
-        origin: CheckpointId,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &HashMap<u32, TaskRecord>,
         answers: Vec<Answer>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Vec<Matched>, RunError> {
         let mut matched: Vec<Matched> = vec![];
         for answer in answers {
             let taken: Vec<InterruptId> =
                 matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
             matched.push(self.matched(reader, records, answer, &taken).await?);
         }
+        Ok(matched)
+    }
+
+    /// Stores checked answers in one commit. `origin` is the checkpoint that the records are of: the run's own, or the one
+    /// it is a fork of.
+    pub(crate) async fn hand_in(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        origin: CheckpointId,
+        records: &mut HashMap<u32, TaskRecord>,
+        matched: Vec<Matched>,
+    ) -> Result<(), RunError> {
         let mut puts = vec![];
         let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
         for matched in matched {

@@ -184,10 +184,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let forks = behind || (travels && !matches!(run.pos.source, Source::Update | Source::Fork));
         if !answers.is_empty() {
             let origin = run.pos.id;
+            let matched = self.match_all(&reader, &records, answers).await?;
             if forks {
                 run.fork(Source::Fork, vec![]).await?;
             }
-            self.hand_in(&run, &reader, origin, &mut records, answers).await?;
+            self.hand_in(&run, &reader, origin, &mut records, matched).await?;
         }
         let carried = forks && travels;
         match command {
