@@ -54,6 +54,13 @@ impl Reader {
         Ok(bytes.map(|bytes| decode_record(&self.thread, "child pointer", &bytes)).transpose()?)
     }
 
+    /// Where the pointers of a superstep's tasks to their subgraphs stand.
+    pub(crate) async fn pointers(&self, checkpoint: CheckpointId) -> Result<Vec<Key>, RunError> {
+        let key = |end| Key::Child { checkpoint, task: end, call: end };
+        let rows = self.store.scan(&self.thread, key(0)..=key(u32::MAX), Order::Ascending, usize::MAX).await?;
+        Ok(rows.into_iter().map(|(key, _)| key).collect())
+    }
+
     pub(crate) async fn tasks(&self, checkpoint: CheckpointId) -> Result<HashMap<u32, TaskRecord>, RunError> {
         let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
         let rows = self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?;

@@ -132,8 +132,12 @@ impl Recorder {
     }
 
     fn send(&self, inner: &mut Inner, puts: Puts) -> Receipt {
+        self.send_all(inner, puts, vec![])
+    }
+
+    fn send_all(&self, inner: &mut Inner, puts: Puts, deletes: Vec<Key>) -> Receipt {
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
-        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes: vec![] };
+        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
         inner.expected = inner.head.checkpoint;
         self.store.commit(commit)
     }
@@ -161,13 +165,18 @@ impl Recorder {
 
     /// Queues records and waits until they are on disk, whatever the durability.
     pub(crate) async fn commit_now(&self, puts: Puts) -> Result<(), CheckpointError> {
+        self.replace_now(puts, vec![]).await
+    }
+
+    /// The same, with records to remove before.
+    pub(crate) async fn replace_now(&self, puts: Puts, deletes: Vec<Key>) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
             let newest = inner.head.checkpoint;
             if self.durability == Durability::Exit {
                 inner.head.checkpoint = inner.expected; // the newest is not stored yet
             }
-            let receipt = self.send(&mut inner, puts);
+            let receipt = self.send_all(&mut inner, puts, deletes);
             inner.head.checkpoint = newest;
             inner.in_flight.push_back(receipt);
         }

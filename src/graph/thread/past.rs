@@ -207,8 +207,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let fresh = crate::checkpoint::TaskRecord { attempts: record.attempts, ..Default::default() };
             puts.push((Key::Task { checkpoint: id, task }, crate::checkpoint::encode_record(&fresh)?));
         }
-        recorder.commit(puts, None).await?;
-        recorder.settle().await?;
+        let children = reader.pointers(id).await?;
+        recorder.replace_now(puts, children).await?;
         Ok(())
     }
 
