@@ -2,10 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod durability;
 mod failures;
 mod leases;
 mod limits;
+mod nested;
+mod order;
 mod pad;
+mod past;
 mod poisoned;
 mod questions;
+mod secrets;
 mod stores;
+mod streams;
+mod words;

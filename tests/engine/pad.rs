@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use superstep::graph::{Boxed, CompiledGraph, Durability, Name, Thread};
+use superstep::graph::{Boxed, CompiledGraph, Name, Thread};
 use superstep::prelude::*;
 
 use crate::stores::Store;
@@ -76,10 +76,6 @@ impl Store {
     /// The thread `t` of a graph, as a process that has just begun sees it.
     pub(crate) fn thread(&self, graph: &Graph) -> PadThread {
         graph.clone().with_shared_checkpointer(Arc::clone(&self.store)).thread("t")
-    }
-
-    pub(crate) fn thread_with(&self, graph: &Graph, durability: Durability) -> PadThread {
-        self.thread(graph).durability(durability)
     }
 }
 
