@@ -193,17 +193,23 @@ async fn a_cached_result_goes_where_its_command_went() {
 #[case::fail_fast(true, &[])]
 #[tokio::test]
 async fn siblings_of_a_failed_task_finish_unless_it_must_fail_fast(#[case] fast: bool, #[case] kept: &[&str]) {
-    let slow = |_: Arc<Pad>, _: Ctx| async {
-        for _ in 0..50 {
-            tokio::task::yield_now().await;
+    let tally = Tally::default();
+    let began = tally.clone();
+    let slow = move |_: Arc<Pad>, _: Ctx| {
+        began.add("good");
+        async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, NodeError>(Pad::update().notes(["good"]))
         }
-        Ok::<_, NodeError>(Pad::update().notes(["good"]))
     };
     let bad = |_: Arc<Pad>, _: Ctx| async { Err::<(), NodeError>("no".into()) };
-    let graph = fan(Builder::new().add_node(id("bad"), bad).add_node(id("good"), slow), &["bad", "good"]);
+    let graph = fan(Builder::new().add_node(id("worse"), bad).add_node(id("good"), slow), &["good", "worse"]);
     let store = Store::memory();
     let thread = store.thread(&graph);
     let thread = if fast { thread.fail_fast() } else { thread };
     assert!(thread.invoke(start()).await.is_err());
     assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, kept);
+    assert_eq!(tally.count(), 1);
 }

@@ -95,3 +95,23 @@ async fn an_untracked_channel_is_its_default_in_the_run_that_goes_on(
     let end = second.resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!((end.door.as_str(), end.scratch), ("scratch 0", 0));
 }
+
+#[rstest]
+#[case::another_handle(true)]
+#[case::the_same_handle(false)]
+#[tokio::test]
+async fn an_untracked_channel_is_its_default_in_the_next_turn(#[case] fresh: bool) {
+    let store = Store::memory();
+    let graph =
+        StateGraph::new().add_node(Step::Turn, turn).add_node(Step::Ask, |vault: Arc<Vault>, _: Ctx| async move {
+            Ok::<_, NodeError>(Vault::update().door(format!("{}, scratch {}", vault.door, vault.scratch)))
+        });
+    let graph = graph.add_edge(START, Step::Ask).add_edge(Step::Ask, Step::Turn).compile().unwrap();
+    let thread = || graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let first = thread();
+    assert_eq!(first.invoke(Vault::update().key(SECRET)).await.unwrap().state().scratch, 7);
+    let second = if fresh { thread() } else { first };
+    let mut events = second.stream(Request::input(Vault::update().key(SECRET)), [Mode::Updates]);
+    let asked = events.next().await.unwrap();
+    assert!(format!("{asked:?}").contains("ajar, scratch 0"), "{asked:?}");
+}
