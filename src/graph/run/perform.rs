@@ -151,7 +151,8 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     }
     let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
-    let ended = Guarded(handler(Arc::clone(&job.state), failure, Ctx(Arc::clone(&ctx)))).await;
+    let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
+    let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
     Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
 }
 

@@ -173,10 +173,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(exit) = self.unfinished()? {
             return Ok(Some(exit));
         }
-        let after = self.stops_after();
+        let (after, starting) = (self.stops_after(), self.pos.start.is_some());
         self.advance().await?;
         (self.armed, self.planned) = (true, false);
-        self.ran += 1;
+        self.ran += u64::from(!starting);
         if after {
             self.plan();
             self.emit_checkpoint().await;
