@@ -1,0 +1,196 @@
+//! Answers on their way to their questions: each is checked before anything is written (V2).
+
+use std::collections::HashMap;
+
+use crate::checkpoint::{AnswerRecord, CheckpointId, Key, QuestionRecord, TaskRecord, TaskStatus, encode_record};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::interrupt::{Answer, InterruptId, To};
+use crate::graph::define::node::NodeId;
+use crate::graph::records::load::{Reader, answer_row};
+use crate::graph::records::recorder::Puts;
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+use crate::graph::run::superstep::Run;
+
+/// A checked answer and the question it is for.
+struct Matched {
+    question: QuestionRecord,
+    /// The task of the root graph that the question is in.
+    root: u32,
+    answer: Answer,
+    bytes: Vec<u8>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Checks all answers against the open questions, then stores them in one commit. `origin` is the checkpoint that the
+    /// records are of: the run's own, or the one it is a fork of.
+    pub(crate) async fn hand_in(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        origin: CheckpointId,
+        records: &mut HashMap<u32, TaskRecord>,
+        answers: Vec<Answer>,
+    ) -> Result<(), RunError> {
+        let mut matched: Vec<Matched> = vec![];
+        for answer in answers {
+            let taken: Vec<InterruptId> =
+                matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
+            matched.push(self.matched(reader, records, answer, &taken)?);
+        }
+        let mut puts = vec![];
+        let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
+        for matched in matched {
+            store(reader, origin, records, matched, &mut changed, &mut puts).await?;
+        }
+        for ((checkpoint, task), record) in changed {
+            if checkpoint == origin {
+                records.insert(task, record);
+            } else {
+                puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            }
+        }
+        puts.extend(self.copied(run, reader, origin, records).await?);
+        if let Some(recorder) = run.recorder() {
+            recorder.commit_now(puts).await?;
+        }
+        Ok(())
+    }
+
+    fn matched(
+        &self,
+        reader: &Reader,
+        records: &HashMap<u32, TaskRecord>,
+        answer: Answer,
+        taken: &[InterruptId],
+    ) -> Result<Matched, RunError> {
+        let (question, root) = find(reader, records, &answer, taken)?;
+        let id = question_id(reader, &question);
+        let mistyped = |reason| RunError::MistypedAnswer { id, question: question.name.clone(), reason };
+        if let Some(name) = answer.name.filter(|name| *name != question.name) {
+            return Err(mistyped(format!("the answer is one to `{name}`")));
+        }
+        let bytes = answer.bytes.clone().map_err(mistyped)?;
+        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &bytes) {
+            return Err(mistyped(reason));
+        }
+        Ok(Matched { question, root, answer, bytes })
+    }
+}
+
+fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
+    InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
+}
+
+/// The question an answer is for.
+fn find(
+    reader: &Reader,
+    records: &HashMap<u32, TaskRecord>,
+    answer: &Answer,
+    taken: &[InterruptId],
+) -> Result<(QuestionRecord, u32), RunError> {
+    let mut all: Vec<(&QuestionRecord, u32)> =
+        records.iter().flat_map(|(task, record)| record.questions.iter().map(|asked| (asked, *task))).collect();
+    all.sort_by_key(|(asked, task)| (*task, asked.checkpoint, asked.task, asked.place));
+    let is_open = |asked: &QuestionRecord, task: u32| {
+        let unfinished = records.get(&task).is_some_and(|record| record.status != TaskStatus::Done);
+        unfinished && !asked.answered && !taken.contains(&question_id(reader, asked))
+    };
+    if let To::Id(id) = answer.to {
+        let found = all.iter().find(|(asked, _)| same(question_id(reader, asked), id));
+        return match found {
+            Some((asked, task)) if is_open(asked, *task) => Ok(((*asked).clone(), *task)),
+            Some(_) => Err(RunError::AlreadyAnswered { id }),
+            None => Err(RunError::UnknownQuestion { question: id.to_string() }),
+        };
+    }
+    let fits = |asked: &QuestionRecord| answer.name.is_none_or(|name| asked.name == name);
+    let mut open = all.into_iter().filter(|(asked, task)| is_open(asked, *task) && fits(asked));
+    match (open.next(), open.count()) {
+        (Some((asked, task)), 0) => Ok((asked.clone(), task)),
+        (Some(_), more) => {
+            let named = answer.name.map(|name| format!(" of the type `{name}`")).unwrap_or_default();
+            Err(RunError::AmbiguousAnswer { count: more + 1, named })
+        }
+        (None, _) => {
+            let question = answer.name.map_or_else(|| "in this thread".into(), |name| format!("of the type `{name}`"));
+            Err(RunError::UnknownQuestion { question })
+        }
+    }
+}
+
+/// Ids as text carry half of the thread's birth.
+fn same(known: InterruptId, given: InterruptId) -> bool {
+    let births = known.birth & 0xffff_ffff == given.birth & 0xffff_ffff;
+    births && (known.checkpoint, known.task, known.place) == (given.checkpoint, given.task, given.place)
+}
+
+/// Puts an answer into the task that asked, and marks the question as answered in every task above it.
+async fn store(
+    reader: &Reader,
+    root: CheckpointId,
+    records: &HashMap<u32, TaskRecord>,
+    matched: Matched,
+    changed: &mut HashMap<(CheckpointId, u32), TaskRecord>,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
+    let Matched { question, root: task, answer, bytes } = matched;
+    let row = answer_row(question_id(reader, &question));
+    puts.push((Key::Row(row), bytes));
+    let (mut at, mut task) = (root, task);
+    let mut record = match changed.remove(&(at, task)) {
+        Some(record) => record,
+        None => records.get(&task).cloned().unwrap_or_default(),
+    };
+    loop {
+        mark(&mut record, &question);
+        let below = below(reader, at, task, &question, changed).await?;
+        let Some((child, inner_task, inner_record)) = below else { break };
+        changed.insert((at, task), record);
+        (at, task, record) = (child, inner_task, inner_record);
+    }
+    record.answers.push(AnswerRecord {
+        name: question.name,
+        value: row,
+        by: answer.by,
+        at: clock::now(),
+        note: answer.note,
+    });
+    changed.insert((at, task), record);
+    Ok(())
+}
+
+fn mark(record: &mut TaskRecord, question: &QuestionRecord) {
+    let place = |asked: &QuestionRecord| (asked.checkpoint, asked.task, asked.place);
+    for asked in record.questions.iter_mut().filter(|asked| place(asked) == place(question)) {
+        asked.answered = true;
+    }
+}
+
+/// The task inside the subgraph of a task that has the same question.
+async fn below(
+    reader: &Reader,
+    checkpoint: CheckpointId,
+    task: u32,
+    question: &QuestionRecord,
+    changed: &HashMap<(CheckpointId, u32), TaskRecord>,
+) -> Result<Option<(CheckpointId, u32, TaskRecord)>, RunError> {
+    if (question.checkpoint, question.task) == (checkpoint, task) {
+        return Ok(None);
+    }
+    for call in 0.. {
+        let Some(child) = reader.child(checkpoint, task, call).await? else { break };
+        for (key, record) in reader.tasks(child).await? {
+            let record = changed.get(&(child, key)).cloned().unwrap_or(record);
+            let asks = |asked: &QuestionRecord| {
+                (asked.checkpoint, asked.task, asked.place) == (question.checkpoint, question.task, question.place)
+            };
+            if record.questions.iter().any(asks) {
+                return Ok(Some((child, key, record)));
+            }
+        }
+    }
+    Ok(None)
+}
