@@ -128,7 +128,7 @@ async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
 /// Tells of a task when it starts, and when the checkpoint with its result is stored. Returns whether a task is running.
 fn tell_event(event: &EventKind, is_running: bool) -> bool {
     match event {
-        EventKind::TaskStart { node, input } if &**node == Step::RunTask.name() => {
+        EventKind::TaskStart { node, input, .. } if &**node == Step::RunTask.name() => {
             let Some(job) = input.get::<Job>() else { return false };
             match job.progress.task_review_iteration {
                 0 => println!("{}", job.task()),

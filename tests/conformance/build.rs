@@ -46,6 +46,28 @@ impl World {
         }
         Some(name)
     }
+
+    /// Notes what the computed channels read as in a task.
+    fn note_computed(&self, ctx: &Ctx<Arc<Self>>) -> (bool, i64) {
+        let now = (ctx.is_last_step(), ctx.remaining_steps());
+        let name = self.graph_at(ctx.namespace()).unwrap_or_default().to_owned();
+        lock(&self.computed).insert(name, now);
+        now
+    }
+
+    /// Adds the channels that are computed to what a task of a node starts with.
+    pub(crate) fn add_computed(
+        &self,
+        namespace: &[String],
+        node: &str,
+        remaining: i64,
+        values: &mut Map<String, Value>,
+    ) {
+        let Some(graph) = self.graph_at(namespace).and_then(|name| self.case.graphs.get(name)) else { return };
+        let name = node.strip_prefix("__error_handler__").unwrap_or(node);
+        let node = graph.nodes.iter().find(|node| node.name == name);
+        add_computed(graph, node, (remaining == 1, remaining), values);
+    }
 }
 
 /// The graphs that ops call, in order.
@@ -214,6 +236,7 @@ fn add_node(
                     Input::State(state) => ways.0(state),
                     Input::Payload(payload) => schema(&child_graph).writes(payload.as_object().unwrap_or(&Map::new())),
                 };
+                ctx.context().note_computed(&ctx);
                 let left = ctx.call(&called, input).await?;
                 Ok(Command::update(ways.1(&left)))
             }
@@ -258,9 +281,7 @@ impl Spec {
     }
 
     fn computed(&self, values: &mut Map<String, Value>, ctx: &Ctx<Arc<World>>) {
-        let now = (ctx.is_last_step(), ctx.remaining_steps());
-        let name = ctx.context().graph_at(ctx.namespace()).unwrap_or_default().to_owned();
-        lock(&ctx.context().computed).insert(name, now);
+        let now = ctx.context().note_computed(ctx);
         add_computed(&self.graph, Some(&self.node), now, values);
     }
 

@@ -279,11 +279,11 @@ impl Engine for Subject {
             Err(Refusal::Error(error)) => return Ok(Streamed { events: vec![], error: Some(error) }),
             Err(broken) => return Err(broken),
         };
-        let wanted = events::engine_modes(modes);
+        let (wanted, world) = (events::engine_modes(modes), self.world(&place.graph));
         let mut stream = if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
         let mut seen = vec![];
         while let Some(event) = stream.next().await {
-            events::translate(&event, modes, &mut seen);
+            events::translate(&event, &world, modes, &mut seen);
         }
         let error = stream.outcome().await.err().map(|error| kinds::run(&error));
         Ok(Streamed { events: seen, error })

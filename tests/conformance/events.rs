@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use superstep::graph::{self, CheckpointView, EventKind};
 
+use crate::build::World;
 use crate::outcome::{self, Event, Snapshot, TaskView};
 use crate::script::Mode;
 use crate::views;
@@ -20,7 +21,7 @@ pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
 }
 
 /// Adds what the modes show of an event.
-pub(crate) fn translate(event: &graph::Event, modes: &[Mode], out: &mut Vec<Event>) {
+pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out: &mut Vec<Event>) {
     let ns = &*event.namespace;
     let wants = |mode| modes.contains(&mode);
     match &event.kind {
@@ -50,8 +51,12 @@ pub(crate) fn translate(event: &graph::Event, modes: &[Mode], out: &mut Vec<Even
                 out.push(Event::new(ns, Mode::Custom, value.clone()));
             }
         }
-        EventKind::TaskStart { node, input } => {
-            let data = outcome::task_start(node, &input.json());
+        EventKind::TaskStart { node, input, sent, remaining_steps } => {
+            let mut input = input.json();
+            if let (Value::Object(values), false) = (&mut input, *sent) {
+                world.add_computed(ns, node, *remaining_steps, values);
+            }
+            let data = outcome::task_start(node, &input);
             both(ns, event.step, modes, Mode::Tasks, "task", data, out);
         }
         EventKind::TaskEnd { node, error, writes, questions } => {

@@ -9,6 +9,7 @@ use super::draw::{self, DrawOptions, Drawing};
 use super::table::Table;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
+use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::cache::NodeCache;
 use crate::graph::run::error::RunError;
@@ -202,12 +203,12 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
 
 impl<S: State, N: NodeId, C> Table<S, N, C> {
     /// Checks an answer's bytes against the declared type of its question; none if nobody declared it.
-    pub(crate) fn check_answer(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>> {
+    pub(crate) fn check_answer(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
         let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first());
         if let Some(asks) = own {
-            let checked = (asks.check)(bytes);
+            let checked = (asks.check)(bytes, answer.json.as_ref());
             return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", asks.answer)));
         }
-        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, bytes))
+        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, answer, bytes))
     }
 }

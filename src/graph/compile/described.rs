@@ -7,6 +7,7 @@ use crate::checkpoint::{BoxFuture, CheckpointId};
 use super::compiled::CompiledGraph;
 use super::validate::Outline;
 use crate::graph::channels::state::State;
+use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::load::Reader;
 use crate::graph::run::error::RunError;
@@ -29,7 +30,7 @@ pub(crate) trait Inner: Send + Sync {
     /// Whether its state is kept anywhere.
     fn is_kept(&self) -> bool;
     fn child(&self, node: &str) -> Option<&AnyChild>;
-    fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>>;
+    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>>;
     fn nested<'a>(
         &'a self,
         reader: &'a Reader,
@@ -58,8 +59,8 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.table.row(at).child.as_ref()
     }
 
-    fn check(&self, question: &str, bytes: &[u8]) -> Option<Result<(), String>> {
-        self.0.table.check_answer(question, bytes)
+    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
+        self.0.table.check_answer(question, answer, bytes)
     }
 
     fn nested<'a>(

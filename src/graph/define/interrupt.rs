@@ -54,7 +54,7 @@ pub struct InterruptId {
 
 impl fmt::Display for InterruptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}-{}-{:x}-{}", self.birth & 0xffff_ffff, self.checkpoint, self.task, self.place)
+        write!(f, "{:08x}-{}-{:x}-{}", self.birth, self.checkpoint, self.task, self.place)
     }
 }
 
@@ -144,6 +144,8 @@ pub struct Answer {
     pub(crate) to: To,
     pub(crate) name: Option<&'static str>,
     pub(crate) bytes: Result<Vec<u8>, String>,
+    /// As it was given, if as JSON.
+    pub(crate) json: Option<serde_json::Value>,
     pub(crate) by: Option<String>,
     pub(crate) note: Option<String>,
 }
@@ -165,11 +167,12 @@ impl Answer {
 
     /// Returns an answer given as JSON; it is checked against the type that the node declared with `.asks`.
     pub fn json(value: &serde_json::Value) -> Self {
-        Self::bytes(None, rmp_serde::to_vec_named(value).map_err(|error| error.to_string()))
+        let bytes = rmp_serde::to_vec_named(value).map_err(|error| error.to_string());
+        Self { json: Some(value.clone()), ..Self::bytes(None, bytes) }
     }
 
     fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, String>) -> Self {
-        Self { to: To::TheOnly, name, bytes, by: None, note: None }
+        Self { to: To::TheOnly, name, bytes, json: None, by: None, note: None }
     }
 
     /// Sends the answer to this question.

@@ -165,6 +165,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
     message = "`{Self}` is not a node over `{S}`",
     label = "this is not a node of this graph",
     note = "a node is `async fn(Arc<{S}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`",
+    note = "a worker is added with `add_worker`; it gets options by `worker(search).retry(..)`",
     note = "check: is it `async`? does it take `Arc<{S}>` first and `Ctx<{C}>` second? does it return a `Result`?"
 )]
 pub trait Node<S: State, N, C>: Send + Sync + 'static {

@@ -6,6 +6,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 #[cfg(doc)]
 use super::command::Command;
 use super::command::{IntoCommand, Target};
@@ -116,7 +118,7 @@ pub struct Failure {
 type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
 
 /// Checks the bytes of an answer against the type it should have.
-pub(crate) type CheckAnswer = fn(&[u8]) -> Result<(), String>;
+pub(crate) type CheckAnswer = fn(&[u8], Option<&serde_json::Value>) -> Result<(), String>;
 
 /// What was declared beside a node's body. Built by [`NodeExt`]'s methods.
 #[must_use]
@@ -184,7 +186,10 @@ impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
 impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
-        let check: CheckAnswer = |bytes| rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|e| e.to_string());
+        let check: CheckAnswer = |bytes, json| match json {
+            Some(json) => I::Resume::deserialize(json).map(drop).map_err(|error| error.to_string()),
+            None => rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|error| error.to_string()),
+        };
         let asks = Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
         self.asks.entry(I::NAME).or_default().push(asks);
         self
@@ -243,7 +248,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     }
 
     /// Names the channels the node reads: its cache and its events look at these only.
-    pub fn reads<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
+    pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.reads = Some(channels.into_iter().map(Into::into).collect());
         self
     }
@@ -368,6 +373,8 @@ options! {
     fn cache(policy: CachePolicy);
     /// Holds the node back until nothing else is left to run; see [`NodeOptions::defer`].
     fn defer();
+    /// Names the channels the node reads; see [`NodeOptions::reads`].
+    fn reads(channels: impl IntoIterator<Item = impl Into<String>>);
     /// Declares where the node's commands may go; see [`NodeOptions::goes_to`].
     fn goes_to(targets: impl Into<Target<N>>);
 }

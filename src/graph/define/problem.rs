@@ -95,7 +95,9 @@ impl Problem {
             Self::WrongPayload { worker, takes, .. } => format!("send a `{takes}` to `{worker}`, or change the worker"),
             Self::QuestionTwice { .. } => "give each question type its own `NAME`".into(),
             Self::Unreachable { node } => {
-                format!("lead an edge to `{node}`, remove it, or `.allow(Lint::Unreachable)` if only commands go there")
+                format!(
+                    "lead an edge to `{node}`, declare the command that goes there with `.goes_to({node})`, or remove it"
+                )
             }
             Self::TrappedLoop { .. } => {
                 "lead a router out of the loop to END, or `.allow(Lint::TrappedLoop)` if a command leaves it".into()

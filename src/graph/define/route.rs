@@ -41,7 +41,8 @@ pub trait Route<N>: IntoEnumIterator + AsRef<str> {
     message = "`{Self}` is not a router over `{S}`",
     label = "this is not a router of this graph",
     note = "a router is `fn(&{S}) -> R` or `fn(&{S}, &{C}) -> R`, not async, where `R` is an enum with \
-            `impl Route<{N}> for R`"
+            `impl Route<{N}> for R`",
+    note = "for a router that returns node ids or sends use `add_conditional_edges_to`, with the targets it may choose"
 )]
 pub trait Router<S, N, C, M>: Send + Sync + 'static {
     /// Chooses where to go.

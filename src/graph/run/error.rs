@@ -151,7 +151,9 @@ impl RunError {
             }
             Self::Refused { .. } => "mend the reducer or the write, then `thread.retry()`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
-            Self::UndeclaredTarget { to, .. } => format!("declare it: `.goes_to({to})`"),
+            Self::UndeclaredTarget { to, .. } => {
+                format!("declare it: `.goes_to({to})` on the node, or beside its router in `add_conditional_edges_to`")
+            }
             Self::RecursionLimit { .. } => "check the loop's way out, or raise `.recursion_limit(..)`".into(),
             Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
             Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),

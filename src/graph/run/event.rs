@@ -93,6 +93,11 @@ pub enum EventKind {
         node: Arc<str>,
         /// The state or payload it starts with.
         input: View,
+        /// Whether a send started it, with a payload.
+        sent: bool,
+        /// How many supersteps are left before the recursion limit, as
+        /// [`Ctx::remaining_steps`](crate::graph::Ctx::remaining_steps).
+        remaining_steps: i64,
     },
     /// A task ended, failed or stopped to ask.
     TaskEnd {

@@ -49,11 +49,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.pos.start.is_some() {
             return;
         }
-        let step = self.pos.step + 1;
         if self.wants(Mode::Tasks) {
             for at in 0..self.tasks.len() {
                 let node = self.node_name(self.tasks[at].node);
-                self.emit(step, EventKind::TaskStart { node, input: self.input(at) }).await;
+                self.tell_start(at, node).await;
             }
         }
         for task in &self.tasks {
@@ -61,6 +60,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.tell_done(&self.node_name(task.node), &done.writes, true).await;
             }
         }
+    }
+
+    async fn tell_start(&self, at: usize, node: Arc<str>) {
+        let step = self.pos.step + 1;
+        let (input, sent) = (self.input(at), self.tasks[at].packet.is_some());
+        self.emit(step, EventKind::TaskStart { node, input, sent, remaining_steps: self.stop - step }).await;
     }
 
     pub(crate) fn input(&self, at: usize) -> View {
@@ -138,8 +143,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn tell_handler(&self, at: usize, node: &Arc<str>, took_over: Option<String>) {
         let Some(error) = took_over else { return };
         self.tell_end(node, Some(error), Writes::default(), vec![]).await;
-        let (node, input) = (self.handler_name(at), self.input(at));
-        self.emit(self.pos.step + 1, EventKind::TaskStart { node, input }).await;
+        self.tell_start(at, self.handler_name(at)).await;
     }
 
     async fn tell_result(&self, at: usize, node: &Arc<str>, cached: bool) {

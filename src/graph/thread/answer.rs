@@ -38,7 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         for answer in answers {
             let taken: Vec<InterruptId> =
                 matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
-            matched.push(self.matched(reader, records, answer, &taken)?);
+            matched.push(self.matched(reader, records, answer, &taken).await?);
         }
         let mut puts = vec![];
         let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
@@ -59,21 +59,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(())
     }
 
-    fn matched(
+    async fn matched(
         &self,
         reader: &Reader,
         records: &HashMap<u32, TaskRecord>,
         answer: Answer,
         taken: &[InterruptId],
     ) -> Result<Matched, RunError> {
-        let (question, root) = find(reader, records, &answer, taken)?;
+        let (question, root) = match find(reader, records, &answer, taken) {
+            Err(RunError::UnknownQuestion { question }) => return Err(past(reader, &answer, question).await?),
+            found => found?,
+        };
         let id = question_id(reader, &question);
         let mistyped = |reason| RunError::MistypedAnswer { id, question: question.name.clone(), reason };
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
         let bytes = answer.bytes.clone().map_err(mistyped)?;
-        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &bytes) {
+        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &answer, &bytes) {
             return Err(mistyped(reason));
         }
         Ok(Matched { question, root, answer, bytes })
@@ -99,7 +102,7 @@ fn find(
         unfinished && !asked.answered && !taken.contains(&question_id(reader, asked))
     };
     if let To::Id(id) = answer.to {
-        let found = all.iter().find(|(asked, _)| same(question_id(reader, asked), id));
+        let found = all.iter().find(|(asked, _)| question_id(reader, asked) == id);
         return match found {
             Some((asked, task)) if is_open(asked, *task) => Ok(((*asked).clone(), *task)),
             Some(_) => Err(RunError::AlreadyAnswered { id }),
@@ -121,10 +124,13 @@ fn find(
     }
 }
 
-/// Ids as text carry half of the thread's birth.
-fn same(known: InterruptId, given: InterruptId) -> bool {
-    let births = known.birth & 0xffff_ffff == given.birth & 0xffff_ffff;
-    births && (known.checkpoint, known.task, known.place) == (given.checkpoint, given.task, given.place)
+/// What is wrong with an answer that fits no open question: the question was answered before, or never asked.
+async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunError, RunError> {
+    let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
+    let tasks = reader.tasks(id.checkpoint).await?;
+    let asked = |record: &TaskRecord| record.answers.len() as u32 > id.place || !record.questions.is_empty();
+    let was = id.birth == reader.birth && tasks.get(&id.task).is_some_and(asked);
+    Ok(if was { RunError::AlreadyAnswered { id } } else { RunError::UnknownQuestion { question } })
 }
 
 /// Puts an answer into the task that asked, and marks the question as answered in every task above it.

@@ -69,6 +69,7 @@ pub struct Thread<S: State, N, C> {
     pub(crate) take_over: bool,
     pub(crate) scope: Scope,
     pub(crate) kept: Kept<S>,
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 /// Where the last run ended, with the thread's birth.
@@ -86,6 +87,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             drain: self.drain.clone(),
             scope: self.scope.clone(),
             kept: Arc::clone(&self.kept),
+            metadata: self.metadata.clone(),
             ..*self
         }
     }
@@ -118,6 +120,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             take_over: false,
             scope: Scope::default(),
             kept: Arc::default(),
+            metadata: vec![],
         }
     }
 
@@ -200,6 +203,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     fn indexes(&self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
         nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
+    }
+
+    /// Adds a word of your own to every checkpoint that runs of this handle make.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.push((key.into(), value.into()));
+        self
     }
 
     /// Ends the run in [`Outcome::Budget`] after so many supersteps.
@@ -347,7 +356,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
-        let born = || Head { checkpoint: None, next: 1, birth: clock::noise() };
+        let born = || Head { checkpoint: None, next: 1, birth: clock::noise() & 0xffff_ffff };
         let head = store.head(id).await?.unwrap_or_else(born);
         Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability))))
     }

@@ -29,6 +29,8 @@ pub struct CheckpointInfo {
     pub step: i64,
     /// When it was made, in milliseconds since 1970.
     pub created_at: u64,
+    /// Words of the user's: [`Thread::metadata`](super::handle::Thread::metadata).
+    pub metadata: Vec<(String, String)>,
 }
 
 type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
@@ -146,7 +148,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
 
 fn info(id: CheckpointId, record: &CheckpointRecord) -> CheckpointInfo {
     let CheckpointRecord { parent, source, step, created_at, .. } = *record;
-    CheckpointInfo { id, parent, source, step, created_at }
+    CheckpointInfo { id, parent, source, step, created_at, metadata: record.metadata.clone() }
 }
 
 async fn page(

@@ -162,11 +162,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut tasks = planned(table, &pos);
         reader.restore(table, "", &mut tasks, records, &mapping).await?;
         let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
+        let mut writers: Vec<(usize, u32)> = vec![];
         for task in tasks {
             let Stand::Done(done) = task.stand else { return Ok(None) };
+            writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
             if let Err(error) = crate::graph::run::position::apply_writes(table, &mut state, done.writes.0, &mut merge)
             {
-                let nodes = vec![];
+                let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
+                let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
                 return Ok(Some(crate::graph::run::position::named(table, pos.step + 1, error, nodes).to_string()));
             }
         }

@@ -71,14 +71,17 @@ where
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let this = &mut *self;
         loop {
-            if let Poll::Ready(Some(event)) = this.events.poll_recv(cx) {
+            // Pending need not mean empty: tokio also says so to a reader that has taken many events in a row.
+            let waiting = this.events.poll_recv(cx);
+            if let Poll::Ready(Some(event)) = waiting {
                 return Poll::Ready(Some(event));
             }
-            let Some(run) = &mut this.run else { return Poll::Ready(None) };
+            let Some(run) = &mut this.run else { return waiting };
             match run.as_mut().poll(cx) {
                 Poll::Ready(outcome) => {
                     this.outcome = Some(outcome);
                     this.run = None;
+                    this.events.close();
                 }
                 Poll::Pending => {
                     return match this.events.poll_recv(cx) {

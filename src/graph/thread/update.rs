@@ -235,7 +235,9 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         .map(|task| run.node_name(task.node).to_string())
         .collect();
     // Stored, but not part of the state: the entries of a log must not close over them.
-    let unapplied = run.pos.start.is_some() || run.tasks.iter().any(|task| task.is_done());
+    if run.pos.start.is_some() || run.tasks.iter().any(|task| task.is_done()) {
+        run.pos.line = crate::graph::run::advance::NEW_LINE;
+    }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     // Several updates may start from one checkpoint: rows are told apart by a number of their own.
     let made_by = recorder.next_id();
@@ -258,9 +260,6 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         results.push((node, finished));
     }
     apply(run, results, made_by, &mut puts)?;
-    if unapplied {
-        run.pos.line = crate::graph::run::advance::NEW_LINE;
-    }
     scoped.checkpoint(Source::Update, puts).await?;
     scoped.made(dropped).await
 }
