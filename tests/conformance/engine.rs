@@ -122,11 +122,13 @@ impl Subject {
         });
         thread = match &config.interrupt_before {
             Some(Names::Word(_)) => thread.interrupt_before_all(),
+            Some(Names::List(list)) if list.is_empty() => thread, // Python: `[] or the graph's own`
             Some(Names::List(list)) => thread.interrupt_before(list.iter().map(|node| Name::from(plain(node)))),
             None => thread,
         };
         Ok(match &config.interrupt_after {
             Some(Names::Word(_)) => thread.interrupt_after_all(),
+            Some(Names::List(list)) if list.is_empty() => thread,
             Some(Names::List(list)) => thread.interrupt_after(list.iter().map(|node| Name::from(plain(node)))),
             None => thread,
         })
