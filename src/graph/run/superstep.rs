@@ -273,7 +273,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.shown(Arc::clone(&self.pos.state))
     }
 
-    /// A subgraph may show only some channels.
+    /// A graph may show only some channels.
     pub(crate) fn shown(&self, state: Arc<S>) -> View {
         let table = Arc::clone(&self.table);
         match self.output() {
@@ -283,7 +283,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn output(&self) -> Option<&Mask> {
-        if self.level.names.is_empty() { None } else { self.table.output.as_ref() }
+        let whole = self.level.names.is_empty() && !self.shared.limits.only_output;
+        if whole { None } else { self.table.output.as_ref() }
     }
 
     /// The writes that a stream shows.
