@@ -335,8 +335,8 @@ impl Reader {
             by_key.insert(mapping.task(key).map_err(|reason| self.incompatible(reason))?, record);
         }
         for task in tasks {
+            task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(record) = by_key.remove(&task.key) else { continue };
-            task.again = true;
             task.attempts = record.attempts;
             task.answers = self.answers(&record).await?;
             task.handled = record.handled.then(|| record.error.clone().unwrap_or_default());
