@@ -29,7 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.start_step()?;
             return Ok(true);
         }
-        self.from_cache().await?;
+        self.take_from_cache().await?;
         if let [only] = &self.tasks[..] {
             if only.runs(self.shared.limits.rerun_unanswered) {
                 return self.alone().await;
@@ -54,7 +54,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Takes what the cache knows before any body starts: what one task puts there is not for its siblings.
-    async fn from_cache(&mut self) -> Result<(), RunError> {
+    async fn take_from_cache(&mut self) -> Result<(), RunError> {
         if self.shared.cache.is_none() {
             return Ok(());
         }

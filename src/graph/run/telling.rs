@@ -32,7 +32,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn task_view(&self, task: &Task<S>) -> TaskView {
         let result = match &task.stand {
-            Stand::Done(done) if done.saved => Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table))),
+            Stand::Done(done) if done.saved => {
+                Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table)))
+            }
             _ => None,
         };
         TaskView {
