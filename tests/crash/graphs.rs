@@ -309,7 +309,7 @@ fn body(plan: Plan) -> impl Fn(Input<DataState, Value>, Ctx<Journal>) -> Boxed<'
 
 async fn run(plan: Plan, input: Input<DataState, Value>, ctx: Ctx<Journal>) -> Ended<DataState, Name> {
     let seen = seen(&input, &plan.schema);
-    let place = [ctx.namespace(), &[plan.name.clone()]].concat().join("/");
+    let place = [ctx.namespace(), std::slice::from_ref(&plan.name)].concat().join("/");
     let task = format!("{place}@{} round {} sum {} part {}", ctx.step(), seen["round"], seen["sum"], seen["part"]);
     ctx.context().note(&task);
     for _ in 0..plan.yields {
