@@ -267,11 +267,11 @@ fn killed(place: &Place, call: u32, options: &[&str], random: &mut Random) -> St
 
 /// Lets a call run to its end. A command that is just being started as its runner dies holds the store for a moment more.
 fn finished(place: &Place, call: u32, options: &[&str]) -> String {
-    let mut last = (Some(1), String::new(), "the store is open in another process".to_owned());
+    let mut last = (Some(1), String::new(), "the store is open already".to_owned());
     until(|| {
         let (code, told, error) = ended(spawned(place, call, options));
         last = (code, told, error);
-        !last.2.contains("is open in another process")
+        !last.2.contains("is open already")
     });
     assert!(matches!(last.0, Some(0 | 10)), "{last:?}");
     last.1

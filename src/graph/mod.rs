@@ -25,7 +25,7 @@ pub use channels::data::{DataSchema, DataState, DataWrite, Kind, SchemaError};
 pub use channels::mask::Mask;
 pub use channels::merge::{ApplyError, Merge};
 pub use channels::state::{State, no_channel};
-pub use channels::writes::{ByOverwrite, ByReduce, IntoList, IntoPut, Overwrite, Put, Writes, overwrite};
+pub use channels::writes::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, Overwrite, Put, Writes, overwrite};
 pub use compile::compiled::CompiledGraph;
 pub use compile::described::AnyChild;
 pub use define::builder::{Edges, NodeDefaults, StateGraph};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use superstep::checkpoint::{CheckpointId, Checkpointer, MemoryCheckpointer, SledCheckpointer};
 use superstep::graph::{
-    Answer, Command, DataState, Durability, MemoryCache, Name, Request, RunError, StateUpdate, Thread, Writes,
+    self, Answer, Command, DataState, Durability, EventKind, MemoryCache, Name, Outcome, Request, RunError,
+    StateUpdate, Thread, Writes,
 };
 
 use crate::build::{Built, DataGraph, World, build, goto, plain, schema};
@@ -122,11 +123,13 @@ impl Subject {
         });
         thread = match &config.interrupt_before {
             Some(Names::Word(_)) => thread.interrupt_before_all(),
+            Some(Names::List(list)) if list.is_empty() => thread, // Python: `[] or the graph's own`
             Some(Names::List(list)) => thread.interrupt_before(list.iter().map(|node| Name::from(plain(node)))),
             None => thread,
         };
         Ok(match &config.interrupt_after {
             Some(Names::Word(_)) => thread.interrupt_after_all(),
+            Some(Names::List(list)) if list.is_empty() => thread,
             Some(Names::List(list)) => thread.interrupt_after(list.iter().map(|node| Name::from(plain(node)))),
             None => thread,
         })
@@ -212,6 +215,22 @@ impl Subject {
     }
 }
 
+/// LangGraph's `invoke` answers with the last `values` event, which need not be the final state: what a superstep without
+/// visible writes empties is still in it.
+async fn last_values(
+    thread: DataThread,
+    request: Request<DataState, Name>,
+) -> (Option<Value>, Result<Outcome<DataState>, RunError>) {
+    let mut stream = thread.only_output().stream(request, [graph::Mode::Values]);
+    let mut last = None;
+    while let Some(event) = stream.next().await {
+        if let EventKind::Values { values, .. } = &event.kind {
+            last = Some(values.json());
+        }
+    }
+    (last, stream.outcome().await)
+}
+
 fn is_no_object(input: &Input) -> bool {
     matches!(input, Input::Values(values) if !values.is_object() && !values.is_null())
 }
@@ -256,13 +275,14 @@ impl Engine for Subject {
         let thread = self.runner(place, config)?;
         let no_object = is_no_object(&input);
         let request = self.request(&place.graph, input)?;
-        let outcome = thread.run(request).await;
+        let (shown, outcome) = last_values(thread, request).await;
         if no_object && outcome.is_err() {
             return Err(ErrorView::of_kind("invalid_node_return").into());
         }
         let outcome = outcome.map_err(refused)?;
-        let values = views::output(self.spec(&place.graph), outcome.state());
-        Ok(Ran { values, interrupts: views::questions(outcome.questions()) })
+        let interrupts = views::questions(outcome.questions());
+        let values = shown.unwrap_or(if interrupts.is_empty() { Value::Null } else { Value::Object(Map::new()) });
+        Ok(Ran { values, interrupts })
     }
 
     async fn stream(

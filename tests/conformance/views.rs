@@ -8,19 +8,6 @@ use crate::build::schema;
 use crate::model::Graph;
 use crate::outcome::{Question, Snapshot, TaskView};
 
-/// Output channels of a state.
-pub(crate) fn output(graph: &Graph, state: &DataState) -> Value {
-    let Value::Object(values) = state.to_json(&schema(graph)) else { return Value::Null };
-    Value::Object(shown(graph, values))
-}
-
-fn shown(graph: &Graph, mut values: Map<String, Value>) -> Map<String, Value> {
-    if let Some(output) = &graph.output {
-        values.retain(|name, _| output.contains(name));
-    }
-    values
-}
-
 pub(crate) fn questions(questions: &[superstep::graph::Question]) -> Vec<Question> {
     let one =
         |question: &superstep::graph::Question| Question { id: question.id().to_string(), value: question.json() };

@@ -43,7 +43,7 @@ fn memory() -> Arc<dyn Checkpointer> {
 
 async fn undisturbed(seed: u64, durability: Durability) -> (Value, Past) {
     let mut life = life(seed, memory(), durability);
-    let end = life.live(|_, _| ()).await.unwrap();
+    let end = life.run_through(|_, _| ()).await.unwrap();
     (end, life.past().await)
 }
 
@@ -76,14 +76,14 @@ async fn a_run_cut_at_any_commit_comes_to_the_undisturbed_end(
         for nth in 1.. {
             let store = memory();
             let mut first = life(seed, fault.at(nth, &store), durability);
-            if first.live(|_, _| ()).await.is_ok() {
+            if first.run_through(|_, _| ()).await.is_ok() {
                 break;
             }
             cuts += 1;
             let mut second = life(seed, store, durability);
             let acknowledged = second.acknowledged().await;
             let at = format!("seed {seed}, cut at commit {nth}, {durability:?}");
-            assert_eq!(second.live(|_, _| ()).await.unwrap(), end, "{at}");
+            assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
             let again: BTreeSet<String> =
                 second.journal.started().into_iter().filter(|task| acknowledged.contains(task)).collect();
             assert!(again.is_empty(), "{at}: ran again though acknowledged: {again:#?}");
@@ -114,7 +114,7 @@ async fn a_thread_whose_every_life_ends_after_one_commit_comes_to_the_undisturbe
             lives += 1;
             assert!(lives < 1000, "seed {seed} makes no progress");
             let mut life = life(seed, fault.at(2, &store), durability);
-            if let Ok(last) = life.live(|_, _| ()).await {
+            if let Ok(last) = life.run_through(|_, _| ()).await {
                 break last;
             }
         };

@@ -34,7 +34,7 @@ impl Life {
     }
 
     /// Lives until the thread has come to its end, and returns the final state.
-    pub(crate) async fn live(&mut self, mut tell: impl FnMut(u64, &Value)) -> Result<Value, RunError> {
+    pub(crate) async fn run_through(&mut self, mut tell: impl FnMut(u64, &Value)) -> Result<Value, RunError> {
         loop {
             let request = self.next_request().await?;
             let mut events = self.thread.stream(request, [Mode::Checkpoints]);

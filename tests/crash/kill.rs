@@ -33,7 +33,7 @@ async fn child() {
     let store = Arc::new(SledCheckpointer::open(store).unwrap());
     let journal = Journal::telling(|task| say(&format!("start {task}")));
     let mut life = Life::new(seed.parse().unwrap(), store, Durability::Sync, journal);
-    let end = life.live(|id, values| say(&format!("ack {id} {values}"))).await.unwrap();
+    let end = life.run_through(|id, values| say(&format!("ack {id} {values}"))).await.unwrap();
     say(&format!("end {end}"));
 }
 
@@ -101,7 +101,7 @@ async fn what_a_killed_process_acknowledged_is_there_once_and_is_not_run_again()
     for seed in [3, 7, 19] {
         let mut undisturbed =
             Life::new(seed, Arc::new(MemoryCheckpointer::new()), Durability::Sync, Journal::default());
-        let end = undisturbed.live(|_, _| ()).await.unwrap();
+        let end = undisturbed.run_through(|_, _| ()).await.unwrap();
         let directory = tempfile::tempdir().unwrap();
         let mut rng = Rng::new(seed);
         let mut acknowledged: Vec<(u64, Value)> = vec![];

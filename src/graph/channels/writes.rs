@@ -150,3 +150,26 @@ impl<V, T> IntoList<V, T> for Overwrite<V> {
         Put::Overwrite(self.0)
     }
 }
+
+/// What a setter of a list of numbers takes: anything that yields them, or [`overwrite`]`(list)`. The items are of the
+/// list's own type, so that literals need no suffix.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to this list",
+    note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
+)]
+pub trait IntoItems<V, T> {
+    /// Converts into a write.
+    fn into_items(self) -> Put<V, Vec<T>>;
+}
+
+impl<V, T, I: IntoIterator<Item = T>> IntoItems<V, T> for I {
+    fn into_items(self) -> Put<V, Vec<T>> {
+        Put::Reduce(self.into_iter().collect())
+    }
+}
+
+impl<V, T> IntoItems<V, T> for Overwrite<V> {
+    fn into_items(self) -> Put<V, Vec<T>> {
+        Put::Overwrite(self.0)
+    }
+}

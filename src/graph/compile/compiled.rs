@@ -11,6 +11,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
+use crate::graph::define::problem::short;
 use crate::graph::run::cache::NodeCache;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -207,7 +208,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first());
         if let Some(asks) = own {
             let checked = (asks.check)(bytes, answer.json.as_ref());
-            return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", asks.answer)));
+            return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))));
         }
         self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, answer, bytes))
     }

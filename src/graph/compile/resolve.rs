@@ -12,7 +12,7 @@ use crate::graph::channels::state::State;
 use crate::graph::define::builder::{AddedBranch, Edges, StateGraph, Stops};
 use crate::graph::define::command::{Sends, Target};
 use crate::graph::define::node::NodeId;
-use crate::graph::define::problem::{CompileError, Lint, Problem};
+use crate::graph::define::problem::{CompileError, Lint, Problem, short};
 use crate::graph::define::route::Declared;
 use crate::graph::run::control::{Join, Wiring};
 
@@ -258,7 +258,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         if row.body.by_edges() {
             return;
         }
-        let takes = row.body.takes().map_or("", |(_, takes)| takes).to_owned();
+        let takes = row.body.takes().map_or(String::new(), |(_, takes)| short(takes));
         let (from, worker) = (from.to_owned(), row.name.to_string());
         self.problems.push(Problem::EdgeToWorker { from, worker, takes });
     }
@@ -290,11 +290,11 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
 
     fn send(&mut self, from: &str, sends: &Sends<N>) -> Option<Resolved> {
         let at = self.known(from, &sends.node)?;
-        let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), sends.type_name.to_owned());
+        let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), short(sends.type_name));
         match self.nodes[at].body.takes() {
             Some((takes, _)) if takes == sends.takes => {}
             Some((_, takes)) => {
-                let takes = takes.to_owned();
+                let takes = short(takes);
                 self.problems.push(Problem::WrongPayload { from, worker, takes, sent });
             }
             None => self.problems.push(Problem::SendToNode { from, node: worker, sent }),

@@ -182,3 +182,20 @@ impl fmt::Debug for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+/// A type's name without the modules it is in: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
+pub(crate) fn short(type_name: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    for letter in type_name.chars() {
+        match letter {
+            ':' => word.clear(),
+            letter if letter.is_alphanumeric() || letter == '_' => word.push(letter),
+            other => {
+                out.push_str(&std::mem::take(&mut word));
+                out.push(other);
+            }
+        }
+    }
+    out + &word
+}

@@ -74,10 +74,12 @@ impl Reader {
     }
 
     async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {
-        let names: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
-        let found = self.store.get(&self.thread, keys).await?;
-        let missing = |name: &String| self.damaged(name, "it is missing");
-        found.into_iter().zip(&names).map(|(row, name)| row.ok_or_else(|| missing(name))).collect()
+        if keys.is_empty() {
+            return Ok(vec![]);
+        }
+        let found = self.store.get(&self.thread, keys.clone()).await?;
+        let missing = |key: &Key| self.damaged(&format!("{key:?}"), "it is missing");
+        found.into_iter().zip(&keys).map(|(row, key)| row.ok_or_else(|| missing(key))).collect()
     }
 
     pub(crate) fn damaged(&self, what: &str, reason: &str) -> RunError {

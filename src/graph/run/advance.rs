@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
 
 use super::clock;
-use super::control::START_NODE;
+use super::control::{Applying, Control, START_NODE};
 use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode};
-use super::position::{Finished, apply_writes, named};
+use super::position::{Finished, Packet, apply_writes, named};
 use super::superstep::Run;
 use super::task::{Stand, Task};
 use crate::graph::channels::mask::Mask;
@@ -85,15 +85,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let node = task.node;
             let Stand::Done(done) = &mut task.stand else { continue };
             self.pos.keep_rows(&table, &done.rows, &done.sizes, &mut taken);
-            let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
-            let control = &mut self.pos.control;
-            if done.fires {
-                exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, &mut applying, target));
-                let arrivals = exits.arrivals.iter();
-                arrivals.for_each(|&(join, bit)| control.arrive(&table.wiring, &mut applying, join, bit));
-            }
-            done.targets.iter().for_each(|&target| control.trigger(&table.wiring, &mut applying, target));
-            control.sends.append(&mut done.sends);
+            fire(&table, &mut self.pos.control, &mut applying, node, done);
+            self.pos.control.sends.append(&mut done.sends);
             for (name, child) in done.children.drain(..) {
                 self.pos.children.retain(|(known, _)| *known != name);
                 self.pos.children.push((name, child));
@@ -185,18 +178,54 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    /// Results so far, with those of finished siblings applied, as a reader of the thread sees them.
+    /// Results so far, with those of finished siblings applied.
     pub(crate) fn live(&self) -> Arc<S> {
-        let done: Vec<&Finished<S>> = self
+        let ended: Vec<(u32, &Finished<S>)> = self
             .tasks
             .iter()
             .filter_map(|task| match &task.stand {
-                Stand::Done(done) => Some(&**done),
+                Stand::Done(done) => Some((task.node, &**done)),
                 Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
             })
             .collect();
-        crate::graph::thread::snapshot::with_results(&self.table, &self.pos.state, &done)
+        let done: Vec<&Finished<S>> = ended.iter().map(|(_, done)| *done).collect();
+        let Some((mut state, merge)) = crate::graph::thread::snapshot::merged(&self.table, &self.pos.state, &done)
+        else {
+            return Arc::clone(&self.pos.state);
+        };
+        let mut changed = Mask::default();
+        state.end_step(&self.table.schema, merge.written(), &mut changed);
+        if self.goes_quiet(&ended) {
+            state.finish(&self.table.schema, &mut changed);
+        }
+        Arc::new(state)
     }
+
+    /// Whether these results start nothing.
+    fn goes_quiet(&self, ended: &[(u32, &Finished<S>)]) -> bool {
+        let (table, mut control) = (&self.table, self.pos.control.clone());
+        let pulls: Vec<u32> = self.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
+        let mut applying = control.begin(&table.wiring, &pulls);
+        control.clear();
+        ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));
+        control.end(&table.wiring, &applying, true)
+    }
+}
+
+/// Lets the edges of a node fire, and what its routers and gotos chose.
+fn fire<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    control: &mut Control<Packet>,
+    applying: &mut Applying,
+    node: u32,
+    done: &Finished<S>,
+) {
+    let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
+    if done.fires {
+        exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
+        exits.arrivals.iter().for_each(|&(join, bit)| control.arrive(&table.wiring, applying, join, bit));
+    }
+    done.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
 }
 
 /// Applies all writes in canonical order (A3). On failure: who wrote the channel.

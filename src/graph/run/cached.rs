@@ -60,8 +60,8 @@ fn state_key<S: State, N: NodeId, C>(
     Some(())
 }
 
-pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &[u8]) -> Option<CachedResult> {
-    let bytes = job.ctx.shared.cache.as_ref()?.get(key)?;
+pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<CachedResult> {
+    let bytes = job.ctx.shared.cache.as_ref()?.get(&key(job)?)?;
     bincode::DefaultOptions::new().with_limit(bytes.len() as u64).deserialize(&bytes).ok()
 }
 

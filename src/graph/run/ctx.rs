@@ -60,6 +60,7 @@ pub(crate) struct Limits {
     pub concurrency: usize,
     pub fail_fast: bool,
     pub rerun_unanswered: bool,
+    pub only_output: bool,
 }
 
 /// Where a graph runs: the root, or a subgraph in a task.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::{Id, JoinSet};
 
+use super::cached;
 use super::control::START_NODE;
 use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
@@ -28,6 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.start_step()?;
             return Ok(true);
         }
+        self.take_from_cache().await?;
         if let [only] = &self.tasks[..] {
             if only.runs(self.shared.limits.rerun_unanswered) {
                 return self.alone().await;
@@ -51,26 +53,49 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(true)
     }
 
+    /// Takes what the cache knows before any body starts: what one task puts there is not for its siblings.
+    async fn take_from_cache(&mut self) -> Result<(), RunError> {
+        if self.shared.cache.is_none() {
+            return Ok(());
+        }
+        for at in 0..self.tasks.len() {
+            let task = &self.tasks[at];
+            if !task.runs(self.shared.limits.rerun_unanswered) || self.table.row(task.node).options.cache.is_none() {
+                continue;
+            }
+            let job = self.job(at);
+            if let Some(hit) = cached::find(&job) {
+                self.settle(at, Performed::cached(hit, job.ctx)).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Starts a task's body in the context of this superstep.
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
-        let ctx = self.context(at);
-        let task = &mut self.tasks[at];
-        task.attempts += 1;
-        let row = self.table.row(task.node);
-        let payload = task.packet.as_ref().map(|packet| &packet.payload);
-        if row.simple {
-            let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
+        self.tasks[at].attempts += 1;
+        let node = self.tasks[at].node;
+        if self.table.row(node).simple {
+            let ctx = self.context(at);
+            let task = &self.tasks[at];
+            let payload = task.packet.as_ref().map(|packet| &packet.payload);
+            let body = start(&self.table, node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
             return Running::Simple(body, Some(ctx), 1);
         }
-        let job = Job {
+        Running::begin(self.job(at))
+    }
+
+    fn job(&mut self, at: usize) -> Job<S, N, C> {
+        let ctx = self.context(at);
+        let task = &self.tasks[at];
+        Job {
             table: Arc::clone(&self.table),
             state: Arc::clone(&self.pos.state),
-            payload: payload.cloned(),
+            payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
             ctx,
             failure: task.handled.clone(),
             taken_over: self.taken_over(at),
-        };
-        Running::begin(job)
+        }
     }
 
     fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {

@@ -37,6 +37,11 @@ impl<S: State, N, C> Performed<S, N, C> {
     pub(crate) fn plain(ended: Caught<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
         Self { ended, ctx, attempts, handled: None, cached: None, cache_key: None }
     }
+
+    pub(crate) fn cached(hit: CachedResult, ctx: Arc<TaskCtx<C>>) -> Self {
+        let ended = Ok(Err(NodeError::permanent("taken from the cache")));
+        Self { cached: Some(hit), ..Self::plain(ended, ctx, 0) }
+    }
 }
 
 /// What a task is started with.
@@ -125,13 +130,9 @@ impl<S: State, N, C> Future for Running<S, N, C> {
     }
 }
 
-/// Cache, attempts, handler.
+/// Attempts, handler.
 async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, N, C>) -> Performed<S, N, C> {
     let cache_key = cached::key(&job);
-    if let Some(hit) = cache_key.as_ref().and_then(|key| cached::find(&job, key)) {
-        let ended = Ok(Err(NodeError::permanent("taken from the cache")));
-        return Performed { cached: Some(hit), ..Performed::plain(ended, job.ctx, 0) };
-    }
     let mut performed = match job.failure.take() {
         Some(error) => Performed::plain(Ok(Err(NodeError::permanent(error))), Arc::clone(&job.ctx), 0),
         None => attempts(&job).await,
@@ -151,7 +152,8 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     }
     let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
-    let ended = Guarded(handler(Arc::clone(&job.state), failure, Ctx(Arc::clone(&ctx)))).await;
+    let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
+    let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
     Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
 }
 

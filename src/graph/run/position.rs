@@ -1,11 +1,13 @@
 //! Where a run stands: what a checkpoint is, in memory. Applying the results of a superstep moves it on. Knows no store.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
 use super::control::Control;
 use super::error::RunError;
+use super::perform::words;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::{ApplyError, Merge};
@@ -222,14 +224,24 @@ fn outgrown(slot: &Slot) -> bool {
     ranges.iter().map(|range| range.bytes).sum::<u64>() > (*full_bytes).max(4096)
 }
 
-/// Applies a task's writes to a state, with names in the error.
+/// Applies a task's writes to a state. A panic of a reducer is a refusal; the state is then half written and to be dropped.
 pub(crate) fn apply_writes<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &mut S,
     writes: impl IntoIterator<Item = S::Write>,
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
-    writes.into_iter().try_for_each(|write| state.apply(&table.schema, write, merge))
+    let mut channel = 0;
+    let applied = catch_unwind(AssertUnwindSafe(|| {
+        writes.into_iter().try_for_each(|write| {
+            channel = S::channel_of(&write);
+            state.apply(&table.schema, write, merge)
+        })
+    }));
+    applied.unwrap_or_else(|panic| {
+        let reason = format!("its reducer panicked: {}", words(&*panic));
+        Err(ApplyError::Refused { channel, reason })
+    })
 }
 
 /// The state as a router after one task sees it: the writes of that task, and of no sibling (R3).

@@ -173,10 +173,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(exit) = self.unfinished()? {
             return Ok(Some(exit));
         }
-        let after = self.stops_after();
+        let (after, starting) = (self.stops_after(), self.pos.start.is_some());
         self.advance().await?;
         (self.armed, self.planned) = (true, false);
-        self.ran += 1;
+        self.ran += u64::from(!starting);
         if after {
             self.plan();
             self.emit_checkpoint().await;
@@ -281,7 +281,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.shown(Arc::clone(&self.pos.state))
     }
 
-    /// A subgraph may show only some channels.
+    /// A graph may show only some channels.
     pub(crate) fn shown(&self, state: Arc<S>) -> View {
         let table = Arc::clone(&self.table);
         match self.output() {
@@ -291,7 +291,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn output(&self) -> Option<&Mask> {
-        if self.level.names.is_empty() { None } else { self.table.output.as_ref() }
+        let whole = self.level.names.is_empty() && !self.shared.limits.only_output;
+        if whole { None } else { self.table.output.as_ref() }
     }
 
     /// The writes that a stream shows.

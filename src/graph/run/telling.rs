@@ -14,7 +14,7 @@ use crate::graph::define::node::NodeId;
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The checkpoint that the next superstep starts from.
     pub(crate) async fn emit_checkpoint(&self) {
-        if self.shared.recorder.is_none() || !self.wants(Mode::Checkpoints) {
+        if self.recorder().is_none() || !self.wants(Mode::Checkpoints) {
             return;
         }
         let view = CheckpointView {
@@ -32,7 +32,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn task_view(&self, task: &Task<S>) -> TaskView {
         let result = match &task.stand {
-            Stand::Done(done) if done.saved => Some(View::of_writes(done.writes.clone(), Arc::clone(&self.table))),
+            Stand::Done(done) if done.saved => {
+                Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table)))
+            }
             _ => None,
         };
         TaskView {
@@ -117,17 +119,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         match ending {
             Ending::Cached => self.tell_result(at, &node, true).await,
             Ending::Done { took_over, by_handler } => {
-                self.tell_handler(at, &node, took_over).await;
+                self.tell_took_over(&node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
                 self.tell_result(at, &node, false).await;
             }
             Ending::Asked { took_over } => {
-                self.tell_handler(at, &node, took_over).await;
+                self.tell_took_over(&node, took_over).await;
                 self.tell_questions(at, &node).await;
             }
             Ending::Failed { took_over } => {
                 let by_handler = took_over.is_some();
-                self.tell_handler(at, &node, took_over).await;
+                self.tell_took_over(&node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
                 if let Some(error) = self.tasks[at].error.clone() {
                     self.tell_end(&node, Some(error), Writes::default(), vec![]).await;
@@ -140,10 +142,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Arc::clone(&self.table.row(self.tasks[at].node).handler.name)
     }
 
-    async fn tell_handler(&self, at: usize, node: &Arc<str>, took_over: Option<String>) {
+    /// The failure that an error handler took over; that the handler starts is not told.
+    async fn tell_took_over(&self, node: &Arc<str>, took_over: Option<String>) {
         let Some(error) = took_over else { return };
         self.tell_end(node, Some(error), Writes::default(), vec![]).await;
-        self.tell_start(at, self.handler_name(at)).await;
     }
 
     async fn tell_result(&self, at: usize, node: &Arc<str>, cached: bool) {

@@ -101,8 +101,13 @@ impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn new(graph: CompiledGraph<S, N, C>, id: Option<ThreadId>, context: Arc<C>) -> Self {
-        let limits =
-            Limits { recursion: RECURSION_LIMIT, concurrency: usize::MAX, fail_fast: false, rerun_unanswered: false };
+        let limits = Limits {
+            recursion: RECURSION_LIMIT,
+            concurrency: usize::MAX,
+            fail_fast: false,
+            rerun_unanswered: false,
+            only_output: false,
+        };
         Self {
             graph,
             id,
@@ -174,6 +179,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// On resume, runs paused tasks again that got no answer, as LangGraph does (V12).
     pub fn rerun_unanswered(mut self) -> Self {
         self.limits.rerun_unanswered = true;
+        self
+    }
+
+    /// Lets a stream show only the graph's output channels, as it always does for subgraphs. LangGraph: what `invoke` sees.
+    pub fn only_output(mut self) -> Self {
+        self.limits.only_output = true;
         self
     }
 

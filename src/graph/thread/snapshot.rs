@@ -201,22 +201,29 @@ fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
     }
 }
 
-/// The state with results applied that no checkpoint holds yet; as it is, if they cannot be (V3).
-pub(crate) fn with_results<S: State, N: NodeId, C>(
+/// The state with results applied that no checkpoint holds yet, as a reader sees it: what lives for one superstep is not
+/// shown, what waits for the end of the run is. As it is, if they cannot be applied (V3).
+fn with_results<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &Arc<S>, done: &[&Finished<S>]) -> Arc<S> {
+    let Some((mut merged, _)) = merged(table, state, done) else { return Arc::clone(state) };
+    let mut changed = Mask::default();
+    merged.end_step(&table.schema, &Mask::default(), &mut changed);
+    merged.finish(&table.schema, &mut changed);
+    Arc::new(merged)
+}
+
+/// The state after the writes of these results; none without results, or if they cannot be applied.
+pub(crate) fn merged<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &Arc<S>,
     done: &[&Finished<S>],
-) -> Arc<S> {
+) -> Option<(S, Merge)> {
     if done.is_empty() {
-        return Arc::clone(state);
+        return None;
     }
-    let (mut merged, mut merge, mut changed) = (S::clone(state), Merge::default(), Mask::default());
+    let (mut merged, mut merge) = (S::clone(state), Merge::default());
     let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
-    if apply_writes(table, &mut merged, writes, &mut merge).is_err() {
-        return Arc::clone(state);
-    }
-    merged.end_step(&table.schema, merge.written(), &mut changed);
-    Arc::new(merged)
+    apply_writes(table, &mut merged, writes, &mut merge).ok()?;
+    Some((merged, merge))
 }
 
 fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(

@@ -231,7 +231,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let dropped: Vec<String> = run
         .tasks
         .iter()
-        .filter(|task| task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
+        .filter(|task| scoped.is_head && task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
         .map(|task| run.node_name(task.node).to_string())
         .collect();
     // Stored, but not part of the state: the entries of a log must not close over them.
