@@ -25,7 +25,7 @@ async fn a_budget_of_supersteps_ends_the_run_and_a_new_one_goes_on(
 ) {
     let outcome = store.thread(&abc()).max_supersteps(2).invoke(start()).await.unwrap();
     let Outcome::Budget(Budget::Supersteps(2), rest) = outcome else { panic!("{outcome:?}") };
-    assert_eq!((&rest.state().notes[..], rest.next()), (&["a".to_owned()][..], &["b".to_owned()][..]));
+    assert_eq!((&rest.state().notes[..], rest.next()), (&["a", "b"].map(String::from)[..], &["c".to_owned()][..]));
     let end = store.thread(&abc()).max_supersteps(2).proceed().await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["a", "b", "c"]);
 }

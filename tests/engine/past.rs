@@ -108,7 +108,7 @@ async fn an_update_that_could_be_from_several_nodes_must_name_one() {
 #[tokio::test]
 async fn an_update_is_inferred_to_be_from_the_node_that_ran_last() {
     let store = Store::memory();
-    store.thread(&abc()).max_supersteps(2).invoke(start()).await.unwrap();
+    store.thread(&abc()).max_supersteps(1).invoke(start()).await.unwrap();
     store.thread(&abc()).update_state(Pad::update().notes(["x"])).await.unwrap();
     let now = store.thread(&abc()).state().await.unwrap().unwrap();
     assert_eq!((now.values.notes.join(" "), now.next.join(" ")), ("a x".into(), "b".into()));

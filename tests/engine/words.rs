@@ -68,15 +68,15 @@ fn compile_reports_every_problem_of_a_typed_graph_at_once() {
      help: remove one of the two, or give `Write` another id
     error: node `Forgotten` is in the enum but was never added
      help: add `.add_node(Forgotten, <body>)`, or delete the variant
-    error: an edge leads from `Plan` to `Search`, which only a send of `engine::words::Query` can start
+    error: an edge leads from `Plan` to `Search`, which only a send of `Query` can start
      help: send to `Search` from a router, or add it with `.add_node` as a node over the state
     error: the join into `Review` has fewer than two sources
      help: write `.add_edge(<source>, Review)`, or name the other sources
     error: an edge starts at END
      help: END is where paths end: start the edge at a node
-    error: `Plan` sends a `alloc::string::String` to `Search`, which takes a `engine::words::Query`
-     help: send a `engine::words::Query` to `Search`, or change the worker
-    error: `Review` sends a `engine::words::Query` to `Write`, which takes the state and no payload
+    error: `Plan` sends a `String` to `Search`, which takes a `Query`
+     help: send a `Query` to `Search`, or change the worker
+    error: `Review` sends a `Query` to `Write`, which takes the state and no payload
      help: add `Write` with `.add_worker`, or lead an edge to it
     error: the questions `engine::pad::Approve` and `engine::words::ApproveAgain` are both named `approve`
      help: give each question type its own `NAME`
