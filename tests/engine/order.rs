@@ -79,6 +79,22 @@ proptest! {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_that_race_come_to_the_state_of_one_thread() {
+    let delays: Vec<(u8, u8)> = (0..40).map(|at| (at % 7, 0)).collect();
+    let (alone, _) = tokio::task::spawn_blocking({
+        let delays = delays.clone();
+        move || outcome_of(&delays, usize::MAX)
+    })
+    .await
+    .unwrap();
+    for _ in 0..30 {
+        let store = Store::memory();
+        let end = store.thread(&racing(&delays)).invoke(Pad::update().title("go")).await.unwrap();
+        assert_eq!(end.finished().unwrap(), alone);
+    }
+}
+
 const NODES: usize = 5;
 
 /// A graph as numbers: edges, joins, and routers that take each of their targets in turn.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::checkpoint::Source;
+use superstep::checkpoint::{FailingCheckpointer, Source};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -172,4 +172,66 @@ async fn a_question_of_a_deleted_thread_takes_no_answer_from_its_namesake() {
     store.thread(&pair(&tally)).invoke(start()).await.unwrap();
     let stale = store.thread(&pair(&tally)).answer(Answer::new::<Approve>(&true).to(old)).await.unwrap_err();
     assert!(matches!(stale, RunError::UnknownQuestion { .. }), "{stale:?}");
+}
+
+/// What may be written to a thread from outside.
+#[derive(Clone, Copy, Debug)]
+enum Outside {
+    Answer,
+    AnswerThePast,
+    Go,
+    Change,
+    Replay,
+    Update,
+    UpdateThePast,
+    Clear,
+    Copy,
+    Retry,
+}
+
+impl Outside {
+    async fn write(self, thread: PadThread, past: CheckpointId) -> Result<(), RunError> {
+        let more = || Pad::update().sum(1);
+        match self {
+            Self::Answer => thread.resume::<Approve>(true).await.map(drop),
+            Self::AnswerThePast => thread.at(past).resume::<Approve>(true).await.map(drop),
+            Self::Go => thread.command(Command::to(id("z"))).await.map(drop),
+            Self::Change => thread.command(Command::update(more())).await.map(drop),
+            Self::Replay => thread.at(past).proceed().await.map(drop),
+            Self::Update => thread.update_state_as(id("ask"), more()).await.map(drop),
+            Self::UpdateThePast => thread.at(past).update_state_as(id("ask"), more()).await.map(drop),
+            Self::Clear => thread.update(StateUpdate::clear()).await.map(drop),
+            Self::Copy => thread.update(StateUpdate::copy()).await.map(drop),
+            Self::Retry => thread.retry().await.map(drop),
+        }
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_is_written_from_outside_is_one_commit(
+    #[values(
+        Outside::Answer,
+        Outside::AnswerThePast,
+        Outside::Go,
+        Outside::Change,
+        Outside::Replay,
+        Outside::Update,
+        Outside::UpdateThePast,
+        Outside::Clear,
+        Outside::Copy,
+        Outside::Retry
+    )]
+    outside: Outside,
+) {
+    let (tally, store) = (Tally::default(), Store::memory());
+    store.thread(&pair(&tally)).invoke(start()).await.unwrap();
+    let past = store.thread(&pair(&tally)).state().await.unwrap().unwrap().id;
+    if matches!(outside, Outside::AnswerThePast | Outside::UpdateThePast) {
+        store.thread(&pair(&tally)).update(StateUpdate::copy()).await.unwrap();
+    }
+    let counting = Arc::new(FailingCheckpointer::new(Arc::clone(&store.store), u64::MAX));
+    let thread = pair(&tally).with_shared_checkpointer(Arc::clone(&counting) as _).thread("t").max_supersteps(0);
+    outside.write(thread, past).await.unwrap();
+    assert_eq!(counting.commits(), 1);
 }

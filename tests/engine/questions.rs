@@ -290,6 +290,36 @@ async fn a_task_without_a_new_answer_is_left_alone_unless_told_to_run_again(#[ca
     assert_eq!(tally.count(), runs);
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_question_beside_a_failure_stays_open_and_its_answer_runs_both_again(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = |broken: bool| {
+        let b = move |_: Arc<Pad>, _: Ctx| async move {
+            if broken { Err(NodeError::from("no")) } else { Ok(Pad::update().notes(["b"])) }
+        };
+        fan(Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_node(id("b"), b), &["a", "b"])
+    };
+    assert!(matches!(store.thread(&graph(true)).invoke(start()).await, Err(RunError::Node { .. })));
+    let status = store.thread(&graph(true)).status().await.unwrap();
+    assert!(matches!(&status, Status::Interrupted { questions } if questions.len() == 1), "{status:?}");
+    let end = store.thread(&graph(false)).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["approved: true", "b"]);
+}
+
+#[tokio::test]
+async fn an_answer_beside_a_command_that_leads_nowhere_is_not_written() {
+    let store = Store::memory();
+    store.thread(&three()).invoke(start()).await.unwrap();
+    let before = everything(&store.thread(&three())).await;
+    let answer = Answer::new::<Rename>(&"moons".into());
+    let request = Request::answers([answer]).and(Command::to(id("nowhere")));
+    let error = store.thread(&three()).run(request).await.unwrap_err();
+    assert!(matches!(error, RunError::UnknownTarget { .. }), "{error:?}");
+    assert_eq!(everything(&store.thread(&three())).await, before);
+}
+
 #[tokio::test]
 async fn a_graph_that_can_ask_does_not_run_without_a_store() {
     let error = three().invoke(start()).await.unwrap_err();

@@ -40,7 +40,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(matched)
     }
 
-    /// Stores checked answers in one commit. `origin` is the checkpoint that the records are of: the run's own, or the one
+    /// Turns checked answers into records. `origin` is the checkpoint that the present ones are of: the run's own, or the one
     /// it is a fork of.
     pub(crate) async fn hand_in(
         &self,
@@ -49,7 +49,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         origin: CheckpointId,
         records: &mut HashMap<u32, TaskRecord>,
         matched: Vec<Matched>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Puts, RunError> {
         let mut puts = vec![];
         let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
         for matched in matched {
@@ -63,10 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             }
         }
         puts.extend(self.copied(run, reader, origin, records).await?);
-        if let Some(recorder) = run.recorder() {
-            recorder.commit_now(puts).await?;
-        }
-        Ok(())
+        Ok(puts)
     }
 
     async fn matched(

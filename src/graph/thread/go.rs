@@ -182,13 +182,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             add_command(&run.table, &mut run.pos, before);
         }
         let forks = behind || (travels && !matches!(run.pos.source, Source::Update | Source::Fork));
+        if let Some(command) = &command {
+            run.check_command(command)?;
+        }
         if !answers.is_empty() {
             let origin = run.pos.id;
             let matched = self.match_all(&reader, &records, answers).await?;
             if forks {
-                run.fork(Source::Fork, vec![]).await?;
+                run.enter_fork(Source::Fork);
             }
-            self.hand_in(&run, &reader, origin, &mut records, matched).await?;
+            let puts = self.hand_in(&run, &reader, origin, &mut records, matched).await?;
+            self.keep_answers(&mut run, puts, forks).await?;
         }
         let carried = forks && travels;
         match command {
@@ -205,6 +209,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         run.tell_loaded().await;
         Ok(run)
+    }
+
+    /// Makes answers durable, with the branch they begin.
+    async fn keep_answers(&self, run: &mut Run<S, N, C>, puts: Puts, forks: bool) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
+        if forks {
+            run.commit_fork(puts).await?;
+            recorder.settle().await?;
+        } else {
+            recorder.commit_now(puts).await?;
+        }
+        Ok(())
     }
 
     /// Replay from a checkpoint of a subgraph: forks the way up to it, and goes on from the new head (V10).
@@ -251,9 +267,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         command: Command<S, N>,
         forks: bool,
     ) -> Result<(), RunError> {
-        if command.parent.is_some() {
-            return Err(RunError::NoParentGraph { node: "the command".into() });
-        }
         let updates = !command.writes.is_empty();
         let mut puts = vec![];
         let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
@@ -264,10 +277,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         if updates {
             let origin = run.pos.id;
-            run.fork(Source::Update, puts).await?;
-            let puts = self.copied(run, reader, origin, records).await?;
-            recorder.commit(puts, None).await?;
-            return Ok(());
+            run.enter_fork(Source::Update);
+            puts.extend(self.copied(run, reader, origin, records).await?);
+            return run.commit_fork(puts).await;
         }
         puts.push((run.task_key(COMMAND_KEY), encode_record(&record)?));
         recorder.commit(puts, None).await?;
