@@ -1,9 +1,10 @@
 //! The way of records into the store: numbers checkpoints, keeps order and durability. Knows no state and no node.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, RowId};
 
 /// When a superstep counts as done. LangGraph: `durability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ struct Inner {
     head: Head,
     expected: Option<CheckpointId>,
     in_flight: VecDeque<Receipt>,
-    held: HashMap<Key, Vec<u8>>,
+    held: BTreeMap<Key, Vec<u8>>,
     /// With durability `exit`: checkpoints of this run that a later one of it replaces.
     replaced: HashSet<CheckpointId>,
     newest: HashMap<String, CheckpointId>,
@@ -54,13 +55,23 @@ struct Inner {
     shapes: HashSet<u64>,
 }
 
+impl Inner {
+    fn keys(&self, range: &RangeInclusive<Key>) -> Vec<Key> {
+        self.held.range(range.clone()).map(|(key, _)| key.clone()).collect()
+    }
+}
+
+fn tasks_of(checkpoint: CheckpointId) -> RangeInclusive<Key> {
+    Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX }
+}
+
 impl Recorder {
     pub(crate) fn new(store: Arc<dyn Checkpointer>, lease: Lease, head: Head, durability: Durability) -> Self {
         let inner = Inner {
             head,
             expected: head.checkpoint,
             in_flight: VecDeque::new(),
-            held: HashMap::new(),
+            held: BTreeMap::new(),
             replaced: HashSet::new(),
             newest: HashMap::new(),
             left: HashSet::new(),
@@ -110,12 +121,36 @@ impl Recorder {
         }
         let mut inner = self.lock();
         let ours = inner.newest.insert(namespace.to_owned(), id);
+        inner.left.insert(before);
         if let Some(old) = ours {
             inner.replaced.insert(old);
+            inner.held.remove(&Key::Checkpoint(old));
+            inner.held.remove(&Key::Nested(old));
         }
-        inner.left.insert(before);
-        let Inner { held, replaced, left, .. } = &mut *inner;
-        held.retain(|key, _| !is_dropped(key, replaced, left));
+        for key in inner.keys(&tasks_of(before)) {
+            inner.held.remove(&key);
+        }
+    }
+
+    /// With durability `exit`: a value that nothing refers to any more is not stored.
+    pub(crate) fn free(&self, rows: &mut Vec<RowId>) {
+        if self.durability == Durability::Exit {
+            let mut inner = self.lock();
+            rows.iter().for_each(|row| drop(inner.held.remove(&Key::Row(*row))));
+        }
+        rows.clear();
+    }
+
+    /// What is held back under these keys.
+    pub(crate) fn held(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
+        let inner = self.lock();
+        keys.iter().map(|key| inner.held.get(key).cloned()).collect()
+    }
+
+    /// What is held back in a range of keys.
+    pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Vec<(Key, Vec<u8>)> {
+        let inner = self.lock();
+        inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()
     }
 
     /// Queues records, in order, without waiting. `head`: the root graph's new head.
@@ -132,8 +167,12 @@ impl Recorder {
     }
 
     fn send(&self, inner: &mut Inner, puts: Puts) -> Receipt {
+        self.send_with(inner, puts, vec![])
+    }
+
+    fn send_with(&self, inner: &mut Inner, puts: Puts, deletes: Vec<Key>) -> Receipt {
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
-        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes: vec![] };
+        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
         inner.expected = inner.head.checkpoint;
         self.store.commit(commit)
     }
@@ -161,20 +200,25 @@ impl Recorder {
 
     /// Queues records and waits until they are on disk, whatever the durability.
     pub(crate) async fn commit_now(&self, puts: Puts) -> Result<(), CheckpointError> {
+        self.replace_now(puts, vec![]).await
+    }
+
+    /// The same, removing other records with it.
+    pub(crate) async fn replace_now(&self, puts: Puts, gone: Vec<Key>) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
             let newest = inner.head.checkpoint;
             if self.durability == Durability::Exit {
                 inner.head.checkpoint = inner.expected; // the newest is not stored yet
             }
-            let receipt = self.send(&mut inner, puts);
+            let receipt = self.send_with(&mut inner, puts, gone);
             inner.head.checkpoint = newest;
             inner.in_flight.push_back(receipt);
         }
         self.drain(0).await
     }
 
-    async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
+    pub(crate) async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
         loop {
             let receipt = {
                 let mut inner = self.lock();

@@ -2,20 +2,22 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, Key, QuestionRecord, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{
+    AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
+};
 
 use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::{Reader, answer_row};
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
 use crate::graph::run::superstep::Run;
 
 /// A checked answer and the question it is for.
-struct Matched {
+pub(crate) struct Matched {
     question: QuestionRecord,
     /// The task of the root graph that the question is in.
     root: u32,
@@ -24,38 +26,46 @@ struct Matched {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Checks all answers against the open questions, then stores them in one commit. `origin` is the checkpoint that the
-    /// records are of: the run's own, or the one it is a fork of.
-    pub(crate) async fn hand_in(
+    /// Checks all answers against the open questions; nothing is written.
+    pub(crate) async fn matching(
         &self,
-        run: &Run<S, N, C>,
         reader: &Reader,
-        origin: CheckpointId,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &HashMap<u32, TaskRecord>,
         answers: Vec<Answer>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Vec<Matched>, RunError> {
         let mut matched: Vec<Matched> = vec![];
         for answer in answers {
             let taken: Vec<InterruptId> =
                 matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
             matched.push(self.matched(reader, records, answer, &taken).await?);
         }
+        Ok(matched)
+    }
+
+    /// Stores checked answers in one commit.
+    pub(crate) async fn hand_in(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
+        matched: Vec<Matched>,
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        // Forks of one checkpoint are answered apart: answers stand under a number of their own.
+        let made_by = recorder.next_id();
         let mut puts = vec![];
         let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
-        for matched in matched {
-            store(reader, origin, records, matched, &mut changed, &mut puts).await?;
+        for (slot, matched) in (0u32..).zip(matched) {
+            let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
+            store(reader, run.pos.id, records, matched, row, &mut changed, &mut puts).await?;
         }
         for ((checkpoint, task), record) in changed {
-            if checkpoint == origin {
+            puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            if checkpoint == run.pos.id {
                 records.insert(task, record);
-            } else {
-                puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
             }
         }
-        puts.extend(self.copied(run, reader, origin, records).await?);
-        if let Some(recorder) = run.recorder() {
-            recorder.commit_now(puts).await?;
-        }
+        recorder.commit_now(puts).await?;
         Ok(())
     }
 
@@ -139,11 +149,11 @@ async fn store(
     root: CheckpointId,
     records: &HashMap<u32, TaskRecord>,
     matched: Matched,
+    row: RowId,
     changed: &mut HashMap<(CheckpointId, u32), TaskRecord>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let Matched { question, root: task, answer, bytes } = matched;
-    let row = answer_row(question_id(reader, &question));
     puts.push((Key::Row(row), bytes));
     let (mut at, mut task) = (root, task);
     let mut record = match changed.remove(&(at, task)) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
 
 use super::handle::Thread;
 use super::outcome::Outcome;
@@ -14,15 +14,16 @@ use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
 use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Held, Puts, Recorder};
+use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
 use crate::graph::run::position::Position;
-use crate::graph::run::superstep::{Caller, Exit, Run};
+use crate::graph::run::superstep::{Exit, Run};
 use crate::graph::run::task::COMMAND_KEY;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
@@ -71,7 +72,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
         };
         (run.before, run.after) = (self.before.clone(), self.after.clone());
-        run.budgets = self.budgets();
         let exit = run.drive().await?;
         if exit == Exit::Interrupted {
             run.tell_interrupted().await;
@@ -175,19 +175,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
         let behind = head != Some(run.pos.id);
-        let travels = self.at.is_some() && answers.is_empty();
+        let travels = (self.at.is_some() && answers.is_empty()) || self.afresh;
         let mut records = reader.tasks(run.pos.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, before);
         }
-        let forks = behind || (travels && !matches!(run.pos.source, Source::Update | Source::Fork));
+        let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
+        let forks = behind || (travels && !own);
         if !answers.is_empty() {
-            let origin = run.pos.id;
-            if forks {
-                run.fork(Source::Fork, vec![]).await?;
-            }
-            self.hand_in(&run, &reader, origin, &mut records, answers).await?;
+            self.answered(&mut run, &reader, &mut records, answers, forks).await?;
+        } else if travels && !forks {
+            self.forget(&run, &records, &mapping).await?;
         }
         let carried = forks && travels;
         match command {
@@ -273,7 +272,52 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(())
     }
 
-    /// What the tasks of a checkpoint came to, for a copy of it.
+    /// Hands answers in: at the checkpoint itself, or at a fork that goes on with copies of its tasks and their subgraphs.
+    async fn answered(
+        &self,
+        run: &mut Run<S, N, C>,
+        reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
+        answers: Vec<Answer>,
+        forks: bool,
+    ) -> Result<(), RunError> {
+        let matched = self.matching(reader, records, answers).await?;
+        if forks {
+            let origin = run.pos.id;
+            run.fork(Source::Fork, vec![]).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
+            if let Some(recorder) = run.recorder() {
+                recorder.commit_now(puts).await?;
+            }
+        }
+        self.hand_in(run, reader, records, matched).await
+    }
+
+    /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
+    async fn forget(
+        &self,
+        run: &Run<S, N, C>,
+        records: &HashMap<u32, TaskRecord>,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        let (mut puts, mut gone) = (vec![], vec![]);
+        for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
+            let key = |write: &WriteRecord| {
+                let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
+                Some(save::row_key(&run.table, "", channel, write.overwrite, row))
+            };
+            gone.extend(record.writes.iter().filter_map(key));
+            let fresh = TaskRecord { attempts: record.attempts, ..TaskRecord::default() };
+            puts.push((run.task_key(task), encode_record(&fresh)?));
+        }
+        if puts.is_empty() {
+            return Ok(());
+        }
+        Ok(recorder.replace_now(puts, gone).await?)
+    }
+
+    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it.
     pub(crate) async fn copied(
         &self,
         run: &Run<S, N, C>,
@@ -282,13 +326,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         records: &HashMap<u32, TaskRecord>,
     ) -> Result<Puts, RunError> {
         let mut puts = vec![];
+        let Some(recorder) = run.recorder() else { return Ok(puts) };
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
             puts.push((run.task_key(key), encode_record(record)?));
-            for call in 0.. {
-                let Some(child) = reader.child(from, key, call).await? else { break };
-                let to = Caller { checkpoint: run.pos.id, task: key, call };
-                puts.push(super::scope::pointer(to, child)?);
-            }
+            super::travel::copy_children(reader, recorder, (from, key), (run.pos.id, key), &mut puts).await?;
         }
         Ok(puts)
     }
@@ -296,7 +337,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
     let thread = recorder.lease().thread().clone();
-    Reader { store: Arc::clone(recorder.store()), thread, birth: recorder.birth() }
+    Reader {
+        store: Arc::clone(recorder.store()),
+        thread,
+        birth: recorder.birth(),
+        recorder: Some(Arc::clone(recorder)),
+    }
 }
 
 pub(crate) async fn position<S: State, N: NodeId, C>(
