@@ -163,8 +163,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 continue;
             }
             while pool.set.len() >= limits.concurrency {
+                self.flush_settled();
                 if !self.join(&mut pool).await? {
-                    self.flush_settled();
                     return Ok(false);
                 }
             }
