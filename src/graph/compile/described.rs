@@ -9,7 +9,7 @@ use super::validate::Outline;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
 use crate::graph::thread::snapshot::{Nested, Snapshot};

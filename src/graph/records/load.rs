@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, QuestionRecord, RowId, SendRecord, Slot, TaskRecord,
-    TaskStatus, ThreadId, WriteRecord, decode_record,
+    CheckpointId, CheckpointRecord, Key, QuestionRecord, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
 };
 
 use super::mapping::Mapping;
+use super::reader::Reader;
 use super::save::{log_name, row_key};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
@@ -24,69 +24,7 @@ use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Packet, Position, Start};
 use crate::graph::run::task::{Stand, Task};
 
-/// Reads one thread's records.
-#[derive(Clone)]
-pub(crate) struct Reader {
-    pub store: Arc<dyn Checkpointer>,
-    pub thread: ThreadId,
-    pub birth: u64,
-}
-
 impl Reader {
-    pub(crate) async fn one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
-        Ok(self.store.get(&self.thread, vec![key]).await?.pop().flatten())
-    }
-
-    /// A checkpoint's record; root checkpoints and those of subgraphs share their numbers.
-    pub(crate) async fn record(&self, id: CheckpointId) -> Result<Option<CheckpointRecord>, RunError> {
-        let found = self.store.get(&self.thread, vec![Key::Checkpoint(id), Key::Nested(id)]).await?;
-        let Some(bytes) = found.into_iter().flatten().next() else { return Ok(None) };
-        Ok(Some(decode_record(&self.thread, "checkpoint", &bytes)?))
-    }
-
-    pub(crate) async fn child(
-        &self,
-        checkpoint: CheckpointId,
-        task: u32,
-        call: u32,
-    ) -> Result<Option<CheckpointId>, RunError> {
-        let bytes = self.one(Key::Child { checkpoint, task, call }).await?;
-        Ok(bytes.map(|bytes| decode_record(&self.thread, "child pointer", &bytes)).transpose()?)
-    }
-
-    /// Where the pointers of a superstep's tasks to their subgraphs stand.
-    pub(crate) async fn pointers(&self, checkpoint: CheckpointId) -> Result<Vec<Key>, RunError> {
-        let key = |end| Key::Child { checkpoint, task: end, call: end };
-        let rows = self.store.scan(&self.thread, key(0)..=key(u32::MAX), Order::Ascending, usize::MAX).await?;
-        Ok(rows.into_iter().map(|(key, _)| key).collect())
-    }
-
-    pub(crate) async fn tasks(&self, checkpoint: CheckpointId) -> Result<HashMap<u32, TaskRecord>, RunError> {
-        let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
-        let rows = self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?;
-        let mut tasks = HashMap::new();
-        for (key, bytes) in rows {
-            if let Key::Task { task, .. } = key {
-                tasks.insert(task, decode_record(&self.thread, "task", &bytes)?);
-            }
-        }
-        Ok(tasks)
-    }
-
-    async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {
-        if keys.is_empty() {
-            return Ok(vec![]);
-        }
-        let found = self.store.get(&self.thread, keys.clone()).await?;
-        let missing = |key: &Key| self.damaged(&format!("{key:?}"), "it is missing");
-        found.into_iter().zip(&keys).map(|(row, key)| row.ok_or_else(|| missing(key))).collect()
-    }
-
-    pub(crate) fn damaged(&self, what: &str, reason: &str) -> RunError {
-        let (thread, what, reason) = (self.thread.to_string(), what.to_owned(), reason.to_owned());
-        crate::checkpoint::CheckpointError::Damaged { thread, what, reason }.into()
-    }
-
     /// Loads a checkpoint as a position.
     pub(crate) async fn position<S: State, N: NodeId, C>(
         &self,
@@ -124,6 +62,7 @@ impl Reader {
             line: record.line,
             children: record.children,
             metadata: record.metadata,
+            freed: vec![],
         };
         Ok((position, mapping))
     }
@@ -181,7 +120,7 @@ impl Reader {
     ) -> Result<(), RunError> {
         let key = |row| Key::Log { channel: log_name(table, path, at), row };
         let rows = key(range.first)..=key(range.last);
-        let rows = self.store.scan(&self.thread, rows, Order::Ascending, usize::MAX).await?;
+        let rows = self.scan(rows).await?;
         if rows.len() != range.count as usize {
             let reason = format!("{} entries of {} are there", rows.len(), range.count);
             return Err(self.damaged(&format!("log of channel `{}`", table.channel(at)), &reason));
@@ -374,9 +313,4 @@ fn put_slots(slots: &mut [Slot], stored: Vec<(u32, Slot)>, mapping: &Mapping) {
             slots[at as usize] = slot;
         }
     }
-}
-
-/// Where a question of a task stands.
-pub(crate) fn answer_row(id: InterruptId) -> RowId {
-    RowId { checkpoint: id.checkpoint, task: id.task, slot: RowId::ANSWERS + id.place }
 }

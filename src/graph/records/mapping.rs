@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{Key, Shape, decode_record};
 
-use super::load::Reader;
+use super::reader::Reader;
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::NodeId;

@@ -4,5 +4,6 @@
 
 pub(crate) mod load;
 pub(crate) mod mapping;
+pub(crate) mod reader;
 pub(crate) mod recorder;
 pub(crate) mod save;

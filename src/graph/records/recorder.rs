@@ -1,9 +1,10 @@
 //! The way of records into the store: numbers checkpoints, keeps order and durability. Knows no state and no node.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, RowId};
 
 /// When a superstep counts as done. LangGraph: `durability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,13 +46,36 @@ struct Inner {
     head: Head,
     expected: Option<CheckpointId>,
     in_flight: VecDeque<Receipt>,
-    held: HashMap<Key, Vec<u8>>,
+    held: BTreeMap<Key, Vec<u8>>,
     /// With durability `exit`: checkpoints of this run that a later one of it replaces.
     replaced: HashSet<CheckpointId>,
     newest: HashMap<String, CheckpointId>,
     /// Checkpoints that the run has moved on from: nothing more is noted there.
     left: HashSet<CheckpointId>,
     shapes: HashSet<u64>,
+    /// Whether what is written now is to be one commit, and what that commit removes.
+    gathering: bool,
+    gone: Vec<Key>,
+}
+
+impl Inner {
+    /// Takes records into the commit that is being gathered; gives them back if there is none.
+    fn gathers(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
+        if !self.gathering {
+            return Some(puts);
+        }
+        self.head.checkpoint = head.or(self.head.checkpoint);
+        self.held.extend(puts);
+        None
+    }
+
+    fn keys(&self, range: &RangeInclusive<Key>) -> Vec<Key> {
+        self.held.range(range.clone()).map(|(key, _)| key.clone()).collect()
+    }
+}
+
+fn tasks_of(checkpoint: CheckpointId) -> RangeInclusive<Key> {
+    Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX }
 }
 
 impl Recorder {
@@ -60,11 +84,13 @@ impl Recorder {
             head,
             expected: head.checkpoint,
             in_flight: VecDeque::new(),
-            held: HashMap::new(),
+            held: BTreeMap::new(),
             replaced: HashSet::new(),
             newest: HashMap::new(),
             left: HashSet::new(),
             shapes: HashSet::new(),
+            gathering: false,
+            gone: vec![],
         };
         Self { store, lease, durability, inner: Mutex::new(inner) }
     }
@@ -110,17 +136,63 @@ impl Recorder {
         }
         let mut inner = self.lock();
         let ours = inner.newest.insert(namespace.to_owned(), id);
+        inner.left.insert(before);
         if let Some(old) = ours {
             inner.replaced.insert(old);
+            inner.held.remove(&Key::Checkpoint(old));
+            inner.held.remove(&Key::Nested(old));
         }
-        inner.left.insert(before);
-        let Inner { held, replaced, left, .. } = &mut *inner;
-        held.retain(|key, _| !is_dropped(key, replaced, left));
+        for key in inner.keys(&tasks_of(before)) {
+            inner.held.remove(&key);
+        }
+    }
+
+    /// With durability `exit`: a value that nothing refers to any more is not stored.
+    pub(crate) fn free(&self, rows: &mut Vec<RowId>) {
+        if self.durability == Durability::Exit {
+            let mut inner = self.lock();
+            rows.iter().for_each(|row| drop(inner.held.remove(&Key::Row(*row))));
+        }
+        rows.clear();
+    }
+
+    /// What is held back under these keys.
+    pub(crate) fn held(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
+        let inner = self.lock();
+        keys.iter().map(|key| inner.held.get(key).cloned()).collect()
+    }
+
+    /// What is held back in a range of keys.
+    pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Vec<(Key, Vec<u8>)> {
+        let inner = self.lock();
+        inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()
+    }
+
+    /// Begins to gather: what is written from outside becomes one commit, or is dropped whole. Not with durability `exit`,
+    /// which holds everything back anyway.
+    pub(crate) fn gather(&self) {
+        self.lock().gathering = self.durability != Durability::Exit;
+    }
+
+    /// Makes what was gathered durable.
+    pub(crate) async fn keep_gathered(&self) -> Result<(), CheckpointError> {
+        {
+            let mut inner = self.lock();
+            if !std::mem::take(&mut inner.gathering) || (inner.held.is_empty() && inner.gone.is_empty()) {
+                return Ok(());
+            }
+            let puts = std::mem::take(&mut inner.held).into_iter().collect();
+            let gone = std::mem::take(&mut inner.gone);
+            let receipt = self.send_with(&mut inner, puts, gone);
+            inner.in_flight.push_back(receipt);
+        }
+        self.drain(0).await
     }
 
     /// Queues records, in order, without waiting. `head`: the root graph's new head.
     pub(crate) fn queue(&self, puts: Puts, head: Option<CheckpointId>) {
         let mut inner = self.lock();
+        let Some(puts) = inner.gathers(puts, head) else { return };
         inner.head.checkpoint = head.or(inner.head.checkpoint);
         if self.durability == Durability::Exit {
             let Inner { held, replaced, left, .. } = &mut *inner;
@@ -132,10 +204,10 @@ impl Recorder {
     }
 
     fn send(&self, inner: &mut Inner, puts: Puts) -> Receipt {
-        self.send_all(inner, puts, vec![])
+        self.send_with(inner, puts, vec![])
     }
 
-    fn send_all(&self, inner: &mut Inner, puts: Puts, deletes: Vec<Key>) -> Receipt {
+    fn send_with(&self, inner: &mut Inner, puts: Puts, deletes: Vec<Key>) -> Receipt {
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
         inner.expected = inner.head.checkpoint;
@@ -147,6 +219,7 @@ impl Recorder {
         if self.durability == Durability::Sync {
             let (receipt, behind) = {
                 let mut inner = self.lock();
+                let Some(puts) = inner.gathers(puts, head) else { return Ok(()) };
                 inner.head.checkpoint = head.or(inner.head.checkpoint);
                 (self.send(&mut inner, puts), !inner.in_flight.is_empty())
             };
@@ -168,22 +241,27 @@ impl Recorder {
         self.replace_now(puts, vec![]).await
     }
 
-    /// The same, with records to remove before.
-    pub(crate) async fn replace_now(&self, puts: Puts, deletes: Vec<Key>) -> Result<(), CheckpointError> {
+    /// The same, removing other records with it.
+    pub(crate) async fn replace_now(&self, puts: Puts, gone: Vec<Key>) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
+            if inner.gathering {
+                inner.held.extend(puts);
+                inner.gone.extend(gone);
+                return Ok(());
+            }
             let newest = inner.head.checkpoint;
             if self.durability == Durability::Exit {
                 inner.head.checkpoint = inner.expected; // the newest is not stored yet
             }
-            let receipt = self.send_all(&mut inner, puts, deletes);
+            let receipt = self.send_with(&mut inner, puts, gone);
             inner.head.checkpoint = newest;
             inner.in_flight.push_back(receipt);
         }
         self.drain(0).await
     }
 
-    async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
+    pub(crate) async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
         loop {
             let receipt = {
                 let mut inner = self.lock();
@@ -202,6 +280,11 @@ impl Recorder {
     pub(crate) async fn settle(&self) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
+            if std::mem::take(&mut inner.gathering) {
+                inner.held.clear(); // it failed before it was whole
+                inner.gone.clear();
+                inner.head.checkpoint = inner.expected;
+            }
             if !inner.held.is_empty() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
                 inner.newest.clear();

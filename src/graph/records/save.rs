@@ -148,7 +148,9 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
     if run.delta.is_none() {
         recorder.supersede(&run.level.path, run.came_from, run.pos.id);
+        recorder.free(&mut run.pos.freed);
     }
+    run.pos.freed.clear();
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
         puts.push(crate::graph::thread::scope::pointer(caller, run.pos.id)?);

@@ -124,12 +124,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn not_applied(&mut self, tasks: &[Task<S>], mut puts: Puts, error: RunError) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned() else { return Err(error) };
         if let [only] = tasks {
-            let record = TaskRecord {
-                status: TaskStatus::Failed,
-                error: Some(error.to_string()),
-                attempts: only.attempts,
-                ..TaskRecord::default()
-            };
+            let record = TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
         let head = (self.pos.start.is_some() && self.caller.is_none()).then_some(self.pos.id);

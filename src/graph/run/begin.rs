@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checkpoint::{Key, LogRange, Slot, Source, TaskRecord, TaskStatus};
 
 use super::error::RunError;
-use super::position::{Finished, Start, apply_writes, fresh_read, named};
+use super::position::{Finished, Start, apply_writes, named};
 use super::subgraph::adopted_row;
 use super::superstep::Run;
 use super::task::{COMMAND_KEY, Resolve, START_KEY};
@@ -99,41 +99,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Makes a checkpoint that begins a new branch (T1).
-    pub(crate) async fn fork(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
-        self.enter_fork(source);
-        self.commit_fork(puts).await
-    }
-
-    /// Takes a number for a new branch; nothing is written.
-    pub(crate) fn enter_fork(&mut self, source: Source) {
-        let Some(recorder) = self.recorder().cloned() else { return };
+    pub(crate) async fn fork(&mut self, source: Source, mut puts: Puts) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
         self.pos.step += 1;
         self.pos.source = source;
         let parent = self.pos.id;
         self.enter(&recorder);
         self.pos.parent = Some(parent);
         self.pos.line = self.pos.id;
-    }
-
-    /// Stores the new branch and what belongs to it, in one commit.
-    pub(crate) async fn commit_fork(&mut self, mut puts: Puts) -> Result<(), RunError> {
-        let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
         save::checkpoint(self, &recorder, &mut puts)?;
         let head = self.is_root().then_some(self.pos.id);
         recorder.commit(puts, head).await?;
         Ok(())
-    }
-
-    /// Checks that a command from outside can be applied where the run stands; changes nothing.
-    pub(crate) fn check_command(&self, command: &Command<S, N>) -> Result<(), RunError> {
-        let from: Arc<str> = "the command".into();
-        if command.parent.is_some() {
-            return Err(RunError::NoParentGraph { node: from });
-        }
-        let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, COMMAND_KEY) };
-        let finished: Finished<S> = super::task::finished(&resolve, command.clone(), super::control::START_NODE)?;
-        let seen = fresh_read(&self.table, &*self.pos.state, &finished.writes);
-        seen.map(drop).map_err(|error| named(&self.table, self.pos.step + 1, error, vec![from.to_string()]))
     }
 
     /// Applies a command from outside to where the run stands: no superstep, so nothing is cleared (A8, R10).

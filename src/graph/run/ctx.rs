@@ -2,7 +2,7 @@
 
 use std::any::{Any, type_name};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
@@ -13,6 +13,7 @@ use crate::checkpoint::{CheckpointId, ThreadId};
 
 use super::cache::NodeCache;
 use super::event::{EventKind, Sink};
+use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
 use crate::graph::define::options::Asks;
 use crate::graph::records::recorder::Recorder;
@@ -42,6 +43,9 @@ pub(crate) struct Shared<C> {
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
     pub limits: Limits,
+    pub budgets: Budgets,
+    /// Supersteps taken so far, those of subgraphs included.
+    pub spent: AtomicU64,
 }
 
 impl<C> Shared<C> {
@@ -150,7 +154,7 @@ pub(crate) enum Raised {
     /// Its subgraph handed a command to the graph the task is in.
     Parent(Arc<dyn Any + Send + Sync>, &'static str),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
-    Stopped,
+    Stopped(Exit),
 }
 
 impl<C> Ctx<C> {

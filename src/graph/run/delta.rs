@@ -9,7 +9,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 
 /// What a run over a shared state has changed: reducer writes in order, other channels as a set.
 pub(crate) struct Delta<S: State> {
@@ -48,7 +48,11 @@ impl<S: State> Delta<S> {
             line.push((id, record));
         }
         let mut delta = Self::default();
-        for (id, record) in line.into_iter().skip(1).rev() {
+        // A fork runs the superstep of its origin again, so the origin's results do not count.
+        let forked: Vec<bool> = line.iter().map(|(_, record)| record.source == Source::Fork).collect();
+        let counts = line.into_iter().skip(1).zip(forked).filter(|(_, forked)| !forked).map(|(entry, _)| entry);
+        let counts: Vec<_> = counts.collect();
+        for (id, record) in counts.into_iter().rev() {
             let mapping = reader.mapping(table, record.shape).await?;
             let mut tasks: Vec<_> = reader.tasks(id).await?.into_iter().collect();
             tasks.sort_unstable_by_key(|(key, _)| *key);

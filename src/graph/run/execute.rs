@@ -15,7 +15,7 @@ use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
 use super::superstep::Run;
-use super::task::{Resolve, START_KEY, Stand, Task};
+use super::task::{Resolve, START_KEY, Stand};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 
@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_micros(50);
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
+        self.has_failed = false;
         if self.pos.start.is_some() {
             self.start_step()?;
             return Ok(true);
@@ -215,7 +216,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn failed(&self) -> bool {
-        self.tasks.iter().any(|task: &Task<S>| matches!(task.stand, Stand::Failed(_)))
+        self.has_failed
     }
 
     /// START as a step: the input is its writes.

@@ -54,6 +54,8 @@ pub(crate) struct Position<S: State> {
     pub line: CheckpointId,
     pub children: Vec<(String, CheckpointId)>,
     pub metadata: Vec<(String, String)>,
+    /// Rows that no slot refers to any more.
+    pub freed: Vec<RowId>,
 }
 
 impl<S: State> Clone for Position<S> {
@@ -66,6 +68,7 @@ impl<S: State> Clone for Position<S> {
             moved: self.moved.clone(),
             children: self.children.clone(),
             metadata: self.metadata.clone(),
+            freed: vec![],
             ..*self
         }
     }
@@ -127,6 +130,7 @@ impl<S: State> Position<S> {
             line: CheckpointId(0),
             children: vec![],
             metadata: vec![],
+            freed: vec![],
         }
     }
 
@@ -155,7 +159,7 @@ impl<S: State> Position<S> {
             self.moved.insert(at);
             match channels[at].stored() {
                 Stored::Never | Stored::Full => {}
-                Stored::Value => self.slots[at] = Slot::Row(row),
+                Stored::Value => self.place(at, row),
                 Stored::Log | Stored::Delta if taken.contains(at) => {} // an overwrite came before
                 Stored::Log | Stored::Delta if write.overwrite => {
                     taken.insert(at);
@@ -163,6 +167,12 @@ impl<S: State> Position<S> {
                 }
                 Stored::Log | Stored::Delta => self.extend_log(at, row, size),
             }
+        }
+    }
+
+    fn place(&mut self, at: usize, row: RowId) {
+        if let Slot::Row(old) = std::mem::replace(&mut self.slots[at], Slot::Row(row)) {
+            self.freed.push(old);
         }
     }
 
@@ -210,7 +220,10 @@ impl<S: State> Position<S> {
                 self.moved.insert(at);
                 self.slots[at] = match stored {
                     Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
-                    _ => Slot::Row(row),
+                    _ => {
+                        self.place(at, row);
+                        Slot::Row(row)
+                    }
                 };
                 puts.push((Key::Row(row), bytes));
             }

@@ -12,7 +12,7 @@ use super::ctx::{Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
 use super::position::{Finished, fresh_read, named};
-use super::superstep::Run;
+use super::superstep::{Exit, Run};
 use super::task::{Resolve, Stand, Task, finished};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
@@ -50,6 +50,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.spare = Some(ctx);
                 Ok(Ending::Done { took_over, by_handler: handled.is_some() })
             }
+            Ok(Judged::Halted(exit)) => {
+                self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
+                self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
+            }
             Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
             Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over }),
         }
@@ -62,6 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (raised, ended) => match self.unusual(ctx, raised, ended)? {
                 Unusual::Command(command) => command,
                 Unusual::Asked(questions) => return Ok(Judged::Asked(questions)),
+                Unusual::Halted(exit) => return Ok(Judged::Halted(exit)),
             },
         };
         let name = &ctx.facts.name;
@@ -99,11 +104,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (Some(Raised::Failed(_)), Ok(command)) => Ok(Unusual::Command(command)),
             (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()])),
             (Some(Raised::Inside(questions)), Err(_)) => Ok(Unusual::Asked(questions.clone())),
-            (Some(Raised::Stopped), Err(_)) => Ok(Unusual::Asked(vec![])),
+            (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
             }
-            (Some(Raised::Inside(_) | Raised::Stopped), Ok(_)) => {
+            (Some(Raised::Inside(_) | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
             (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {
@@ -252,6 +257,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 recorder.queue(vec![(self.task_key(self.tasks[at].key), encode_record(&record)?)], None);
             }
         }
+        self.has_failed = true;
         self.tasks[at].stand = Stand::Failed(error);
         Ok(())
     }
@@ -286,11 +292,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 enum Judged<S: State> {
     Done(Box<Finished<S>>),
     Asked(Vec<Question>),
+    Halted(Exit),
 }
 
 enum Unusual<S: State, N> {
     Command(Command<S, N>),
     Asked(Vec<Question>),
+    Halted(Exit),
 }
 
 /// How a task ended, for the stream. `took_over`: the error that its handler took first.

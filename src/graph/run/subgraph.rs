@@ -19,7 +19,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Interrupted;
 use crate::graph::define::node::{Boxed, Ended, Node, NodeId};
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -223,7 +223,7 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => Raised::Inside(questions()),
-            Ok(Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_)) => Raised::Stopped,
+            Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => return Err(raise(ctx, error)),
         };
         let _ = ctx.0.raised.set(raised);
@@ -297,7 +297,12 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
     };
     let thread = recorder.lease().thread().clone();
-    let reader = Reader { store: Arc::clone(recorder.store()), thread, birth: recorder.birth() };
+    let reader = Reader {
+        store: Arc::clone(recorder.store()),
+        thread,
+        birth: recorder.birth(),
+        recorder: Some(Arc::clone(&recorder)),
+    };
     let paused = if task.again { reader.child(task.checkpoint, task.task, call).await? } else { None };
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;

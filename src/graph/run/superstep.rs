@@ -2,6 +2,7 @@
 //! pure functions elsewhere. LangGraph: `PregelLoop`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -72,7 +73,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub armed: bool,
     pub before: Option<Stops<u32>>,
     pub after: Option<Stops<u32>>,
-    pub budgets: Budgets,
+    /// Why a subgraph came to rest before its end, if not by a question.
+    pub halted: Option<Exit>,
     pub caller: Option<Caller>,
     /// Kept by subgraphs over the state of their parent.
     pub delta: Option<Delta<S>>,
@@ -89,6 +91,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub pulls: Vec<u32>,
     /// The nodes of the last superstep, kept for the stream.
     pub just_ran: Vec<u32>,
+    /// Whether a task of this superstep has failed.
+    pub has_failed: bool,
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
@@ -111,7 +115,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             armed: true,
             before: None,
             after: None,
-            budgets: Budgets::default(),
+            halted: None,
             caller: None,
             delta: None,
             first_goto: vec![],
@@ -122,6 +126,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             spare: None,
             pulls: vec![],
             just_ran: vec![],
+            has_failed: false,
             ran: 0,
             exit_parent,
             came_from: CheckpointId(0),
@@ -177,6 +182,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.advance().await?;
         (self.armed, self.planned) = (true, false);
         self.ran += u64::from(!starting);
+        if !starting && self.shared.budgets.supersteps.is_some() {
+            self.shared.spent.fetch_add(1, Ordering::Relaxed);
+        }
         if after {
             self.plan();
             self.emit_checkpoint().await;
@@ -219,14 +227,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.emit_breakpoint().await;
             return Some(Exit::Stopped);
         }
-        self.halted().or_else(|| self.over_budget())
+        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Some(Exit::Cancelled);
+        }
+        if self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Some(Exit::Drained);
+        }
+        self.over_budget()
     }
 
     fn over_budget(&self) -> Option<Exit> {
-        if let Some(limit) = self.budgets.supersteps.filter(|&limit| self.ran >= limit) {
+        let budgets = &self.shared.budgets;
+        if let Some(limit) = budgets.supersteps.filter(|&limit| self.shared.spent.load(Ordering::Relaxed) >= limit) {
             return Some(Exit::Budget(Budget::Supersteps(limit)));
         }
-        let (until, limit) = self.budgets.until?;
+        let (until, limit) = budgets.until?;
         (Instant::now() >= until).then_some(Exit::Budget(Budget::WallTime(limit)))
     }
 
@@ -244,22 +259,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         {
             return Err(error.clone());
         }
-        let asked = self.tasks.iter().any(|task| matches!(task.stand, Stand::Asked { .. }));
-        Ok(asked.then(|| self.halted_inside().unwrap_or(Exit::Interrupted)))
-    }
-
-    /// A task that waits without a question has a subgraph that came to rest: for the same reason as this run.
-    fn halted_inside(&self) -> Option<Exit> {
-        let asks = |task: &Task<S>| matches!(&task.stand, Stand::Asked { questions, .. } if !questions.is_empty());
-        if self.tasks.iter().any(asks) { None } else { self.halted() }
-    }
-
-    fn halted(&self) -> Option<Exit> {
-        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            return Some(Exit::Cancelled);
+        if let Some(exit) = self.halted.take() {
+            return Ok(Some(exit));
         }
-        let drained = self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled);
-        drained.then_some(Exit::Drained)
+        let asked = self.tasks.iter().any(|task| matches!(task.stand, Stand::Asked { .. }));
+        Ok(asked.then_some(Exit::Interrupted))
     }
 
     /// The node's name, for errors and events.

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, Key, QuestionRecord, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{
+    AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
+};
 
 use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::{Reader, answer_row};
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
@@ -24,8 +26,8 @@ pub(crate) struct Matched {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Checks all answers against the open questions; writes nothing.
-    pub(crate) async fn match_all(
+    /// Checks all answers against the open questions; nothing is written.
+    pub(crate) async fn matching(
         &self,
         reader: &Reader,
         records: &HashMap<u32, TaskRecord>,
@@ -40,30 +42,31 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(matched)
     }
 
-    /// Turns checked answers into records. `origin` is the checkpoint that the present ones are of: the run's own, or the one
-    /// it is a fork of.
+    /// Stores checked answers in one commit.
     pub(crate) async fn hand_in(
         &self,
         run: &Run<S, N, C>,
         reader: &Reader,
-        origin: CheckpointId,
         records: &mut HashMap<u32, TaskRecord>,
         matched: Vec<Matched>,
-    ) -> Result<Puts, RunError> {
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        // Forks of one checkpoint are answered apart: answers stand under a number of their own.
+        let made_by = recorder.next_id();
         let mut puts = vec![];
         let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
-        for matched in matched {
-            store(reader, origin, records, matched, &mut changed, &mut puts).await?;
+        for (slot, matched) in (0u32..).zip(matched) {
+            let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
+            store(reader, run.pos.id, records, matched, row, &mut changed, &mut puts).await?;
         }
         for ((checkpoint, task), record) in changed {
-            if checkpoint == origin {
+            puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            if checkpoint == run.pos.id {
                 records.insert(task, record);
-            } else {
-                puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
             }
         }
-        puts.extend(self.copied(run, reader, origin, records).await?);
-        Ok(puts)
+        recorder.commit_now(puts).await?;
+        Ok(())
     }
 
     async fn matched(
@@ -146,11 +149,11 @@ async fn store(
     root: CheckpointId,
     records: &HashMap<u32, TaskRecord>,
     matched: Matched,
+    row: RowId,
     changed: &mut HashMap<(CheckpointId, u32), TaskRecord>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let Matched { question, root: task, answer, bytes } = matched;
-    let row = answer_row(question_id(reader, &question));
     puts.push((Key::Row(row), bytes));
     let (mut at, mut task) = (root, task);
     let mut record = match changed.remove(&(at, task)) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
 
 use super::handle::Thread;
 use super::outcome::Outcome;
@@ -14,15 +14,16 @@ use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
 use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Held, Puts, Recorder};
+use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
 use crate::graph::run::position::Position;
-use crate::graph::run::superstep::{Caller, Exit, Run};
+use crate::graph::run::superstep::{Exit, Run};
 use crate::graph::run::task::COMMAND_KEY;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
@@ -71,7 +72,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
         };
         (run.before, run.after) = (self.before.clone(), self.after.clone());
-        run.budgets = self.budgets();
         let exit = run.drive().await?;
         if exit == Exit::Interrupted {
             run.tell_interrupted().await;
@@ -152,8 +152,29 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(names)
     }
 
-    /// Goes on: with what was finished kept, answers handed in, a command applied; or on a fork.
+    /// Goes on. What that writes before a task runs is one commit, or nothing.
     async fn resumed(
+        &self,
+        shared: Arc<Shared<C>>,
+        answers: Vec<Answer>,
+        command: Option<Command<S, N>>,
+    ) -> Result<Run<S, N, C>, RunError> {
+        let recorder = shared.recorder.clone();
+        if let Some(recorder) = &recorder {
+            recorder.gather();
+        }
+        let run = self.going_on(shared, answers, command).await?;
+        if let Some(recorder) = &recorder {
+            recorder.keep_gathered().await?;
+        }
+        if run.planned {
+            run.tell_loaded().await;
+        }
+        Ok(run)
+    }
+
+    /// With what was finished kept, answers handed in, a command applied; or on a fork.
+    async fn going_on(
         &self,
         shared: Arc<Shared<C>>,
         answers: Vec<Answer>,
@@ -163,7 +184,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::NoCheckpointer { what: "an answer" });
         }
         if let Some(thread) = self.went_inside(&shared).await? {
-            return Box::pin(thread.resumed(shared, answers, command)).await;
+            return Box::pin(thread.going_on(shared, answers, command)).await;
         }
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
@@ -175,24 +196,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
         let behind = head != Some(run.pos.id);
-        let travels = self.at.is_some() && answers.is_empty();
+        let travels = (self.at.is_some() && answers.is_empty()) || self.afresh;
         let mut records = reader.tasks(run.pos.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, before);
         }
-        let forks = behind || (travels && !matches!(run.pos.source, Source::Update | Source::Fork));
-        if let Some(command) = &command {
-            run.check_command(command)?;
-        }
+        let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
+        let forks = behind || (travels && !own);
         if !answers.is_empty() {
-            let origin = run.pos.id;
-            let matched = self.match_all(&reader, &records, answers).await?;
-            if forks {
-                run.enter_fork(Source::Fork);
-            }
-            let puts = self.hand_in(&run, &reader, origin, &mut records, matched).await?;
-            self.keep_answers(&mut run, puts, forks).await?;
+            self.answered(&mut run, &reader, &mut records, answers, forks).await?;
+        } else if travels && !forks {
+            self.forget(&run, &records, &mapping).await?;
         }
         let carried = forks && travels;
         match command {
@@ -207,20 +222,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             records.remove(&COMMAND_KEY);
             reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
         }
-        run.tell_loaded().await;
         Ok(run)
-    }
-
-    /// Makes answers durable, with the branch they begin.
-    async fn keep_answers(&self, run: &mut Run<S, N, C>, puts: Puts, forks: bool) -> Result<(), RunError> {
-        let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
-        if forks {
-            run.commit_fork(puts).await?;
-            recorder.settle().await?;
-        } else {
-            recorder.commit_now(puts).await?;
-        }
-        Ok(())
     }
 
     /// Replay from a checkpoint of a subgraph: forks the way up to it, and goes on from the new head (V10).
@@ -267,6 +269,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         command: Command<S, N>,
         forks: bool,
     ) -> Result<(), RunError> {
+        if command.parent.is_some() {
+            return Err(RunError::NoParentGraph { node: "the command".into() });
+        }
         let updates = !command.writes.is_empty();
         let mut puts = vec![];
         let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
@@ -277,16 +282,62 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         if updates {
             let origin = run.pos.id;
-            run.enter_fork(Source::Update);
-            puts.extend(self.copied(run, reader, origin, records).await?);
-            return run.commit_fork(puts).await;
+            run.fork(Source::Update, puts).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
+            recorder.commit(puts, None).await?;
+            return Ok(());
         }
         puts.push((run.task_key(COMMAND_KEY), encode_record(&record)?));
         recorder.commit(puts, None).await?;
         Ok(())
     }
 
-    /// What the tasks of a checkpoint came to, for a copy of it.
+    /// Hands answers in: at the checkpoint itself, or at a fork that goes on with copies of its tasks and their subgraphs.
+    async fn answered(
+        &self,
+        run: &mut Run<S, N, C>,
+        reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
+        answers: Vec<Answer>,
+        forks: bool,
+    ) -> Result<(), RunError> {
+        let matched = self.matching(reader, records, answers).await?;
+        if forks {
+            let origin = run.pos.id;
+            run.fork(Source::Fork, vec![]).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
+            if let Some(recorder) = run.recorder() {
+                recorder.commit_now(puts).await?;
+            }
+        }
+        self.hand_in(run, reader, records, matched).await
+    }
+
+    /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
+    async fn forget(
+        &self,
+        run: &Run<S, N, C>,
+        records: &HashMap<u32, TaskRecord>,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        let (mut puts, mut gone) = (vec![], vec![]);
+        for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
+            let key = |write: &WriteRecord| {
+                let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
+                Some(save::row_key(&run.table, "", channel, write.overwrite, row))
+            };
+            gone.extend(record.writes.iter().filter_map(key));
+            let fresh = TaskRecord { attempts: record.attempts, ..TaskRecord::default() };
+            puts.push((run.task_key(task), encode_record(&fresh)?));
+        }
+        if puts.is_empty() {
+            return Ok(());
+        }
+        Ok(recorder.replace_now(puts, gone).await?)
+    }
+
+    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it.
     pub(crate) async fn copied(
         &self,
         run: &Run<S, N, C>,
@@ -295,13 +346,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         records: &HashMap<u32, TaskRecord>,
     ) -> Result<Puts, RunError> {
         let mut puts = vec![];
+        let Some(recorder) = run.recorder() else { return Ok(puts) };
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
             puts.push((run.task_key(key), encode_record(record)?));
-            for call in 0.. {
-                let Some(child) = reader.child(from, key, call).await? else { break };
-                let to = Caller { checkpoint: run.pos.id, task: key, call };
-                puts.push(super::scope::pointer(to, child)?);
-            }
+            super::travel::copy_children(reader, recorder, (from, key), (run.pos.id, key), &mut puts).await?;
         }
         Ok(puts)
     }
@@ -309,7 +357,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
     let thread = recorder.lease().thread().clone();
-    Reader { store: Arc::clone(recorder.store()), thread, birth: recorder.birth() }
+    Reader {
+        store: Arc::clone(recorder.store()),
+        thread,
+        birth: recorder.birth(),
+        recorder: Some(Arc::clone(recorder)),
+    }
 }
 
 pub(crate) async fn position<S: State, N: NodeId, C>(

@@ -1,5 +1,6 @@
 //! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::graph::define::builder::Stops;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::{Answer, Interrupt};
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Durability, Recorder};
 use crate::graph::run::clock;
 use crate::graph::run::ctx::{Limits, Shared};
@@ -70,6 +71,8 @@ pub struct Thread<S: State, N, C> {
     pub(crate) scope: Scope,
     pub(crate) kept: Kept<S>,
     pub(crate) metadata: Vec<(String, String)>,
+    /// Whether a run begins the unfinished superstep anew, on a checkpoint of its own.
+    pub(crate) afresh: bool,
 }
 
 /// Where the last run ended, with the thread's birth.
@@ -126,6 +129,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             scope: Scope::default(),
             kept: Arc::default(),
             metadata: vec![],
+            afresh: false,
         }
     }
 
@@ -354,10 +358,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             drain: self.drain.clone(),
             cache: self.graph.cache.clone(),
             limits: self.limits,
+            budgets: self.budgets(),
+            spent: AtomicU64::new(0),
         })
     }
 
-    pub(crate) fn budgets(&self) -> Budgets {
+    fn budgets(&self) -> Budgets {
         let until = self.wall_time.map(|limit| (Instant::now() + limit, limit));
         Budgets { supersteps: self.supersteps, until }
     }
@@ -379,7 +385,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         };
         let head = store.head(thread).await?;
         let birth = head.map_or(0, |head| head.birth);
-        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth }, head))
+        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None }, head))
     }
 
     pub(crate) fn unknown(&self) -> RunError {

@@ -13,7 +13,7 @@ use super::snapshot::{Snapshot, StateSnapshot};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::{Boxed, NodeId};
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 
 /// A checkpoint without its state.

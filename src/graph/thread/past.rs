@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Claim, Key, TaskStatus};
+use crate::checkpoint::{CheckpointId, Claim};
 
 use super::go::position;
 use super::handle::Thread;
@@ -14,9 +14,9 @@ use crate::graph::compile::draw::DrawOptions;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
-use crate::graph::run::task::{COMMAND_KEY, Stand};
+use crate::graph::run::task::Stand;
 
 /// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
 #[derive(Clone, Debug)]
@@ -189,27 +189,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// As [`invoke`](Self::invoke).
-    pub async fn retry(&self) -> Result<super::outcome::Outcome<S>, RunError> {
-        self.drop_results().await?;
-        self.proceed().await
-    }
-
-    async fn drop_results(&self) -> Result<(), RunError> {
-        let Some(recorder) = self.open().await? else { return Err(RunError::NoCheckpointer { what: "retry" }) };
-        let Some(id) = recorder.head().checkpoint else { return Err(self.unknown()) };
-        let reader = super::go::reader(&recorder);
-        let records = reader.tasks(id).await?;
-        let mut puts = vec![];
-        for (task, record) in records {
-            if task == COMMAND_KEY || record.status == TaskStatus::Pending {
-                continue;
-            }
-            let fresh = crate::checkpoint::TaskRecord { attempts: record.attempts, ..Default::default() };
-            puts.push((Key::Task { checkpoint: id, task }, crate::checkpoint::encode_record(&fresh)?));
+    pub async fn retry(&self) -> Result<crate::graph::thread::outcome::Outcome<S>, RunError> {
+        if self.graph.store.is_none() {
+            return Err(RunError::NoCheckpointer { what: "retry" });
         }
-        let children = reader.pointers(id).await?;
-        recorder.replace_now(puts, children).await?;
-        Ok(())
+        let mut thread = self.clone();
+        thread.afresh = true;
+        thread.proceed().await
     }
 
     /// Deletes the thread, its subgraphs included.

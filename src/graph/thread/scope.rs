@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Head, Key, Order, Shape, Source, decode_record, encode_record};
+use crate::checkpoint::{CheckpointId, Head, Key, Shape, Source, decode_record, encode_record};
 
 use super::go::{position, reader};
 use super::handle::Thread;
@@ -11,7 +11,7 @@ use super::update::{Loaded, Updated};
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::Puts;
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
@@ -130,7 +130,7 @@ impl Reader {
             task: u32::MAX,
             call: u32::MAX,
         };
-        for (key, bytes) in self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await? {
+        for (key, bytes) in self.scan(range).await? {
             let Key::Child { checkpoint, task, call } = key else { continue };
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
             let at = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };

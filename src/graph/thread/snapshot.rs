@@ -13,7 +13,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::View;

@@ -1,9 +1,9 @@
 //! Replaying from inside a subgraph: the checkpoints on the way up are forked, each pointing at the fork below (V10).
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Source, TaskRecord, encode_record};
+use crate::checkpoint::{BoxFuture, CheckpointId, CheckpointRecord, Key, Source, TaskRecord, encode_record};
 
 use super::scope::pointer;
-use crate::graph::records::load::Reader;
+use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Puts, Recorder};
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
@@ -29,6 +29,29 @@ pub(crate) async fn inside(reader: &Reader, recorder: &Recorder, id: CheckpointI
         };
         (at, below) = (caller.checkpoint, Some((caller, fork)));
     }
+}
+
+/// Copies the subgraphs of a task for a fork of its checkpoint: two forks do not share a child (V10).
+pub(crate) fn copy_children<'a>(
+    reader: &'a Reader,
+    recorder: &'a Recorder,
+    from: (CheckpointId, u32),
+    to: (CheckpointId, u32),
+    puts: &'a mut Puts,
+) -> BoxFuture<'a, Result<(), RunError>> {
+    Box::pin(async move {
+        for call in 0.. {
+            let Some(child) = reader.child(from.0, from.1, call).await? else { break };
+            let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
+            let copy = forked(recorder, child, record, false, puts)?;
+            puts.push(pointer(Caller { checkpoint: to.0, task: to.1, call }, copy)?);
+            for (task, record) in reader.tasks(child).await? {
+                puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
+                copy_children(reader, recorder, (child, task), (copy, task), puts).await?;
+            }
+        }
+        Ok(())
+    })
 }
 
 fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
