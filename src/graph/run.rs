@@ -90,6 +90,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
+    /// Whether the checkpoint that this run began with has a parent.
+    pub had_parent: bool,
     /// The checkpoint before the present one.
     pub came_from: CheckpointId,
     /// Whether the tasks were loaded, so that planning must not replace them.
@@ -98,7 +100,7 @@ pub(crate) struct Run<S: State, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
-        let exit_parent = pos.is_stored().then_some(pos.id);
+        let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
         Self {
             table,
             shared,
@@ -121,6 +123,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             pulls: vec![],
             ran: 0,
             exit_parent,
+            had_parent,
             came_from: CheckpointId(0),
             planned: false,
         }

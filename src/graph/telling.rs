@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
 use super::interrupt::Question;
 use super::node::NodeId;
+use super::recorder::Durability;
 use super::run::Run;
 use super::settle::Ending;
 use super::state::State;
@@ -24,13 +25,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             tasks: self.tasks.iter().map(|task| self.task_view(task)).collect(),
             step: self.pos.step,
             source: self.pos.source,
-            has_parent: self.pos.parent.is_some(),
+            has_parent: self.has_parent(),
         };
         self.emit(self.pos.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
+    /// With durability `exit` nothing is stored yet: the parent is that of the checkpoint the run began with.
+    fn has_parent(&self) -> bool {
+        let exits = self.recorder().is_some_and(|recorder| recorder.durability() == Durability::Exit);
+        if exits { self.had_parent } else { self.pos.parent.is_some() }
+    }
+
+    /// A task that failed shows nothing else.
     fn task_view(&self, task: &Task<S>) -> TaskView {
         let result = match &task.stand {
+            _ if task.error.is_some() => None,
             Stand::Done(done) if done.saved => Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table))),
             _ => None,
         };
@@ -38,7 +47,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             name: self.node_name(task.node).to_string(),
             error: task.error.clone(),
             result,
-            questions: task.asked.clone(),
+            questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
             subgraph: task.node != super::control::START_NODE && self.table.row(task.node).child.is_some(),
         }
     }

@@ -172,6 +172,9 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     scoped.restore().await?;
     let run = &mut scoped.run;
+    if !run.pos.is_stored() {
+        run.pos.step = -1;
+    }
     run.clear_pending().await?;
     scoped.made(vec![]).await
 }
