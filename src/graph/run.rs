@@ -198,7 +198,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.tasks.clear();
         if self.pos.start.is_some() {
             self.tasks.push(Task::edge(START_NODE));
-            return;
         }
         let mut pulls = std::mem::take(&mut self.pulls);
         self.pos.control.pulls(&self.table.wiring, &mut pulls);
@@ -210,8 +209,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn must_stop(&self) -> Option<Exit> {
-        let starting = self.pos.start.is_some();
-        if starting {
+        if self.only_starts() {
             return None;
         }
         let before = self.before.as_ref().unwrap_or(&self.table.before);
@@ -236,10 +234,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (Instant::now() >= until).then_some(Exit::Budget(Budget::WallTime(limit)))
     }
 
+    fn only_starts(&self) -> bool {
+        self.pos.start.is_some() && self.tasks.len() == 1
+    }
+
     fn stops_after(&self) -> bool {
         let after = self.after.as_ref().unwrap_or(&self.table.after);
-        let starting = self.pos.start.is_some();
-        !starting && Table::<S, N, C>::stops_at(after, self.tasks.iter().map(|task| task.node))
+        !self.only_starts() && Table::<S, N, C>::stops_at(after, self.tasks.iter().map(|task| task.node))
     }
 
     /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.

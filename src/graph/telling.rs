@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::control::START_NODE;
 use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
 use super::interrupt::Question;
 use super::node::NodeId;
@@ -48,22 +49,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             error: task.error.clone(),
             result,
             questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
-            subgraph: task.node != super::control::START_NODE && self.table.row(task.node).child.is_some(),
+            subgraph: task.node != START_NODE && self.table.row(task.node).child.is_some(),
         }
     }
 
     /// The tasks that start, then the results of those that ended in an earlier run.
     pub(crate) async fn emit_starts(&self) {
-        if self.pos.start.is_some() {
-            return;
-        }
+        let shown = |task: &Task<S>| task.node != START_NODE;
         if self.wants(Mode::Tasks) {
-            for at in 0..self.tasks.len() {
+            for at in (0..self.tasks.len()).filter(|&at| shown(&self.tasks[at])) {
                 let node = self.node_name(self.tasks[at].node);
                 self.tell_start(at, node).await;
             }
         }
-        for task in &self.tasks {
+        for task in self.tasks.iter().filter(|task| shown(task)) {
             if let Stand::Done(done) = &task.stand {
                 self.tell_done(&self.node_name(task.node), &done.writes, true).await;
             }

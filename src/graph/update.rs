@@ -190,6 +190,9 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let run = &mut scoped.run;
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
+    if run.pos.start.is_some() {
+        run.pos.line = super::advance::NEW_LINE;
+    }
     run.pos.step += 1;
     run.pos.source = Source::Input;
     let applying = run.pos.control.begin(&run.table.wiring, &[]);
