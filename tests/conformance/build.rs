@@ -47,6 +47,21 @@ impl World {
         Some(name)
     }
 
+    /// A namespace as events show it: down to a subgraph with state of its own, nodes stand for all their tasks and are
+    /// marked like a call's number.
+    pub(crate) fn shown(&self, namespace: &[String]) -> Vec<String> {
+        let owns = |depth: &usize| self.graph_at(&namespace[..*depth]).is_some_and(|name| self.owns_state(name));
+        let marked = (1..=namespace.len()).rev().find(owns).unwrap_or(0);
+        let show = |(at, node): (usize, &String)| {
+            if at < marked && !node.starts_with('#') { format!("#{node}") } else { node.clone() }
+        };
+        namespace.iter().enumerate().map(show).collect()
+    }
+
+    fn owns_state(&self, graph: &str) -> bool {
+        self.case.graphs.get(graph).is_some_and(|graph| matches!(graph.checkpointer, SubgraphStore::Own))
+    }
+
     /// Notes what the computed channels read as in a task.
     fn note_computed(&self, ctx: &Ctx<Arc<Self>>) -> (bool, i64) {
         let now = (ctx.is_last_step(), ctx.remaining_steps());

@@ -22,7 +22,7 @@ pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
 
 /// Adds what the modes show of an event.
 pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out: &mut Vec<Event>) {
-    let ns = &*event.namespace;
+    let ns = &*world.shown(&event.namespace);
     let wants = |mode| modes.contains(&mode);
     match &event.kind {
         EventKind::Values { values, questions } => {
@@ -54,7 +54,7 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
         EventKind::TaskStart { node, input, sent, remaining_steps } => {
             let mut input = input.json();
             if let (Value::Object(values), false) = (&mut input, *sent) {
-                world.add_computed(ns, node, *remaining_steps, values);
+                world.add_computed(&event.namespace, node, *remaining_steps, values);
             }
             let data = outcome::task_start(node, &input);
             both(ns, event.step, modes, Mode::Tasks, "task", data, out);

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod branches;
 mod durability;
 mod failures;
+mod inside;
 mod leases;
 mod limits;
 mod nested;

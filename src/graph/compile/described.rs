@@ -29,6 +29,8 @@ pub(crate) trait Inner: Send + Sync {
     fn outline(&self) -> &Outline;
     /// Whether its state is kept anywhere.
     fn is_kept(&self) -> bool;
+    /// Whether its state outlives the task it runs in.
+    fn is_per_thread(&self) -> bool;
     fn child(&self, node: &str) -> Option<&AnyChild>;
     fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>>;
     fn nested<'a>(
@@ -52,6 +54,10 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
 
     fn is_kept(&self) -> bool {
         self.0.persistence != Persistence::Stateless
+    }
+
+    fn is_per_thread(&self) -> bool {
+        self.0.persistence == Persistence::PerThread
     }
 
     fn child(&self, node: &str) -> Option<&AnyChild> {

@@ -69,6 +69,18 @@ impl Reader {
         Ok(bytes.map(|bytes| decode_record(&self.thread, "child pointer", &bytes)).transpose()?)
     }
 
+    /// The newest checkpoints of the subgraphs that the tasks of a checkpoint run: by task and call.
+    pub(crate) async fn children(&self, checkpoint: CheckpointId) -> Result<Vec<(u32, u32, CheckpointId)>, RunError> {
+        let key = |end| Key::Child { checkpoint, task: end, call: end };
+        let mut children = vec![];
+        for (key, bytes) in self.scan(key(0)..=key(u32::MAX)).await? {
+            if let Key::Child { task, call, .. } = key {
+                children.push((task, call, decode_record(&self.thread, "child pointer", &bytes)?));
+            }
+        }
+        Ok(children)
+    }
+
     pub(crate) async fn tasks(&self, checkpoint: CheckpointId) -> Result<HashMap<u32, TaskRecord>, RunError> {
         let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
         let rows = self.scan(range).await?;

@@ -88,8 +88,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             fire(&table, &mut self.pos.control, &mut applying, node, done);
             self.pos.control.sends.append(&mut done.sends);
             for (name, child) in done.children.drain(..) {
-                self.pos.children.retain(|(known, _)| *known != name);
-                self.pos.children.push((name, child));
+                self.pos.keep_child(name, child);
             }
         }
         if self.pos.control.end(&table.wiring, &applying, true) {
@@ -175,14 +174,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Results so far, with those of finished siblings applied.
     pub(crate) fn live(&self) -> Arc<S> {
-        let ended: Vec<(u32, &Finished<S>)> = self
-            .tasks
-            .iter()
-            .filter_map(|task| match &task.stand {
-                Stand::Done(done) => Some((task.node, &**done)),
-                Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
-            })
-            .collect();
+        let ended: Vec<(u32, &Finished<S>)> = self.ended().collect();
         let done: Vec<&Finished<S>> = ended.iter().map(|(_, done)| *done).collect();
         let Some((mut state, merge)) = crate::graph::thread::snapshot::merged(&self.table, &self.pos.state, &done)
         else {
@@ -194,6 +186,29 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             state.finish(&self.table.schema, &mut changed);
         }
         Arc::new(state)
+    }
+
+    /// Fails if the results so far cannot be applied: better known before the questions are answered.
+    pub(crate) fn check_results(&self) -> Result<(), RunError> {
+        let (mut state, mut merge, mut writers) = (S::clone(&self.pos.state), Merge::default(), vec![]);
+        for (node, done) in self.ended() {
+            writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), node)));
+            let writes = done.writes.0.iter().cloned();
+            if let Err(error) = apply_writes(&self.table, &mut state, writes, &mut merge) {
+                let channel = error.channel();
+                let nodes: Vec<u32> = writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();
+                return Err(self.not_written(error, &nodes));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tasks that have ended, with what they came to.
+    fn ended(&self) -> impl Iterator<Item = (u32, &Finished<S>)> {
+        self.tasks.iter().filter_map(|task| match &task.stand {
+            Stand::Done(done) => Some((task.node, &**done)),
+            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+        })
     }
 
     /// Whether these results start nothing.

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use tokio::task::{Id, JoinSet};
 
+use super::advance::NEW_LINE;
 use super::cached;
 use super::control::START_NODE;
 use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
+use super::position::Finished;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
 use crate::graph::channels::state::State;
@@ -28,7 +30,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.has_failed = false;
         if self.pos.start.is_some() {
             self.start_step()?;
-            return Ok(true);
+            if self.tasks.len() == 1 {
+                return Ok(true);
+            }
+            self.pos.line = NEW_LINE; // the input was stored before what its siblings write
         }
         self.take_from_cache().await?;
         if let [only] = &self.tasks[..] {
@@ -222,7 +227,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// START as a step: the input is its writes.
     fn start_step(&mut self) -> Result<(), RunError> {
         let Some(start) = &self.pos.start else { return Ok(()) };
-        let mut finished = super::position::Finished { writes: start.writes.clone(), ..Default::default() };
+        let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
         finished.rows.clone_from(&start.rows);
         finished.sizes.clone_from(&start.sizes);
         let goto = std::mem::take(&mut self.first_goto);
@@ -231,9 +236,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, START_KEY) };
             resolve.command(goto, START_NODE, &mut finished)?;
         }
-        let Some(task) = self.tasks.iter_mut().find(|task| task.node == START_NODE) else { return Ok(()) };
-        task.stand = Stand::Done(Box::new(finished));
+        let Some(at) = self.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
+            return Ok(());
+        };
+        if self.tasks.len() > 1 {
+            return self.start_beside(at, finished);
+        }
+        self.tasks[at].stand = Stand::Done(Box::new(finished));
         Ok(())
+    }
+
+    /// Input that was put in by hand while other nodes were about to run: START is one task of several.
+    fn start_beside(&mut self, at: usize, mut finished: Finished<S>) -> Result<(), RunError> {
+        let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
+        self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
+        self.done(at, Box::new(finished), None)
     }
 }
 

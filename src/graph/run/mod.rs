@@ -6,6 +6,7 @@ pub(crate) mod advance;
 pub(crate) mod begin;
 pub(crate) mod cache;
 pub(crate) mod cached;
+pub(crate) mod children;
 pub(crate) mod clock;
 pub(crate) mod control;
 pub(crate) mod ctx;

@@ -139,6 +139,12 @@ impl<S: State> Position<S> {
         if self.children.is_empty() { None } else { Some(Arc::new(self.children.clone())) }
     }
 
+    /// Notes where a subgraph with state of its own stands.
+    pub(crate) fn keep_child(&mut self, name: String, at: CheckpointId) {
+        self.children.retain(|(known, _)| *known != name);
+        self.children.push((name, at));
+    }
+
     /// Whether anything is stored under this position.
     pub(crate) fn is_stored(&self) -> bool {
         self.id != CheckpointId(0)

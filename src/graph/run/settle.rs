@@ -165,12 +165,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
+    pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
         let node = || vec![self.node_name(self.tasks[at].node).to_string()];
         fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
     }
 
-    fn done(&mut self, at: usize, mut result: Box<Finished<S>>, cache_key: Option<Vec<u8>>) -> Result<(), RunError> {
+    pub(crate) fn done(
+        &mut self,
+        at: usize,
+        mut result: Box<Finished<S>>,
+        cache_key: Option<Vec<u8>>,
+    ) -> Result<(), RunError> {
         if let Some(key) = cache_key {
             self.keep_in_cache(at, key, &result)?;
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::checkpoint::{CheckpointId, RowId};
 
+use super::children::own_name;
 use super::ctx::{Borrowed, Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
@@ -251,12 +252,6 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
     Left { state: run.pos.state, delta }
-}
-
-/// Calls after the first of one task are told apart by number.
-fn own_name<C>(ctx: &Ctx<C>, call: u32) -> String {
-    let name = &ctx.0.facts.name;
-    if call == 0 { name.to_string() } else { format!("{name}#{call}") }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {

@@ -96,6 +96,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
+    /// Whether the checkpoint that this run began with has a parent.
+    pub had_parent: bool,
     /// The checkpoint before the present one.
     pub came_from: CheckpointId,
     /// Whether the tasks were loaded, so that planning must not replace them.
@@ -104,7 +106,7 @@ pub(crate) struct Run<S: State, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
-        let exit_parent = pos.is_stored().then_some(pos.id);
+        let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
         Self {
             table,
             shared,
@@ -129,6 +131,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             has_failed: false,
             ran: 0,
             exit_parent,
+            had_parent,
             came_from: CheckpointId(0),
             planned: false,
         }
@@ -206,7 +209,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.tasks.clear();
         if self.pos.start.is_some() {
             self.tasks.push(Task::edge(START_NODE));
-            return;
         }
         let mut pulls = std::mem::take(&mut self.pulls);
         self.pos.control.pulls(&self.table.wiring, &mut pulls);
@@ -218,8 +220,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn must_stop(&self) -> Option<Exit> {
-        let starting = self.pos.start.is_some();
-        if starting {
+        if self.only_starts() {
             return None;
         }
         let before = self.before.as_ref().unwrap_or(&self.table.before);
@@ -245,10 +246,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (Instant::now() >= until).then_some(Exit::Budget(Budget::WallTime(limit)))
     }
 
+    fn only_starts(&self) -> bool {
+        self.pos.start.is_some() && self.tasks.len() == 1
+    }
+
     fn stops_after(&self) -> bool {
         let after = self.after.as_ref().unwrap_or(&self.table.after);
-        let starting = self.pos.start.is_some();
-        !starting && Table::<S, N, C>::stops_at(after, self.tasks.iter().map(|task| task.node))
+        !self.only_starts() && Table::<S, N, C>::stops_at(after, self.tasks.iter().map(|task| task.node))
     }
 
     /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::control::START_NODE;
 use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
 use super::settle::Ending;
 use super::superstep::Run;
@@ -10,6 +11,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::records::recorder::Durability;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The checkpoint that the next superstep starts from.
@@ -24,14 +26,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             tasks: self.tasks.iter().map(|task| self.task_view(task)).collect(),
             step: self.pos.step,
             source: self.pos.source,
-            has_parent: self.pos.parent.is_some(),
+            has_parent: self.has_parent(),
             ran: self.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
         };
         self.emit(self.pos.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
+    /// With durability `exit` nothing is stored yet: the parent is that of the checkpoint the run began with.
+    fn has_parent(&self) -> bool {
+        let exits = self.recorder().is_some_and(|recorder| recorder.durability() == Durability::Exit);
+        if exits { self.had_parent } else { self.pos.parent.is_some() }
+    }
+
+    /// A task that failed shows nothing else.
     fn task_view(&self, task: &Task<S>) -> TaskView {
         let result = match &task.stand {
+            _ if task.error.is_some() => None,
             Stand::Done(done) if done.saved => {
                 Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table)))
             }
@@ -41,23 +51,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             name: self.node_name(task.node).to_string(),
             error: task.error.clone(),
             result,
-            questions: task.asked.clone(),
-            subgraph: task.node != super::control::START_NODE && self.table.row(task.node).child.is_some(),
+            questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
+            subgraph: task.node != START_NODE && self.table.row(task.node).child.is_some(),
         }
     }
 
     /// The tasks that start, then the results of those that ended in an earlier run.
     pub(crate) async fn emit_starts(&self) {
-        if self.pos.start.is_some() {
-            return;
-        }
+        let shown = |task: &Task<S>| task.node != START_NODE;
         if self.wants(Mode::Tasks) {
-            for at in 0..self.tasks.len() {
+            for at in (0..self.tasks.len()).filter(|&at| shown(&self.tasks[at])) {
                 let node = self.node_name(self.tasks[at].node);
                 self.tell_start(at, node).await;
             }
         }
-        for task in &self.tasks {
+        for task in self.tasks.iter().filter(|task| shown(task)) {
             if let Stand::Done(done) = &task.stand {
                 self.tell_done(&self.node_name(task.node), &done.writes, true).await;
             }

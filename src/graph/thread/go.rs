@@ -61,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             Kind::Input(writes) => {
                 let mut run = match self.kept(&shared) {
                     Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
-                    None => self.load(shared, true).await?.0,
+                    None => self.load_for_input(shared).await?,
                 };
                 self.at_rest(&run).await?;
                 run.limit();
@@ -74,6 +74,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         (run.before, run.after) = (self.before.clone(), self.after.clone());
         let exit = run.drive().await?;
         if exit == Exit::Interrupted {
+            run.check_results()?;
             run.tell_interrupted().await;
             if run.tasks.iter().all(|task| super::outcome::questions(task).is_empty()) {
                 run.emit_breakpoint().await; // of a subgraph
@@ -101,6 +102,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return; // what is never saved does not outlive its run
         }
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
+    }
+
+    async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
+        let (mut run, loaded) = self.load(shared, true).await?;
+        if let Some((reader, _)) = loaded {
+            run.keep_children(&reader).await?;
+        }
+        Ok(run)
     }
 
     /// Where the thread stands, as a run that has not begun.

@@ -125,19 +125,12 @@ impl Reader {
             Some(bytes) => decode_record(&self.thread, "shape", &bytes)?,
             None => return Err(self.damaged("shape", "it is missing")),
         };
-        let range = Key::Child { checkpoint: at, task: 0, call: 0 }..=Key::Child {
-            checkpoint: at,
-            task: u32::MAX,
-            call: u32::MAX,
-        };
-        for (key, bytes) in self.scan(range).await? {
-            let Key::Child { checkpoint, task, call } = key else { continue };
+        for (task, call, id) in self.children(at).await? {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
-            let at = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
-            let name = at.and_then(|at| shape.nodes.get(at as usize));
+            let ran = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
+            let name = ran.and_then(|at| shape.nodes.get(at as usize));
             if name.is_some_and(|name| name == node) {
-                let id = decode_record(&self.thread, "child pointer", &bytes)?;
-                return Ok(Some((id, Some(Caller { checkpoint, task, call }))));
+                return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
             }
         }
         let own = record.children.iter().find(|(name, _)| name == node);
@@ -158,7 +151,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         run.planned = false;
         run.plan();
         let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
-        reader.restore(&table, &path, &mut run.tasks, records, mapping).await
+        reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
+        run.keep_children(reader).await
     }
 
     /// Makes the next checkpoint.

@@ -170,12 +170,10 @@ fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
 
 /// The tasks that a position plans.
 pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Position<S>) -> Vec<Task<S>> {
-    if pos.start.is_some() {
-        return vec![Task::edge(START_NODE)];
-    }
     let mut pulls = vec![];
     pos.control.pulls(&table.wiring, &mut pulls);
-    let mut tasks: Vec<Task<S>> = pulls.into_iter().map(Task::edge).collect();
+    let start = pos.start.is_some().then_some(START_NODE);
+    let mut tasks: Vec<Task<S>> = start.into_iter().chain(pulls).map(Task::edge).collect();
     let sends = pos.control.sends.iter().enumerate();
     tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
     tasks

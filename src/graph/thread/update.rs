@@ -173,6 +173,9 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     scoped.restore().await?;
     let run = &mut scoped.run;
+    if !run.pos.is_stored() {
+        run.pos.step = -1;
+    }
     run.clear_pending().await?;
     scoped.made(vec![]).await
 }
@@ -188,6 +191,9 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let run = &mut scoped.run;
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
+    if run.pos.start.is_some() {
+        run.pos.line = crate::graph::run::advance::NEW_LINE;
+    }
     run.pos.step += 1;
     run.pos.source = Source::Input;
     let applying = run.pos.control.begin(&run.table.wiring, &[]);
