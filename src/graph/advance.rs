@@ -69,8 +69,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Err((error, nodes)) = write(&table, state, &mut self.merge, self.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
+        self.note_left();
         let mut changed = Mask::default();
-        state.end_step(&table.schema, self.merge.written(), &mut changed);
+        Arc::make_mut(&mut self.pos.state).end_step(&table.schema, self.merge.written(), &mut changed);
         if lone {
             self.route_alone(&mut tasks[0])?;
             if self.recorder().is_some() {
@@ -95,6 +96,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             changed.insert(channel);
         });
         Ok(changed)
+    }
+
+    fn note_left(&mut self) {
+        let silent = self.caller.is_some() && self.merge.written().is_empty();
+        if silent {
+            self.left.get_or_insert_with(|| Arc::clone(&self.pos.state));
+        } else {
+            self.left = None;
+        }
     }
 
     fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
