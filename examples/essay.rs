@@ -1,7 +1,9 @@
 //! Fan out, join, router, question: an essay that a person approves. Everything runs in one process here; see `approval` for
 //! two.
-#![allow(clippy::print_stdout, reason = "it is a program")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
+use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use superstep::prelude::*;
@@ -85,8 +87,7 @@ fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
         .compile()
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn run() -> Result<(), Box<dyn Error>> {
     let graph = graph()?.with_checkpointer(MemoryCheckpointer::new());
     let thread = graph.thread("essay-1");
     let mut outcome = thread.invoke(Draft::update().topic("tides")).await?;
@@ -102,4 +103,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("published after {} rounds: {}", draft.rounds, draft.text);
     }
     Ok(())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let Err(error) = run().await else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
+    if let Some(help) = error.downcast_ref::<RunError>().and_then(RunError::help) {
+        eprintln!(" help: {help}");
+    }
+    ExitCode::FAILURE
 }

@@ -1,4 +1,62 @@
 //! superstep: a typed-state graph engine that mirrors LangGraph.
+//!
+//! A workflow is a graph of nodes over a typed state. A node returns an update, a reducer merges it, a checkpoint follows.
+//! A run can stop for a person and go on in another process, survive being killed, and be read, forked and run again from
+//! any of its checkpoints.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use superstep::prelude::*;
+//!
+//! #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+//! struct Draft {
+//!     topic: String,                        // takes one write per superstep
+//!     #[channel(append)]
+//!     notes: Vec<String>,                   // collects the writes of parallel nodes
+//! }
+//! #[derive(NodeId)]
+//! enum Step { Web, Papers }
+//!
+//! async fn web(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+//!     Ok(Draft::update().notes([format!("the web on {}", draft.topic)]))
+//! }
+//! async fn papers(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+//!     Ok(Draft::update().notes([format!("papers on {}", draft.topic)]))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let graph = StateGraph::new()
+//!     .add_node(Step::Web, web)
+//!     .add_node(Step::Papers, papers)
+//!     .add_edge(START, [Step::Web, Step::Papers])
+//!     .compile()?
+//!     .with_checkpointer(MemoryCheckpointer::new());  // or SledCheckpointer::open("runs.sled")?
+//! let outcome = graph.thread("essay-1").invoke(Draft::update().topic("tides")).await?;
+//! assert_eq!(outcome.state().notes, ["papers on tides", "the web on tides"]);  // in order of node names
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to look
+//!
+//! | to | see |
+//! |---|---|
+//! | begin | [`prelude`], and [`readme`]: the three jobs, guarantees, limits |
+//! | define a state and its channels | [`#[derive(State)]`](macro@graph::State), [`graph::reducers`], [`graph::overwrite`] |
+//! | wire a graph | [`graph::StateGraph`], [`graph::Node`], [`graph::Route`], [`graph::Worker`], [`graph::Command`] |
+//! | set retries, timeouts, questions of a node | [`graph::NodeExt`] |
+//! | nest graphs | [`graph::CompiledGraph::mapped`], [`graph::Ctx::call`], [`graph::Persistence`] |
+//! | run, answer, go on | [`graph::Thread`], [`graph::Outcome`], [`graph::Interrupt`] |
+//! | watch a run | [`graph::Thread::stream`], [`graph::Event`], [`graph::Mode`] |
+//! | read, rewrite and fork the past | [`graph::Thread::history`], [`graph::Thread::at`], [`graph::StateUpdate`] |
+//! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
+//! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
+//! | choose or write a store | [`checkpoint`] |
+//! | run plans of tasks | `plan`, `nodes`, `routes` (feature `agents`) |
+//! | come from LangGraph | the map of names and the deliberate differences, V1 to V14, at the end of [`readme`] |
+//!
+//! "LangGraph: `name`" in a description names what the item mirrors; the rules are those of LangGraph 1.2.22.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -14,6 +72,13 @@ pub mod plan;
 pub mod prelude;
 #[cfg(feature = "agents")]
 pub mod routes;
+
+/// The project's README: first program, the three jobs, what is stored, guarantees and limits, LangGraph's names and ours.
+///
+/// Its examples are compiled as they stand; they use the embedded store.
+#[cfg_attr(feature = "sled", doc = "")]
+#[cfg_attr(feature = "sled", doc = include_str!("../README.md"))]
+pub mod readme {}
 
 #[doc(hidden)]
 pub mod __private {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep::prelude::*;
 
 use super::figure::Figure;
 use super::harness::Bench;
 use super::measure::{Clocks, Spread, micros};
-use super::replay::{BareSled, Values, disk_bytes};
+use super::replay::{BareSled, Recording, Values, disk_bytes};
 use super::stamps::{Stamps, early_and_late};
 
 const LINE: usize = 1024;
@@ -44,6 +45,27 @@ pub(crate) fn run(bench: &Bench) {
     let bare = bare_growth(bench, turns);
     invocations(bench, turns, bare);
     supersteps(bench, turns, bare);
+    committed(bench, turns);
+}
+
+/// Bytes that a turn commits, early and late, and what a bare sled makes of them all.
+fn committed(bench: &Bench, turns: usize) {
+    let recording = Recording::default();
+    let thread = talk(1, &Stamps::new()).with_checkpointer(recording.clone()).thread("talk");
+    let turn = || {
+        bench.lone.block_on(thread.invoke(Talk::update())).unwrap();
+        recording.take()
+    };
+    let commits: Vec<Vec<Values>> = (0..turns).map(|_| turn()).collect();
+    let bytes = |turn: &Vec<Values>| Spread::exact(turn.iter().flatten().map(Vec::len).sum::<usize>() as f64);
+    let (early, late) = (bytes(&commits[9.min(turns - 1)]), bytes(&commits[turns - 1]));
+    let what = format!("value bytes committed in turn {turns} (limit: turn 10)");
+    let each = format!("{} commits", commits[turns - 1].len());
+    bench.print(&Figure::new("W6", what, late, "bytes").beside(each).limit(early));
+    let lines = lines(turns);
+    let growth = |commits: &[Values]| growth(bare_bytes(bench, commits), turns);
+    let what = format!("disk of the same {turns} turns in a bare sled (limit: lines only)");
+    bench.print(&Figure::new("W6", what, growth(&commits.concat()), "x appended").limit(growth(&lines)));
 }
 
 /// A turn is a superstep of one long run.
@@ -76,15 +98,15 @@ fn invocations(bench: &Bench, turns: usize, bare: Spread) {
 
 /// Repeats until a run has had so many turns.
 fn talk(turns: usize, stamps: &Stamps) -> CompiledGraph<Talk, Step> {
-    let (stamps, began) = (stamps.clone(), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
+    let (stamps, began) = (stamps.clone(), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&began);
     let reply = move |talk: Arc<Talk>, _: Ctx| {
         stamps.mark();
-        began.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        began.fetch_add(1, Ordering::Relaxed);
         async move { Ok::<_, NodeError>(Talk::update().messages([line(talk.messages.len())])) }
     };
     let again = move |_: &Talk| {
-        let more = !count.load(std::sync::atomic::Ordering::Relaxed).is_multiple_of(turns);
+        let more = !count.load(Ordering::Relaxed).is_multiple_of(turns);
         if more { More::Yes } else { More::No }
     };
     StateGraph::new()
@@ -102,8 +124,9 @@ fn line(nth: usize) -> String {
 fn show(bench: &Bench, how: &str, turns: usize, gaps: &[(f64, f64)]) {
     let (early, late) = early_and_late(gaps);
     bench.print(&Figure::wall("W6", format!("append 1 KB, {how}, turn 10"), early));
-    let last = Figure::wall("W6", format!("append 1 KB, {how}, turn {turns} (limit: turn 10)"), late);
-    bench.print(&last.limit(early.wall).target("<= 1.2x turn 10"));
+    let what = format!("append 1 KB, {how}, turn {turns} (limit: turn 10)");
+    bench.print(&Figure::wall("W6", what.clone(), late).limit(early.wall).target("<= 1.2x turn 10"));
+    bench.print(&Figure::cpu("W6", what, late).limit(early.cpu).target("<= 1.2x turn 10"));
 }
 
 fn show_disk(bench: &Bench, how: &str, folder: &Path, turns: usize, bare: Spread) {
@@ -117,13 +140,21 @@ fn show_disk(bench: &Bench, how: &str, folder: &Path, turns: usize, bare: Spread
 
 /// What sled alone makes of the same lines.
 fn bare_growth(bench: &Bench, turns: usize) -> Spread {
+    growth(bare_bytes(bench, &lines(turns)), turns)
+}
+
+fn lines(turns: usize) -> Vec<Values> {
+    (0..turns).map(|nth| vec![line(nth).into_bytes(), vec![0; 16]]).collect()
+}
+
+/// The disk a bare sled takes for these commits, after reopening.
+fn bare_bytes(bench: &Bench, commits: &[Values]) -> u64 {
     let folder = bench.folder();
-    let lines: Vec<Values> = (0..turns).map(|nth| vec![line(nth).into_bytes(), vec![0; 16]]).collect();
     let mut sled = BareSled::open(folder.path());
-    sled.write_unsynced(&lines);
+    sled.write_unsynced(commits);
     drop(sled);
     drop(BareSled::open(folder.path()));
-    growth(disk_bytes(folder.path()), turns)
+    disk_bytes(folder.path())
 }
 
 fn growth(bytes: u64, turns: usize) -> Spread {

@@ -29,8 +29,7 @@ pub(crate) fn run() -> bool {
 pub(crate) fn start(task: &str, folder: &Path) -> (f64, Vec<f64>) {
     let program = std::env::current_exe().unwrap();
     let began = Instant::now();
-    let mut child =
-        Command::new(program).env(TASK, task).env(FOLDER, folder).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = Command::new(program).env(TASK, task).env(FOLDER, folder).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let took = micros(began.elapsed());

@@ -9,14 +9,15 @@ use super::figure::Figure;
 use super::graphs::{Tally, tally_chain};
 use super::harness::Bench;
 use super::limits;
-use super::measure::{Clocks, Samples, Spread, Timing};
+use super::measure::{Spread, Timing};
 use super::replay::{BareSled, Recording, Values};
 
 const TARGET: &str = "<= 1.2x bare sled, 1 commit";
 
 pub(crate) fn run(bench: &Bench) {
-    let file = limits::file_sync(bench);
-    bench.print(&Figure::wall("W2", "limit: append 200 bytes to a file, fdatasync", file));
+    let (appended, overwritten) = limits::file_sync(bench);
+    bench.print(&Figure::wall("W2", "limit: append 200 bytes to a file, fdatasync", appended));
+    bench.print(&Figure::wall("W2", "limit: overwrite 200 bytes of a file, fdatasync", overwritten));
     for nodes in [10, 100] {
         let pair = Pair::new(bench, nodes);
         let (ours, bare) = pair.race(bench);
@@ -26,7 +27,12 @@ pub(crate) fn run(bench: &Bench) {
         let bytes = pair.commits.iter().flatten().map(Vec::len).sum();
         let commits = per_step(pair.commits.len());
         bench.print(&Figure::new("W2", format!("chain of {nodes}, commits per superstep"), commits, "commits"));
-        bench.print(&Figure::new("W2", format!("chain of {nodes}, value bytes per superstep"), per_step(bytes), "bytes"));
+        bench.print(&Figure::new(
+            "W2",
+            format!("chain of {nodes}, value bytes per superstep"),
+            per_step(bytes),
+            "bytes",
+        ));
     }
     for (name, durability) in [("async", Durability::Async), ("exit", Durability::Exit)] {
         let pair = Pair { durability, ..Pair::new(bench, 100) };
@@ -54,33 +60,18 @@ impl Pair {
         Self { graph, nodes, durability: Durability::Sync, commits: recording.take(), threads: AtomicU64::new(0) }
     }
 
-    /// Takes turns, so that a disk that gets slower does so for both.
     fn race(&self, bench: &Bench) -> (Timing, Timing) {
         let (our_folder, bare_folder) = (bench.folder(), bench.folder());
         let graph = self.stored(our_folder.path());
         let mut bare = BareSled::open(bare_folder.path());
-        let (mut ours, mut limit) = (Samples::default(), Samples::default());
-        for _ in 0..self.rounds(bench) {
-            let clocks = Clocks::start();
-            self.run(bench, &graph);
-            ours.add(clocks, self.nodes);
-            let clocks = Clocks::start();
-            bare.write(&self.commits);
-            limit.add(clocks, self.nodes);
-        }
-        (ours.timing(), limit.timing())
+        let rounds = self.rounds(bench);
+        bench.race(rounds, self.nodes, |_| self.run(bench, &graph), |_| bare.write(&self.commits))
     }
 
     fn ours(&self, bench: &Bench) -> Timing {
         let folder = bench.folder();
         let graph = self.stored(folder.path());
-        let mut samples = Samples::default();
-        for _ in 0..self.rounds(bench) {
-            let clocks = Clocks::start();
-            self.run(bench, &graph);
-            samples.add(clocks, self.nodes);
-        }
-        samples.timing()
+        bench.race(self.rounds(bench), self.nodes, |_| self.run(bench, &graph), |_| ()).0
     }
 
     fn rounds(&self, bench: &Bench) -> u64 {

@@ -96,6 +96,26 @@ impl Bench {
         }
         samples.timing()
     }
+
+    /// Measures two things that take milliseconds by turns, so that a disk that gets slower does so for both.
+    pub(crate) fn race(
+        &self,
+        rounds: u64,
+        units: u64,
+        mut ours: impl FnMut(u64),
+        mut limit: impl FnMut(u64),
+    ) -> (Timing, Timing) {
+        let (mut left, mut right) = (Samples::default(), Samples::default());
+        for nth in 0..rounds {
+            let clocks = Clocks::start();
+            ours(nth);
+            left.add(clocks, units);
+            let clocks = Clocks::start();
+            limit(nth);
+            right.add(clocks, units);
+        }
+        (left.timing(), right.timing())
+    }
 }
 
 /// How busy the machine is; unknown where there is no `/proc`.

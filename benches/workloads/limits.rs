@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::pin::Pin;
 
 use tokio::runtime::Runtime;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::figure::Figure;
 use super::harness::Bench;
-use super::measure::{Clocks, Samples, Timing};
+use super::measure::Timing;
 
 pub(crate) fn run(bench: &Bench) {
     let show = |figure: Figure| bench.print(&figure);
@@ -18,7 +18,9 @@ pub(crate) fn run(bench: &Bench) {
     show(Figure::cpu("limit", "JoinSet of 1000 tasks, one thread, per task", join_set(bench, &bench.lone)));
     show(Figure::cpu("limit", "JoinSet of 1000 tasks, two worker threads, per task", join_set(bench, &bench.pool)));
     show(Figure::cpu("limit", "MessagePack encode of a small number", encode(bench)));
-    show(Figure::wall("limit", "append 200 bytes to a file, fdatasync", file_sync(bench)));
+    let (appended, overwritten) = file_sync(bench);
+    show(Figure::wall("limit", "append 200 bytes to a file, fdatasync", appended));
+    show(Figure::wall("limit", "overwrite 200 bytes of a file, fdatasync", overwritten));
 }
 
 /// What one superstep of a chain cannot do without.
@@ -60,16 +62,17 @@ pub(crate) fn encode(bench: &Bench) -> Timing {
     })
 }
 
-/// What a durable superstep cannot do without.
-pub(crate) fn file_sync(bench: &Bench) -> Timing {
+/// What a durable superstep cannot do without: at the end of a file that grows, and within one that has its size.
+pub(crate) fn file_sync(bench: &Bench) -> (Timing, Timing) {
     let folder = bench.folder();
-    let mut file = File::create(folder.path().join("limit")).unwrap();
-    let mut samples = Samples::default();
-    for _ in 0..bench.pick([400, 100, 1]) {
-        let clocks = Clocks::start();
+    let open = |name: &str| File::create(folder.path().join(name)).unwrap();
+    let (mut growing, mut fixed) = (open("growing"), open("fixed"));
+    fixed.write_all(&vec![0; 8 << 20]).unwrap();
+    fixed.sync_all().unwrap();
+    fixed.rewind().unwrap();
+    let write = |file: &mut File| {
         file.write_all(&[7; 200]).unwrap();
         file.sync_data().unwrap();
-        samples.add(clocks, 1);
-    }
-    samples.timing()
+    };
+    bench.race(bench.pick([400, 100, 1]), 1, |_| write(&mut growing), |_| write(&mut fixed))
 }

@@ -23,10 +23,6 @@ impl Spread {
     pub(crate) fn exact(value: f64) -> Self {
         Self { median: value, least: value, most: value }
     }
-
-    pub(crate) fn scaled(self, factor: f64) -> Self {
-        Self { median: self.median * factor, least: self.least * factor, most: self.most * factor }
-    }
 }
 
 /// Microseconds per unit: of all the process's threads, and on the wall.

@@ -22,9 +22,17 @@ struct Wide {
 }
 
 pub(crate) fn run(bench: &Bench) {
-    let [(small, _), (large, disk)] = [1 << 10, 1 << 20].map(|bytes| blob(bench, bytes));
+    let ([mut small, mut large], mut disk) = ([vec![], vec![]], 0.0);
+    for _ in 0..bench.pick([15, 5, 1]) {
+        small.extend(blob(bench, 1 << 10).0);
+        let (gaps, bytes) = blob(bench, 1 << 20);
+        large.extend(gaps);
+        disk = bytes;
+    }
+    let [small, large] = [small, large].map(|gaps| timing(&gaps));
     let what = "20 steps beside 1 MiB, durable, per step (limit: 1 KiB)";
     bench.print(&Figure::wall("W5", what, large).limit(small.wall).target("independent of bytes"));
+    bench.print(&Figure::cpu("W5", "the same, CPU per step", large).limit(small.cpu).target("independent of bytes"));
     let figure = Figure::new("W5", "20 steps beside 1 MiB, disk (limit: bare sled)", Spread::exact(disk), "MB");
     bench.print(&figure.limit(Spread::exact(bare_disk(bench))).target("<= 4"));
     let [few, many] = [3, 300].map(|channels| keys(bench, channels));
@@ -44,19 +52,14 @@ fn wide_graph(stamps: &Stamps) -> CompiledGraph<Wide, Name> {
 }
 
 /// Times the steps after the first, which follows the write of the input; and measures the disk, in MB.
-fn blob(bench: &Bench, bytes: usize) -> (Timing, f64) {
-    let (mut gaps, mut disk, stamps) = (vec![], 0.0, Stamps::new());
-    for _ in 0..bench.pick([15, 5, 1]) {
-        let folder = bench.folder();
-        let graph = wide_graph(&stamps).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
-        let thread = graph.thread("wide");
-        bench.lone.block_on(thread.invoke(Wide::update().blob("x".repeat(bytes)))).unwrap();
-        drop((thread, graph));
-        drop(SledCheckpointer::open(folder.path()).unwrap());
-        gaps.extend(stamps.take());
-        disk = disk_bytes(folder.path()) as f64 / 1e6;
-    }
-    (timing(&gaps), disk)
+fn blob(bench: &Bench, bytes: usize) -> (Vec<(f64, f64)>, f64) {
+    let (folder, stamps) = (bench.folder(), Stamps::new());
+    let graph = wide_graph(&stamps).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
+    let thread = graph.thread("wide");
+    bench.lone.block_on(thread.invoke(Wide::update().blob("x".repeat(bytes)))).unwrap();
+    drop((thread, graph));
+    drop(SledCheckpointer::open(folder.path()).unwrap());
+    (stamps.take(), disk_bytes(folder.path()) as f64 / 1e6)
 }
 
 /// What sled alone makes of the same bytes.
@@ -64,9 +67,7 @@ fn bare_disk(bench: &Bench) -> f64 {
     let (folder, recording) = (bench.folder(), Recording::default());
     let graph = wide_graph(&Stamps::new()).with_checkpointer(recording.clone());
     bench.lone.block_on(graph.thread("wide").invoke(Wide::update().blob("x".repeat(1 << 20)))).unwrap();
-    let mut bare = BareSled::open(folder.path());
-    bare.write_unsynced(&recording.take());
-    drop(bare);
+    BareSled::open(folder.path()).write_unsynced(&recording.take());
     drop(BareSled::open(folder.path()));
     disk_bytes(folder.path()) as f64 / 1e6
 }
@@ -75,7 +76,8 @@ fn keys(bench: &Bench, channels: usize) -> Timing {
     let (folder, stamps) = (bench.folder(), Stamps::new());
     let names = || (0..channels).map(|nth| format!("k{nth}"));
     let schema = || DataSchema::new(names().map(|name| (name, Kind::LastValue))).unwrap();
-    let input = Writes::<DataState>(names().map(|name| schema().write(&name, "x".repeat(100).into()).unwrap()).collect());
+    let input =
+        Writes::<DataState>(names().map(|name| schema().write(&name, "x".repeat(100).into()).unwrap()).collect());
     let (mark, write) = (stamps.clone(), schema().write("k1", "y".repeat(100).into()).unwrap());
     let touch = move |_: Arc<DataState>, _: Ctx| {
         mark.mark();

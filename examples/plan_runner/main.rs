@@ -4,115 +4,25 @@
 
 mod args;
 mod failure;
+mod job;
 
 use std::process::ExitCode;
 
 use superstep::graph::RunStream;
-use superstep::nodes::{ApprovePlan, CommandOutput, ShellCommand, human_approval, next_task_node, run_command};
-use superstep::plan::{Decision, Plan, PlanError, TaskProgress};
+use superstep::nodes::{ApprovePlan, CommandOutput};
+use superstep::plan::{Plan, TaskProgress};
 use superstep::prelude::*;
-use superstep::routes::{AfterApproval, AfterTaskReview, route_after_task_review, route_approval};
+use superstep::routes::{AfterApproval, AfterTaskReview};
 use tokio::signal::unix::{SignalKind, signal};
 
 use args::{Args, Wish};
 use failure::Failure;
+use job::{Job, Step, graph};
 
 const WAITING: u8 = 10;
 const HALTED: u8 = 11;
 const REJECTED: u8 = 12;
 const STOPPED: u8 = 130;
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Job {
-    plan: Option<Plan>,
-    command: String,
-    decision: Option<Decision>,
-    progress: TaskProgress,
-    last_run: Option<CommandOutput>,
-}
-
-#[derive(NodeId)]
-enum Step {
-    HumanApproval,
-    RunTask,
-    NextTask,
-}
-
-impl Route<Step> for AfterApproval {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Approve => Step::RunTask.into(),
-            Self::Reject | Self::Revise => END.into(),
-        }
-    }
-}
-
-impl Route<Step> for AfterTaskReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Retry => Step::RunTask.into(),
-            Self::NextTask => Step::NextTask.into(),
-            Self::Complete | Self::Halt => END.into(),
-        }
-    }
-}
-
-impl Job {
-    fn question(&self) -> Result<ApprovePlan, &'static str> {
-        Ok(ApprovePlan::of(self.plan.as_ref().ok_or("there is no plan to approve")?))
-    }
-
-    fn decided(decision: Decision) -> JobUpdate {
-        Self::update().decision(Some(decision))
-    }
-
-    fn after_approval(&self) -> AfterApproval {
-        route_approval(self.decision.as_ref())
-    }
-
-    /// The command for the current task: the task's section is its input.
-    fn task_command(&self) -> Result<ShellCommand, PlanError> {
-        let (index, total) = (self.progress.current_task_index, self.progress.total_tasks);
-        let plan = self.plan.as_ref().ok_or(PlanError::NoSuchTask { index, total })?;
-        let task = plan.task(index)?;
-        let command = ShellCommand::new(&self.command).stdin(task.section);
-        let command = command.env("SUPERSTEP_TASK", task.id.as_str()).env("SUPERSTEP_TASK_TITLE", task.title);
-        let attempt = self.progress.task_review_iteration + 1;
-        Ok(command.env("SUPERSTEP_TASKS", total.to_string()).env("SUPERSTEP_ATTEMPT", attempt.to_string()))
-    }
-
-    fn task_ended(&self, output: CommandOutput) -> JobUpdate {
-        Self::update().last_run(Some(output)).progress(self.progress.reviewed())
-    }
-
-    fn after_task(&self) -> AfterTaskReview {
-        route_after_task_review(&self.progress, self.last_run.as_ref().is_some_and(CommandOutput::is_success))
-    }
-
-    fn moved_on(progress: TaskProgress) -> JobUpdate {
-        Self::update().progress(progress).last_run(None)
-    }
-
-    /// The current task, as it is shown.
-    fn task(&self) -> String {
-        let task =
-            self.plan.as_ref().and_then(|plan| Some(plan.task(self.progress.current_task_index).ok()?.to_string()));
-        task.unwrap_or_default()
-    }
-}
-
-fn graph() -> Result<CompiledGraph<Job, Step>, CompileError> {
-    StateGraph::new()
-        .name("plan_runner")
-        .add_node(Step::HumanApproval, human_approval(Job::question, Job::decided))
-        .add_node(Step::RunTask, run_command(Job::task_command, Job::task_ended))
-        .add_node(Step::NextTask, next_task_node(|job: &Job| job.progress, Job::moved_on))
-        .add_edge(START, Step::HumanApproval)
-        .add_conditional_edges(Step::HumanApproval, Job::after_approval)
-        .add_conditional_edges(Step::RunTask, Job::after_task)
-        .add_edge(Step::NextTask, Step::RunTask)
-        .compile()
-}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -218,7 +128,7 @@ async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
 /// Tells of a task when it starts, and when the checkpoint with its result is stored. Returns whether a task is running.
 fn tell_event(event: &EventKind, is_running: bool) -> bool {
     match event {
-        EventKind::TaskStart { node, input, .. } if **node == *Step::RunTask.as_ref() => {
+        EventKind::TaskStart { node, input, .. } if &**node == Step::RunTask.name() => {
             let Some(job) = input.get::<Job>() else { return false };
             match job.progress.task_review_iteration {
                 0 => println!("{}", job.task()),

@@ -153,7 +153,11 @@ pub enum Order {
 /// - Reads give only acknowledged records, and never wait for a flush.
 /// - After a failed flush every later commit fails ([`CheckpointError::Poisoned`]), and nothing unsynced is served.
 ///
-/// `superstep::checkpoint::kit` (feature `test-util`) checks all of this for any implementation.
+/// To write one: keep a [`Leases`](super::Leases) table and let it answer `claim` and `is_claimed`; in `commit`, check the
+/// epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
+/// [`Commit::check_head`], then write deletes, puts and head as one; keep keys in the order of [`Key`]. Then run
+/// `superstep::checkpoint::kit` (feature `test-util`) over it, which checks all of the above. LangGraph:
+/// `BaseCheckpointSaver`.
 pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// Makes the caller the only writer of a thread, until the lease is dropped or taken over.
     ///

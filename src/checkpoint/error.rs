@@ -83,7 +83,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// Another process has the store open.
-    #[error("the store at {} is open in another process ({holder})", path.display())]
+    #[error("the store at {} is open already ({holder})", path.display())]
     Locked {
         /// The store.
         path: PathBuf,
@@ -125,7 +125,9 @@ impl CheckpointError {
             Self::DamagedStore { .. } => "keep a copy of its directory, and restore it from a backup",
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
             Self::TooLarge { .. } => "keep large data outside the state and store a reference to it",
-            Self::Locked { .. } => "end the other process, or open another store",
+            Self::Locked { .. } => {
+                "end the other process, or open another store; in one process, share one store by cloning it"
+            }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
             Self::Io { .. } => return None,

@@ -33,14 +33,19 @@ impl Lease {
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
-}
 
-impl Drop for Lease {
-    fn drop(&mut self) {
+    /// Frees the thread now, although somebody may still hold the lease: commits under it are refused from here on.
+    pub fn release(&self) {
         let mut inner = self.table.lock();
         if inner.live.get(&self.thread) == Some(&self.epoch) {
             inner.live.remove(&self.thread);
         }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

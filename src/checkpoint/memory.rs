@@ -11,7 +11,8 @@ use super::id::ThreadId;
 use super::key::Key;
 use super::lease::{Claim, Lease, Leases};
 
-/// Keeps checkpoints in memory. A clone is another handle on the same store. LangGraph: `InMemorySaver`.
+/// Keeps checkpoints in memory, for as long as a handle lives. A clone is another handle on the same store. For tests, and
+/// for runs that need not outlive their process. LangGraph: `InMemorySaver`.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryCheckpointer {
     store: Arc<Store>,

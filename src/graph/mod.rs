@@ -1,92 +1,54 @@
-//! The engine: state and channels, building, validation, the superstep loop, threads, events, subgraphs, drawing.
+//! The engine: typed states, graphs over them, supersteps, threads.
 //!
-//! Pure files (`mask`, `state`, `reducers`, `control`, `validate`, `draw`) know no clock, store or task. Nothing here knows
-//! agents, plans or a command line; of a store only the [`crate::checkpoint`] contract is known.
+//! | folder | what lives there |
+//! |---|---|
+//! | `channels` | what a state is made of, and how writes meet in it; pure |
+//! | `define` | what a user defines a graph with |
+//! | `compile` | from the builder to tables; every problem at once; the drawing; pure |
+//! | `run` | the superstep loop, its tasks, events and subgraphs |
+//! | `records` | between a run and the [`crate::checkpoint`] contract |
+//! | `thread` | one conversation: run, answer, read, rewrite |
+//!
+//! Nothing here knows agents, plans or a command line.
 
-mod advance;
-mod answer;
-mod begin;
-mod builder;
-mod cache;
-mod cached;
-mod channel;
-mod clock;
-mod command;
+mod channels;
 mod compile;
-mod compiled;
-mod control;
-mod ctx;
-mod data;
-mod delta;
-mod described;
-mod draw;
-mod error;
-mod event;
-mod execute;
-mod go;
-mod interrupt;
-mod load;
-mod mapping;
-mod mask;
-mod merge;
-mod node;
-mod options;
-mod outcome;
-mod past;
-mod perform;
-mod position;
-mod problem;
-mod recorder;
-pub mod reducers;
-mod request;
-mod route;
-mod rows;
+mod define;
+mod records;
 mod run;
-mod save;
-mod scope;
-mod settle;
-mod shape;
-mod snapshot;
-mod state;
-mod stream;
-mod subgraph;
-mod table;
-mod task;
-mod telling;
 mod thread;
-mod travel;
-mod update;
-mod validate;
-mod value;
-mod writes;
 
-pub use builder::{Edges, NodeDefaults, StateGraph};
-pub use cache::{MemoryCache, NodeCache};
-pub use channel::{Channel, Codec, Stored};
-pub use command::{Command, END, IntoCommand, Payload, START, Sends, Target, Worker};
-pub use compiled::CompiledGraph;
-pub use ctx::Ctx;
-pub use data::{DataSchema, DataState, DataWrite, Kind, SchemaError};
-pub use described::AnyChild;
-pub use error::RunError;
-pub use event::{CheckpointView, Event, EventKind, Mode, TaskView, View};
-pub use interrupt::{Answer, AnyQuestion, Interrupt, InterruptId, Interrupted, NotAnId, Question};
-pub use mask::Mask;
-pub use merge::{ApplyError, Merge};
-pub use node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId, Work};
-pub use options::{CachePolicy, Failure, NodeExt, NodeOptions, RetryPolicy, WithOptions, worker};
-pub use outcome::{Outcome, Questions, Rest};
-pub use past::{CheckpointInfo, History, Status};
-pub use problem::{CompileError, Lint, Problem};
-pub use recorder::Durability;
-pub use request::Request;
-pub use route::{Chooser, Declared, OverContext, OverState, Route, Router};
-pub use run::Budget;
-pub use snapshot::{Nested, Snapshot, StateSnapshot, TaskSnapshot};
-pub use state::{State, no_channel};
-pub use stream::RunStream;
-pub use subgraph::{CallError, Child, Mapped, Persistence};
+pub use channels::reducers;
+
+pub use channels::channel::{Channel, Codec, Stored};
+pub use channels::data::{DataSchema, DataState, DataWrite, Kind, SchemaError};
+pub use channels::mask::Mask;
+pub use channels::merge::{ApplyError, Merge};
+pub use channels::state::{State, no_channel};
+pub use channels::writes::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, Overwrite, Put, Writes, overwrite};
+pub use compile::compiled::CompiledGraph;
+pub use compile::described::AnyChild;
+pub use define::builder::{Edges, NodeDefaults, StateGraph};
+pub use define::command::{Command, END, IntoCommand, Payload, START, Sends, Target, Worker};
+pub use define::interrupt::{Answer, AnyQuestion, Interrupt, InterruptId, Interrupted, NotAnId, Question};
+pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId, Work};
+pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, RetryPolicy, WithOptions, worker};
+pub use define::problem::{CompileError, Lint, Problem};
+pub use define::route::{Chooser, Declared, OverContext, OverState, Route, Router};
+pub use records::recorder::Durability;
+pub use run::cache::{MemoryCache, NodeCache};
+pub use run::ctx::Ctx;
+pub use run::error::RunError;
+pub use run::event::{CheckpointView, Event, EventKind, Mode, TaskView, View};
+pub use run::subgraph::{CallError, Child, Mapped, Persistence};
+pub use run::superstep::Budget;
 pub use superstep_macros::{Labels, NodeId, State};
-pub use thread::{RECURSION_LIMIT, Thread};
-pub use update::{StateUpdate, Updated};
-pub use writes::{ByOverwrite, ByReduce, IntoList, IntoPut, Overwrite, Put, Writes, overwrite};
+pub use thread::handle::{RECURSION_LIMIT, Thread};
+pub use thread::history::{CheckpointInfo, History};
+pub use thread::outcome::{Outcome, Questions, Rest};
+pub use thread::past::Status;
+pub use thread::request::Request;
+pub use thread::snapshot::{AnswerInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use thread::stream::RunStream;
+pub use thread::update::{StateUpdate, Updated};
+pub use tokio_util::sync::CancellationToken;

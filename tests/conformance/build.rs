@@ -71,7 +71,13 @@ impl World {
     }
 
     /// Adds the channels that are computed to what a task of a node starts with.
-    pub(crate) fn add_computed(&self, namespace: &[String], node: &str, remaining: i64, values: &mut Map<String, Value>) {
+    pub(crate) fn add_computed(
+        &self,
+        namespace: &[String],
+        node: &str,
+        remaining: i64,
+        values: &mut Map<String, Value>,
+    ) {
         let Some(graph) = self.graph_at(namespace).and_then(|name| self.case.graphs.get(name)) else { return };
         let name = node.strip_prefix("__error_handler__").unwrap_or(node);
         let node = graph.nodes.iter().find(|node| node.name == name);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use superstep::checkpoint::{CheckpointId, Checkpointer, MemoryCheckpointer, SledCheckpointer};
 use superstep::graph::{
-    self, Answer, Command, DataState, Durability, EventKind, MemoryCache, Name, Outcome, Request, RunError, StateUpdate,
-    Thread, Writes,
+    self, Answer, Command, DataState, Durability, EventKind, MemoryCache, Name, Outcome, Request, RunError,
+    StateUpdate, Thread, Writes,
 };
 
 use crate::build::{Built, DataGraph, World, build, goto, plain, schema};

@@ -66,6 +66,12 @@ impl Channel {
         types::argument(&self.write, "Vec").filter(|item| takes_list && !types::is_number(item))
     }
 
+    /// Returns the type of one item, if writes are lists of numbers.
+    pub(super) fn number(&self) -> Option<&Type> {
+        let appends = matches!(self.rule, Rule::Append);
+        types::argument(&self.write, "Vec").filter(|item| appends && types::is_number(item))
+    }
+
     /// Returns whether bincode suits both the value and its writes.
     pub(super) fn is_flat(&self) -> bool {
         types::is_flat(&self.value) && types::is_flat(&self.write)

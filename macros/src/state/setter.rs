@@ -65,6 +65,13 @@ impl Argument {
 
     fn put(channel: &Channel) -> Self {
         let Channel { value, write, .. } = channel;
+        if let Some(number) = channel.number() {
+            return Self {
+                generics: TokenStream::new(),
+                takes: quote!(impl ::superstep::graph::IntoItems<#value, #number>),
+                gives: quote!(::superstep::graph::IntoItems::into_items(value)),
+            };
+        }
         match channel.item() {
             Some(item) => Self {
                 generics: TokenStream::new(),

@@ -53,7 +53,12 @@ fn signature() -> String {
 
 fn holder(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
-    if text.is_empty() { "it did not say which".into() } else { text.chars().take(200).collect() }
+    let ours = format!("pid {},", std::process::id());
+    match text.strip_prefix(&ours) {
+        Some(rest) => format!("by this process,{}", rest.chars().take(200).collect::<String>()),
+        None if text.is_empty() => "its holder did not say who it is".into(),
+        None => text.chars().take(200).collect(),
+    }
 }
 
 fn seconds_now() -> u64 {
@@ -91,7 +96,7 @@ mod tests {
         let store = tempfile::tempdir().unwrap();
         let first = Lock::take(store.path()).unwrap();
         let error = Lock::take(store.path()).unwrap_err().to_string();
-        assert!(error.contains(&format!("pid {}", std::process::id())), "{error}");
+        assert!(error.contains("open already (by this process, "), "{error}");
         drop(first);
         assert!(Lock::take(store.path()).is_ok());
     }

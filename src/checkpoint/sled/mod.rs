@@ -62,7 +62,20 @@ impl Default for SledOptions {
 /// Keeps checkpoints in a directory, for one process at a time. LangGraph: `SqliteSaver`.
 ///
 /// Every acknowledged commit survives a crash and a power cut. Dropping it finishes what is queued and frees the
-/// directory, which may block for the time of a sync; [`SledCheckpointer::close`] does so where blocking is fine.
+/// directory, which may block for the time of a sync; [`SledCheckpointer::close`] does so where blocking is fine. The
+/// directory is readable by its owner only (0700); its contents are not encrypted, and it never shrinks.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # fn example(essays: CompiledGraph<Draft, Step>, letters: CompiledGraph<Draft, Step>) -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(SledCheckpointer::open("runs.sled")?); // once per process
+/// let essays = essays.with_shared_checkpointer(store.clone());
+/// let letters = letters.with_shared_checkpointer(store);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct SledCheckpointer {
     shared: Option<Arc<Shared>>,

@@ -1,0 +1,99 @@
+//! The graph of `plan_runner`: ask, then for each task run the command and judge it by its exit code. It knows neither the
+//! command line nor the terminal.
+
+use superstep::nodes::{ApprovePlan, CommandOutput, ShellCommand, human_approval, next_task_node, run_command};
+use superstep::plan::{Decision, Plan, PlanError, TaskProgress};
+use superstep::prelude::*;
+use superstep::routes::{AfterApproval, AfterTaskReview, route_after_task_review, route_approval};
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) plan: Option<Plan>,
+    pub(crate) command: String,
+    pub(crate) decision: Option<Decision>,
+    pub(crate) progress: TaskProgress,
+    pub(crate) last_run: Option<CommandOutput>,
+}
+
+#[derive(NodeId)]
+pub(crate) enum Step {
+    HumanApproval,
+    RunTask,
+    NextTask,
+}
+
+impl Route<Step> for AfterApproval {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Approve => Step::RunTask.into(),
+            Self::Reject | Self::Revise => END.into(),
+        }
+    }
+}
+
+impl Route<Step> for AfterTaskReview {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Retry => Step::RunTask.into(),
+            Self::NextTask => Step::NextTask.into(),
+            Self::Complete | Self::Halt => END.into(),
+        }
+    }
+}
+
+impl Job {
+    pub(crate) fn question(&self) -> Result<ApprovePlan, &'static str> {
+        Ok(ApprovePlan::of(self.plan.as_ref().ok_or("there is no plan to approve")?))
+    }
+
+    fn decided(decision: Decision) -> JobUpdate {
+        Self::update().decision(Some(decision))
+    }
+
+    pub(crate) fn after_approval(&self) -> AfterApproval {
+        route_approval(self.decision.as_ref())
+    }
+
+    /// The command for the current task: the task's section is its input.
+    fn task_command(&self) -> Result<ShellCommand, PlanError> {
+        let (index, total) = (self.progress.current_task_index, self.progress.total_tasks);
+        let plan = self.plan.as_ref().ok_or(PlanError::NoSuchTask { index, total })?;
+        let task = plan.task(index)?;
+        let command = ShellCommand::new(&self.command).stdin(task.section);
+        let command = command.env("SUPERSTEP_TASK", task.id.as_str()).env("SUPERSTEP_TASK_TITLE", task.title);
+        let attempt = self.progress.task_review_iteration + 1;
+        Ok(command.env("SUPERSTEP_TASKS", total.to_string()).env("SUPERSTEP_ATTEMPT", attempt.to_string()))
+    }
+
+    fn task_ended(&self, output: CommandOutput) -> JobUpdate {
+        Self::update().last_run(Some(output)).progress(self.progress.reviewed())
+    }
+
+    pub(crate) fn after_task(&self) -> AfterTaskReview {
+        route_after_task_review(&self.progress, self.last_run.as_ref().is_some_and(CommandOutput::is_success))
+    }
+
+    fn moved_on(progress: TaskProgress) -> JobUpdate {
+        Self::update().progress(progress).last_run(None)
+    }
+
+    /// The current task, as it is shown.
+    pub(crate) fn task(&self) -> String {
+        let task =
+            self.plan.as_ref().and_then(|plan| Some(plan.task(self.progress.current_task_index).ok()?.to_string()));
+        task.unwrap_or_default()
+    }
+}
+
+pub(crate) fn graph() -> Result<CompiledGraph<Job, Step>, CompileError> {
+    StateGraph::new()
+        .name("plan_runner")
+        .add_node(Step::HumanApproval, human_approval(Job::question, Job::decided))
+        .add_node(Step::RunTask, run_command(Job::task_command, Job::task_ended))
+        .add_node(Step::NextTask, next_task_node(|job: &Job| job.progress, Job::moved_on))
+        .add_edge(START, Step::HumanApproval)
+        .add_conditional_edges(Step::HumanApproval, Job::after_approval)
+        .add_conditional_edges(Step::RunTask, Job::after_task)
+        .add_edge(Step::NextTask, Step::RunTask)
+        .compile()
+}

@@ -1,0 +1,174 @@
+//! The table of data-defined channels, and the writes it makes: names become indexes here, once.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::{DataState, Kind};
+use crate::graph::channels::channel::Channel;
+use crate::graph::channels::state::no_channel;
+use crate::graph::channels::writes::{Put, Writes};
+
+/// The channels of a [`DataState`], known at run time. A graph takes it by `StateGraph::with_schema(schema)`; its node ids are
+/// [`Name`](crate::graph::Name)s.
+///
+/// ```
+/// use serde_json::json;
+/// use superstep::graph::{DataSchema, Kind};
+///
+/// let schema = DataSchema::new([("topic", Kind::LastValue), ("notes", Kind::Append)])?;
+/// assert_eq!(schema.channel("notes"), Some(1));
+/// assert!(schema.write("notes", json!(["tides"])).is_some());
+/// assert!(schema.write("title", json!("none")).is_none());
+/// # Ok::<(), superstep::graph::SchemaError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DataSchema {
+    channels: Vec<Channel>,
+    kinds: Vec<Kind>,
+    by_name: HashMap<String, usize>,
+}
+
+/// What is wrong with a table of channels.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// Two channels with one name.
+    #[error("two channels are named `{channel}`")]
+    Twice {
+        /// The name.
+        channel: String,
+    },
+    /// A name that no channel has.
+    #[error("no channel is named `{channel}`")]
+    Unknown {
+        /// The name.
+        channel: String,
+    },
+}
+
+impl SchemaError {
+    /// Returns what to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Twice { channel } => format!("remove one `{channel}`, or give it another name"),
+            Self::Unknown { channel } => format!("add `{channel}` to the schema, or correct the name"),
+        }
+    }
+}
+
+impl DataSchema {
+    /// Returns a table of channels, whose indexes follow the order given.
+    ///
+    /// # Errors
+    /// [`SchemaError::Twice`] if two channels have one name.
+    pub fn new(channels: impl IntoIterator<Item = (impl Into<String>, Kind)>) -> Result<Self, SchemaError> {
+        let mut schema = Self { channels: vec![], kinds: vec![], by_name: HashMap::new() };
+        for (name, kind) in channels {
+            schema.add(name.into(), kind)?;
+        }
+        Ok(schema)
+    }
+
+    fn add(&mut self, name: String, kind: Kind) -> Result<(), SchemaError> {
+        if self.by_name.insert(name.clone(), self.kinds.len()).is_some() {
+            return Err(SchemaError::Twice { channel: name });
+        }
+        self.channels.push(Channel::named(name, kind.name(), kind.stored()));
+        self.kinds.push(kind);
+        Ok(())
+    }
+
+    /// Marks a channel as never to be printed or exported.
+    ///
+    /// # Errors
+    /// [`SchemaError::Unknown`] if no channel has this name.
+    pub fn secret(mut self, name: &str) -> Result<Self, SchemaError> {
+        let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
+        self.channels[at] = self.channels[at].clone().secret();
+        Ok(self)
+    }
+
+    /// Returns the index of the channel with this name.
+    pub fn channel(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Returns the kind of a channel. An index that no channel has is a bug of the caller.
+    pub fn kind(&self, channel: usize) -> Kind {
+        self.kinds.get(channel).copied().unwrap_or_else(|| no_channel(channel))
+    }
+
+    /// Returns a write to the channel with this name; none if there is no such channel.
+    ///
+    /// `{"$overwrite": v}`, `{"__overwrite__": v}` and `{"type": "__overwrite__", "value": v}` replace a reduced value.
+    /// Where every write replaces the value, they are the same as `v`.
+    pub fn write(&self, name: &str, value: Value) -> Option<DataWrite> {
+        let channel = self.channel(name)?;
+        Some(match unwrap_overwrite(value) {
+            Ok(whole) => DataWrite::replacing(self.kind(channel), channel, whole),
+            Err(plain) => DataWrite { channel, put: Put::Reduce(plain) },
+        })
+    }
+
+    /// Returns a write that replaces the value of the channel with this name; none if there is no such channel.
+    pub fn overwrite(&self, name: &str, value: Value) -> Option<DataWrite> {
+        let channel = self.channel(name)?;
+        Some(DataWrite::replacing(self.kind(channel), channel, value))
+    }
+
+    /// Returns the writes of an object, one for each key that names a channel; other keys are ignored.
+    pub fn writes(&self, update: &Map<String, Value>) -> Writes<DataState> {
+        Writes(update.iter().filter_map(|(name, value)| self.write(name, value.clone())).collect())
+    }
+
+    pub(super) fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        self.kinds.iter().copied()
+    }
+}
+
+/// A write to one channel of a [`DataState`]. Its `Debug` shows no value, as the channel may be secret.
+#[derive(Clone, PartialEq)]
+pub struct DataWrite {
+    pub(super) channel: usize,
+    pub(super) put: Put<Value, Value>,
+}
+
+impl DataWrite {
+    /// Returns what the write carries.
+    pub fn value(&self) -> &Value {
+        let (Put::Reduce(value) | Put::Overwrite(value)) = &self.put;
+        value
+    }
+
+    /// Returns the write that sets a channel to a value, whatever it had before.
+    pub(super) fn replacing(kind: Kind, channel: usize, value: Value) -> Self {
+        let put = if kind.takes_overwrites() { Put::Overwrite(value) } else { Put::Reduce(value) };
+        Self { channel, put }
+    }
+}
+
+impl fmt::Debug for DataWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (channel, overwrites) = (&self.channel, &self.put.overwrites());
+        f.debug_struct("DataWrite").field("channel", channel).field("overwrites", overwrites).finish_non_exhaustive()
+    }
+}
+
+/// Takes the value out of any spelling of an overwrite; an error is the value as it was.
+fn unwrap_overwrite(mut value: Value) -> Result<Value, Value> {
+    let key = match value.as_object() {
+        Some(map) if map.len() == 1 => ["$overwrite", "__overwrite__"].into_iter().find(|key| map.contains_key(*key)),
+        Some(map) if map.len() == 2 && map.get("type").is_some_and(|kind| kind == "__overwrite__") => Some("value"),
+        _ => None,
+    };
+    match key.and_then(|key| value.get_mut(key)) {
+        Some(whole) => Ok(whole.take()),
+        None => Err(value),
+    }
+}

@@ -1,0 +1,12 @@
+//! Channels: what a state is made of, how writes meet in it, and how values become bytes.
+//!
+//! Pure: knows no node, task, run or store.
+
+pub(crate) mod channel;
+pub(crate) mod data;
+pub(crate) mod mask;
+pub(crate) mod merge;
+pub mod reducers;
+pub(crate) mod state;
+pub(crate) mod value;
+pub(crate) mod writes;

@@ -1,0 +1,124 @@
+//! The ready-made reducers. Each takes the channel's value and one write; none knows where they come from.
+
+use serde::{Deserialize, Serialize};
+
+/// Appends to a list. `#[channel(append)]`
+pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
+    list.extend(more);
+}
+
+/// Adds to a sum. `#[channel(add)]`
+pub fn add<T: std::ops::AddAssign>(sum: &mut T, more: T) {
+    *sum += more;
+}
+
+/// Adds the members of a set. `#[channel(union)]`
+pub fn union<T: IntoIterator + Extend<T::Item>>(set: &mut T, more: T) {
+    set.extend(more);
+}
+
+/// Adds or replaces the entries of a map. `#[channel(merge)]`
+pub fn merge<T: IntoIterator + Extend<T::Item>>(map: &mut T, more: T) {
+    map.extend(more);
+}
+
+/// Keeps the greater value, counting from the field's default. `#[channel(max)]`
+pub fn max<T: PartialOrd>(value: &mut T, other: T) {
+    if other > *value {
+        *value = other;
+    }
+}
+
+/// Keeps the smaller value, counting from the field's default. `#[channel(min)]`
+pub fn min<T: PartialOrd>(value: &mut T, other: T) {
+    if other < *value {
+        *value = other;
+    }
+}
+
+/// Keeps the greater value; the first write is taken as it is. `#[channel(max)]` on an `Option`.
+pub fn max_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
+    match value {
+        Some(value) => max(value, other),
+        None => *value = Some(other),
+    }
+}
+
+/// Keeps the smaller value; the first write is taken as it is. `#[channel(min)]` on an `Option`.
+pub fn min_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
+    match value {
+        Some(value) => min(value, other),
+        None => *value = Some(other),
+    }
+}
+
+/// What can be merged by id; see [`messages`].
+pub trait Keyed {
+    /// Returns the id that makes a later entry replace an earlier one.
+    fn id(&self) -> &str;
+}
+
+/// One change to a list that is merged by id: what the setter of a `#[channel(messages)]` field takes.
+///
+/// ```
+/// # use superstep::graph::reducers::{Change, Keyed};
+/// # use superstep::prelude::*;
+/// # #[derive(Clone, Debug, Serialize, Deserialize)] struct Message { id: String, text: String }
+/// # impl Keyed for Message { fn id(&self) -> &str { &self.id } }
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Chat { #[channel(messages)] messages: Vec<Message> }
+/// let hello = Message { id: "m1".into(), text: "hello".into() };
+/// let update = Chat::update().messages([Change::from(hello), Change::remove("m0")]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change<T> {
+    /// Adds an entry, or replaces the one with its id in place.
+    Put(T),
+    /// Removes the entry with this id.
+    Remove(String),
+    /// Removes every entry before this change.
+    RemoveAll,
+}
+
+impl<T> Change<T> {
+    /// Removes the entry with this id.
+    pub fn remove(id: impl Into<String>) -> Self {
+        Self::Remove(id.into())
+    }
+}
+
+impl<T> From<T> for Change<T> {
+    fn from(entry: T) -> Self {
+        Self::Put(entry)
+    }
+}
+
+/// Merges changes into a list by id. `#[channel(messages)]`; LangGraph: `add_messages`.
+///
+/// # Errors
+/// If an id to remove is not in the list; a later [`Change::Put`] of that id in the same write brings it back in place.
+pub fn messages<T: Keyed>(list: &mut Vec<T>, changes: Vec<Change<T>>) -> Result<(), String> {
+    let start = changes.iter().rposition(|change| matches!(change, Change::RemoveAll));
+    if start.is_some() {
+        list.clear();
+    }
+    let mut gone: Vec<String> = vec![];
+    for change in changes.into_iter().skip(start.map_or(0, |at| at + 1)) {
+        match change {
+            Change::Put(entry) => put(list, &mut gone, entry),
+            Change::Remove(id) if list.iter().any(|entry| entry.id() == id) => gone.push(id),
+            Change::Remove(id) => return Err(format!("no entry has the id `{id}`, so it cannot be removed")),
+            Change::RemoveAll => {}
+        }
+    }
+    list.retain(|entry| !gone.iter().any(|id| id == entry.id()));
+    Ok(())
+}
+
+fn put<T: Keyed>(list: &mut Vec<T>, gone: &mut Vec<String>, entry: T) {
+    gone.retain(|id| id != entry.id());
+    match list.iter().position(|known| known.id() == entry.id()) {
+        Some(at) => list[at] = entry,
+        None => list.push(entry),
+    }
+}

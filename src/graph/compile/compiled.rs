@@ -1,0 +1,215 @@
+//! A graph that runs: tables, and where its threads are kept. Cheap to clone.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{Checkpointer, ThreadId};
+
+use super::described::AnyChild;
+use super::draw::{self, DrawOptions, Drawing};
+use super::table::Table;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::interrupt::Answer;
+use crate::graph::define::node::NodeId;
+use crate::graph::define::problem::short;
+use crate::graph::run::cache::NodeCache;
+use crate::graph::run::error::RunError;
+use crate::graph::run::subgraph::Persistence;
+use crate::graph::thread::handle::Thread;
+use crate::graph::thread::outcome::Outcome;
+use crate::graph::thread::request::Request;
+
+/// A graph that runs. A clone shares the tables, so the same graph on another store costs nothing.
+pub struct CompiledGraph<S: State, N, C = ()> {
+    pub(crate) table: Arc<Table<S, N, C>>,
+    pub(crate) store: Option<Arc<dyn Checkpointer>>,
+    pub(crate) cache: Option<Arc<dyn NodeCache>>,
+    pub(crate) persistence: Persistence,
+}
+
+impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
+    fn clone(&self) -> Self {
+        Self {
+            table: Arc::clone(&self.table),
+            store: self.store.clone(),
+            cache: self.cache.clone(),
+            persistence: self.persistence,
+        }
+    }
+}
+
+impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CompiledGraph({}, {} nodes)", self.table.name, self.table.nodes.len())
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
+    pub(crate) fn new(table: Table<S, N, C>) -> Self {
+        Self { table: Arc::new(table), store: None, cache: None, persistence: Persistence::default() }
+    }
+
+    /// Keeps the graph's threads in a store.
+    #[must_use]
+    pub fn with_checkpointer(mut self, store: impl Checkpointer) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Keeps the graph's threads in a store that others use too. Threads of several graphs share one space of names.
+    #[must_use]
+    pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy).
+    #[must_use]
+    pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Sets how long the state is kept when the graph runs as a subgraph:
+    /// `.add_subgraph(Step::Chat, chat.persistence(Persistence::PerThread))` gives it a memory of its own.
+    #[must_use]
+    pub fn persistence(mut self, persistence: Persistence) -> Self {
+        self.persistence = persistence;
+        self
+    }
+
+    /// Returns the schema of the state.
+    pub fn schema(&self) -> &S::Schema {
+        &self.table.schema
+    }
+
+    /// Returns the graph's name.
+    pub fn name(&self) -> &str {
+        &self.table.name
+    }
+
+    /// Returns the names of the nodes, in the order in which their results are applied.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.table.nodes.iter().map(|row| &*row.name)
+    }
+
+    /// Returns the declared edges: from, to and the outcome's name; `START` and `END` stand for the virtual nodes.
+    pub fn edges(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let outline = &self.table.outline;
+        let name = move |at: Option<usize>, none| at.map_or(none, |at| outline.nodes[at].name.as_str());
+        let edges = outline.edges.iter();
+        let edges = edges.map(move |edge| (name(edge.from, "START"), name(edge.to, "END"), edge.label.as_str()));
+        let joins = outline.joins.iter().flat_map(move |(sources, target)| {
+            sources.iter().map(move |&source| (name(Some(source), ""), name(Some(*target), ""), "join"))
+        });
+        edges.chain(joins)
+    }
+
+    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version), nodes and joins.
+    /// Each checkpoint carries it. It is the same on every machine.
+    pub fn fingerprint(&self) -> u64 {
+        self.table.fingerprint
+    }
+
+    /// Returns a conversation with the graph under a name, with the default context; with [`thread_with`](Self::thread_with)
+    /// one of your own. Nothing is read or claimed yet. Without a checkpointer its runs are not stored.
+    pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S, N, C>
+    where
+        C: Default,
+    {
+        self.thread_with(id, C::default())
+    }
+
+    /// Returns a conversation with the graph under a name.
+    pub fn thread_with(&self, id: impl Into<ThreadId>, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
+        Thread::new(self.clone(), Some(id.into()), context.into())
+    }
+
+    /// Runs the graph once, without a thread: nothing is stored.
+    ///
+    /// # Errors
+    /// Whatever the run fails with; [`RunError::NoCheckpointer`] if the graph can ask questions.
+    pub async fn invoke(&self, input: impl Into<Writes<S>>) -> Result<Outcome<S>, RunError>
+    where
+        C: Default,
+    {
+        self.invoke_with(input, C::default()).await
+    }
+
+    /// Runs the graph once with a context, without a thread: nothing is stored.
+    ///
+    /// # Errors
+    /// Whatever the run fails with; [`RunError::NoCheckpointer`] if the graph can ask questions.
+    pub async fn invoke_with(
+        &self,
+        input: impl Into<Writes<S>>,
+        context: impl Into<Arc<C>>,
+    ) -> Result<Outcome<S>, RunError> {
+        self.detached(context).run(Request::input(input)).await
+    }
+
+    /// Returns a run without a thread, to set options on: nothing is stored.
+    pub fn detached(&self, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
+        let mut graph = self.clone();
+        graph.store = None;
+        Thread::new(graph, None, context.into())
+    }
+
+    /// Returns the names of up to `limit` threads after `after`.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, RunError> {
+        let store = self.store.as_ref().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
+        Ok(store.threads(after, limit).await?)
+    }
+
+    /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep; 0 draws each
+    /// as one node. Routers are labelled by their outcomes. LangGraph: `get_graph(xray=depth).draw_mermaid()`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Write }
+    /// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+    /// assert!(graph.mermaid(0).starts_with("flowchart TD"));
+    /// # Ok::<(), CompileError>(())
+    /// ```
+    pub fn mermaid(&self, depth: usize) -> String {
+        self.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
+    }
+
+    pub(crate) fn draw(&self, options: &DrawOptions) -> String {
+        draw::mermaid(&self.drawing(), options)
+    }
+
+    fn drawing(&self) -> Drawing<'_> {
+        let children = self.table.nodes.iter().enumerate();
+        let children =
+            children.filter_map(|(at, row)| row.child.as_ref().map(|child| (at, drawing_of(child)))).collect();
+        Drawing { outline: &self.table.outline, children }
+    }
+}
+
+fn drawing_of(child: &AnyChild) -> Drawing<'_> {
+    let inside = &child.0;
+    let outline = inside.outline();
+    let nodes = outline.nodes.iter().enumerate();
+    let children =
+        nodes.filter_map(|(at, node)| inside.child(&node.name).map(|child| (at, drawing_of(child)))).collect();
+    Drawing { outline, children }
+}
+
+impl<S: State, N: NodeId, C> Table<S, N, C> {
+    /// Checks an answer's bytes against the declared type of its question; none if nobody declared it.
+    pub(crate) fn check_answer(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
+        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first());
+        if let Some(asks) = own {
+            let checked = (asks.check)(bytes, answer.json.as_ref());
+            return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))));
+        }
+        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, answer, bytes))
+    }
+}

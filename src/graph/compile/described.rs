@@ -1,0 +1,89 @@
+//! A subgraph without its types: what drawings, answers and snapshots need of it.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{BoxFuture, CheckpointId};
+
+use super::compiled::CompiledGraph;
+use super::validate::Outline;
+use crate::graph::channels::state::State;
+use crate::graph::define::interrupt::Answer;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::run::error::RunError;
+use crate::graph::run::subgraph::Persistence;
+use crate::graph::thread::snapshot::{Nested, Snapshot};
+
+/// A subgraph without its types, for drawings, questions and snapshots.
+#[derive(Clone)]
+pub struct AnyChild(pub(crate) Arc<dyn Inner>);
+
+impl std::fmt::Debug for AnyChild {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AnyChild")
+    }
+}
+
+pub(crate) trait Inner: Send + Sync {
+    fn can_ask(&self) -> bool;
+    fn outline(&self) -> &Outline;
+    /// Whether its state is kept anywhere.
+    fn is_kept(&self) -> bool;
+    /// Whether its state outlives the task it runs in.
+    fn is_per_thread(&self) -> bool;
+    fn child(&self, node: &str) -> Option<&AnyChild>;
+    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>>;
+    fn nested<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+        live: bool,
+    ) -> BoxFuture<'a, Result<Nested, RunError>>;
+}
+
+struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
+
+impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
+    fn can_ask(&self) -> bool {
+        self.0.table.can_ask
+    }
+
+    fn outline(&self) -> &Outline {
+        &self.0.table.outline
+    }
+
+    fn is_kept(&self) -> bool {
+        self.0.persistence != Persistence::Stateless
+    }
+
+    fn is_per_thread(&self) -> bool {
+        self.0.persistence == Persistence::PerThread
+    }
+
+    fn child(&self, node: &str) -> Option<&AnyChild> {
+        let at = self.0.table.named(node)?;
+        self.0.table.row(at).child.as_ref()
+    }
+
+    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
+        self.0.table.check_answer(question, answer, bytes)
+    }
+
+    fn nested<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+        live: bool,
+    ) -> BoxFuture<'a, Result<Nested, RunError>> {
+        Box::pin(async move {
+            let snapshot = Snapshot::read(&self.0.table, reader, at, live, true).await?;
+            Ok(snapshot.erased(&self.0.table))
+        })
+    }
+}
+
+impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
+    pub(crate) fn described(self) -> AnyChild {
+        AnyChild(Arc::new(Described(self)))
+    }
+}

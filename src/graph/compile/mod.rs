@@ -1,0 +1,12 @@
+//! From the builder to tables: names resolved to indexes, every problem found at once, the drawing.
+//!
+//! Knows no run and no store.
+
+pub(crate) mod compiled;
+pub(crate) mod described;
+pub(crate) mod draw;
+pub(crate) mod resolve;
+pub(crate) mod rows;
+pub(crate) mod shape;
+pub(crate) mod table;
+pub(crate) mod validate;

@@ -1,0 +1,74 @@
+//! From added nodes to rows of the table, in name order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::table::{Exits, Row};
+use super::validate::is_reserved;
+use crate::graph::channels::state::State;
+use crate::graph::define::builder::{AddedNode, NodeDefaults};
+use crate::graph::define::node::NodeId;
+use crate::graph::define::options::NodeOptions;
+use crate::graph::define::problem::Problem;
+use crate::graph::run::ctx::Facts;
+
+/// Whether a node, or its subgraph, can ask questions.
+pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
+    let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
+    own || row.child.as_ref().is_some_and(|child| child.0.can_ask())
+}
+
+pub(crate) fn rows<S: State, N: NodeId, C>(
+    added: Vec<AddedNode<S, N, C>>,
+    defaults: &NodeDefaults,
+    problems: &mut Vec<Problem>,
+) -> Vec<Row<S, N, C>> {
+    let mut by_name: BTreeMap<String, AddedNode<S, N, C>> = BTreeMap::new();
+    for node in added {
+        let name = node.id.name().to_owned();
+        if is_reserved(&name) {
+            problems.push(Problem::ReservedName { node: name.clone() });
+        }
+        if by_name.insert(name.clone(), node).is_some() {
+            problems.push(Problem::AddedTwice { node: name });
+        }
+    }
+    by_name.into_values().map(|node| row(node, defaults)).collect()
+}
+
+fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults) -> Row<S, N, C> {
+    let AddedNode { id, body, mut options, child } = node;
+    if options.retry.is_empty() {
+        options.retry.clone_from(&defaults.retry);
+    }
+    options.timeout = options.timeout.or(defaults.timeout);
+    options.idle_timeout = options.idle_timeout.or(defaults.idle_timeout);
+    options.cache = options.cache.or(defaults.cache);
+    let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
+    let simple = is_simple(&options);
+    let name: Arc<str> = id.name().into();
+    let facts = |name| Arc::new(Facts { name, asks: asks.clone() });
+    let (handler, facts) = (facts(format!("__error_handler__{name}").into()), facts(Arc::clone(&name)));
+    Row {
+        id,
+        name,
+        facts,
+        handler,
+        body,
+        options,
+        destinations: None,
+        reads: None,
+        exits: Exits::default(),
+        child,
+        simple,
+    }
+}
+
+/// A node that needs no clock, cache or handler around its body.
+fn is_simple<S: State, N, C>(options: &NodeOptions<S, N, C>) -> bool {
+    options.retry.is_empty()
+        && options.timeout.is_none()
+        && options.idle_timeout.is_none()
+        && options.cache.is_none()
+        && options.on_error.is_none()
+}

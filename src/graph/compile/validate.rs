@@ -1,0 +1,176 @@
+//! Finds everything wrong with an outline of a graph at once. Pure: names and indexes in, problems out.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::graph::define::problem::{Lint, Problem};
+
+/// A graph reduced to what validation and drawing need. Nodes are in name order; indexes point into `nodes`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outline {
+    pub nodes: Vec<OutlineNode>,
+    pub edges: Vec<Edge>,
+    pub joins: Vec<(Vec<usize>, usize)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OutlineNode {
+    pub name: String,
+    pub defer: bool,
+}
+
+/// One way from a node (or START) to a node (or END).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    /// None: START.
+    pub from: Option<usize>,
+    /// None: END.
+    pub to: Option<usize>,
+    pub kind: EdgeKind,
+    pub label: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EdgeKind {
+    Always,
+    Routed,
+    Sent,
+    Commanded,
+}
+
+impl Outline {
+    /// Returns the lints' findings, in node order. V14.
+    pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>) -> Vec<Problem> {
+        let ways = Ways::of(self);
+        let found = [self.unreachable(&ways), self.trapped(&ways), self.conditional_joins()].concat();
+        found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
+    }
+
+    fn unreachable(&self, ways: &Ways) -> Vec<Problem> {
+        let missed = self.nodes.iter().zip(&ways.reached).filter(|(_, reached)| !**reached);
+        missed.map(|(node, _)| Problem::Unreachable { node: node.name.clone() }).collect()
+    }
+
+    /// A node is trapped if it lies on a loop and no way from it comes to an end.
+    fn trapped(&self, ways: &Ways) -> Vec<Problem> {
+        let mut told = vec![false; self.nodes.len()];
+        let mut problems = vec![];
+        for node in 0..self.nodes.len() {
+            if ways.ends[node] || !ways.reached[node] || told[node] {
+                continue;
+            }
+            if let Some(path) = ways.loop_from(node) {
+                path.iter().for_each(|&at| told[at] = true);
+                let names = path.iter().chain(path.first()).map(|&at| self.nodes[at].name.clone()).collect();
+                problems.push(Problem::TrappedLoop { path: names });
+            }
+        }
+        problems
+    }
+
+    /// A join's source is conditional if a router (or a send) leads to it and no plain edge does.
+    fn conditional_joins(&self) -> Vec<Problem> {
+        let mut problems = vec![];
+        for (sources, target) in &self.joins {
+            for &source in sources.iter().filter(|&&source| self.only_conditional(source)) {
+                let name = |at: usize| self.nodes[at].name.clone();
+                problems.push(Problem::ConditionalJoin { source: name(source), target: name(*target) });
+            }
+        }
+        problems
+    }
+
+    fn only_conditional(&self, node: usize) -> bool {
+        let mut into = self.edges.iter().filter(|edge| edge.to == Some(node)).peekable();
+        let joined = self.joins.iter().any(|(_, target)| *target == node);
+        !joined && into.peek().is_some() && into.all(|edge| edge.kind != EdgeKind::Always)
+    }
+}
+
+/// Where one comes from each node, looked up once.
+struct Ways {
+    after: Vec<Vec<usize>>,
+    /// Which nodes a run can come to.
+    reached: Vec<bool>,
+    /// Which nodes have a way to END, or to a node that nothing follows.
+    ends: Vec<bool>,
+}
+
+impl Ways {
+    fn of(outline: &Outline) -> Self {
+        let count = outline.nodes.len();
+        let (mut after, mut before) = (vec![vec![]; count], vec![vec![]; count]);
+        let joins = outline.joins.iter().flat_map(|(sources, to)| sources.iter().map(move |from| (*from, *to)));
+        let edges = outline.edges.iter().filter_map(|edge| Some((edge.from?, edge.to?)));
+        for (from, to) in edges.chain(joins) {
+            after[from].push(to);
+            before[to].push(from);
+        }
+        let entry = outline.edges.iter().filter(|edge| edge.from.is_none()).filter_map(|edge| edge.to);
+        let to_end = outline.edges.iter().filter(|edge| edge.to.is_none()).filter_map(|edge| edge.from);
+        let dead = (0..count).filter(|&node| after[node].is_empty());
+        let (reached, ends) = (spread(&after, entry), spread(&before, to_end.chain(dead)));
+        Self { after, reached, ends }
+    }
+
+    /// The shortest loop through a node.
+    fn loop_from(&self, start: usize) -> Option<Vec<usize>> {
+        let mut came_from: Vec<Option<usize>> = vec![None; self.after.len()];
+        let mut todo = VecDeque::from([start]);
+        while let Some(node) = todo.pop_front() {
+            for &next in &self.after[node] {
+                if next == start {
+                    return Some(path_back(&came_from, start, node));
+                }
+                if came_from[next].is_none() {
+                    came_from[next] = Some(node);
+                    todo.push_back(next);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Everything that the ways lead to from these nodes, themselves included.
+fn spread(ways: &[Vec<usize>], from: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut found = vec![false; ways.len()];
+    let mut todo: Vec<usize> = from.collect();
+    while let Some(node) = todo.pop() {
+        if !std::mem::replace(&mut found[node], true) {
+            todo.extend(&ways[node]);
+        }
+    }
+    found
+}
+
+fn path_back(came_from: &[Option<usize>], start: usize, last: usize) -> Vec<usize> {
+    let mut path = vec![last];
+    let mut at = last;
+    while at != start {
+        let Some(before) = came_from[at] else { break };
+        path.push(before);
+        at = before;
+    }
+    path.reverse();
+    path
+}
+
+/// Whether a name is kept for the engine. M8.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.is_empty() || name.contains(['|', ':']) || KEPT.contains(&name)
+}
+
+const KEPT: [&str; 12] = [
+    "__start__",
+    "__end__",
+    "__input__",
+    "__interrupt__",
+    "__resume__",
+    "__error__",
+    "__error_source_node__",
+    "__no_writes__",
+    "__return__",
+    "__previous__",
+    "__pregel_tasks",
+    "__copy__",
+];

@@ -1,0 +1,208 @@
+//! Questions to a person, and their answers. Knows no graph and no store.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::checkpoint::CheckpointId;
+
+/// A question that a node asks a person. `NAME` ties an answer to its question across processes.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct Approve {
+///     text: String,
+/// }
+/// impl Interrupt for Approve {
+///     type Resume = bool;
+///     const NAME: &'static str = "approve";
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a question a node may ask",
+    note = "write `impl Interrupt for {Self} {{ type Resume = ...; const NAME: &'static str = \"...\"; }}`"
+)]
+pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
+    /// The type of the answer.
+    type Resume: Serialize + DeserializeOwned + Send + 'static;
+    /// Names the question in stored threads; unique within a graph.
+    const NAME: &'static str;
+}
+
+/// A question of any shape, for graphs that are read from data: question and answer are JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AnyQuestion(pub serde_json::Value);
+
+impl Interrupt for AnyQuestion {
+    type Resume = serde_json::Value;
+    const NAME: &'static str = "any";
+}
+
+/// Names one question for as long as it is open. It holds the checkpoint, the task and the number of answers the task has,
+/// so it fits no other question, before or after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterruptId {
+    pub(crate) birth: u64,
+    pub(crate) checkpoint: CheckpointId,
+    pub(crate) task: u32,
+    pub(crate) place: u32,
+}
+
+impl fmt::Display for InterruptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}-{}-{:x}-{}", self.birth, self.checkpoint, self.task, self.place)
+    }
+}
+
+/// The text is not the id of a question.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the id of a question")]
+pub struct NotAnId(String);
+
+impl FromStr for InterruptId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let bad = || NotAnId(text.chars().take(80).collect());
+        let mut parts = text.split('-');
+        let mut part = || parts.next().ok_or_else(bad);
+        let birth = u64::from_str_radix(part()?, 16).map_err(|_| bad())?;
+        let checkpoint = CheckpointId(part()?.parse().map_err(|_| bad())?);
+        let task = u32::from_str_radix(part()?, 16).map_err(|_| bad())?;
+        let place = part()?.parse().map_err(|_| bad())?;
+        if parts.next().is_some() { Err(bad()) } else { Ok(Self { birth, checkpoint, task, place }) }
+    }
+}
+
+/// An open question.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub(crate) id: InterruptId,
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) namespace: Vec<String>,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) answered: bool,
+}
+
+impl Question {
+    /// Returns what names it in an answer.
+    pub fn id(&self) -> InterruptId {
+        self.id
+    }
+
+    /// Returns the name of its type: [`Interrupt::NAME`].
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the node that asked.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Returns the nodes whose subgraphs the asking node is in, outermost first.
+    pub fn namespace(&self) -> &[String] {
+        &self.namespace
+    }
+
+    /// Returns whether it has an answer, which its task has not taken yet: the task failed, or has not run again.
+    pub fn is_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// Returns what is asked, if it is of this type.
+    pub fn payload<I: Interrupt>(&self) -> Option<I> {
+        (self.name == I::NAME).then(|| rmp_serde::from_slice(&self.payload).ok()).flatten()
+    }
+
+    /// Returns what is asked as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        rmp_serde::from_slice(&self.payload).unwrap_or_default()
+    }
+}
+
+/// An answer on its way to its question. It is stored with who gave it and their note, and checked before: a wrong one
+/// changes nothing. LangGraph: `Command(resume=…)`.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(Serialize, Deserialize)] struct Approve;
+/// # impl Interrupt for Approve { type Resume = bool; const NAME: &'static str = "approve"; }
+/// # fn example() -> Result<(), superstep::graph::NotAnId> {
+/// let typed = Answer::new::<Approve>(&true).by("ada").note("with the new title");
+/// let from_a_form = Answer::json(&serde_json::json!(true)).to("35b63513-3-0-0".parse()?);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Answer {
+    pub(crate) to: To,
+    pub(crate) name: Option<&'static str>,
+    pub(crate) bytes: Result<Vec<u8>, String>,
+    /// As it was given, if as JSON.
+    pub(crate) json: Option<serde_json::Value>,
+    pub(crate) by: Option<String>,
+    pub(crate) note: Option<String>,
+}
+
+/// Which question an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    /// The only open one (of the answer's type, if it has one).
+    TheOnly,
+    /// This one.
+    Id(InterruptId),
+}
+
+impl Answer {
+    /// Returns a typed answer to the one open question of its type.
+    pub fn new<I: Interrupt>(value: &I::Resume) -> Self {
+        Self::bytes(Some(I::NAME), rmp_serde::to_vec_named(value).map_err(|error| error.to_string()))
+    }
+
+    /// Returns an answer given as JSON; it is checked against the type that the node declared with `.asks`.
+    pub fn json(value: &serde_json::Value) -> Self {
+        let bytes = rmp_serde::to_vec_named(value).map_err(|error| error.to_string());
+        Self { json: Some(value.clone()), ..Self::bytes(None, bytes) }
+    }
+
+    fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, String>) -> Self {
+        Self { to: To::TheOnly, name, bytes, json: None, by: None, note: None }
+    }
+
+    /// Sends the answer to this question.
+    pub fn to(mut self, id: InterruptId) -> Self {
+        self.to = To::Id(id);
+        self
+    }
+
+    /// Says who answers.
+    pub fn by(mut self, name: impl Into<String>) -> Self {
+        self.by = Some(name.into());
+        self
+    }
+
+    /// Adds a note.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.note = Some(text.into());
+        self
+    }
+}
+
+/// Carried out of a node by `?` when a question has no answer yet. It is not a failure: the question is already noted in
+/// the task, whatever error the node makes of this.
+#[derive(Debug, thiserror::Error)]
+#[error("waiting for an answer")]
+#[must_use = "pass it on with `?`: the node has to stop here"]
+pub struct Interrupted(());
+
+impl Interrupted {
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+}

@@ -1,0 +1,11 @@
+//! What a user defines a graph with: nodes, commands, routers, questions, options, the builder and its complaints.
+//!
+//! Knows nothing of how a graph runs or where it is kept.
+
+pub(crate) mod builder;
+pub(crate) mod command;
+pub(crate) mod interrupt;
+pub(crate) mod node;
+pub(crate) mod options;
+pub(crate) mod problem;
+pub(crate) mod route;

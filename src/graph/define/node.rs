@@ -1,0 +1,328 @@
+//! Nodes and workers: async functions from the state, or from a payload, to a command. Knows no graph.
+
+use std::any::{TypeId, type_name};
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use strum::IntoEnumIterator;
+
+use super::command::{Command, IntoCommand, Payload};
+use super::options::NodeOptions;
+use crate::graph::channels::state::State;
+use crate::graph::run::ctx::Ctx;
+
+/// A boxed future.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// What a node's body ends with.
+pub type Ended<S, N> = Result<Command<S, N>, NodeError>;
+
+/// Node ids: a fieldless enum with `#[derive(NodeId)]` (or strum's `EnumIter` and `AsRefStr`), or [`Name`] for graphs
+/// that are read from data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node id",
+    note = "use a fieldless enum with `#[derive(NodeId)]`, or `Name` for a graph read from data"
+)]
+pub trait NodeId: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
+    /// Returns the id as text: it names the node in checkpoints, drawings and errors.
+    fn name(&self) -> &str;
+
+    /// Returns every id there is, when the set is closed.
+    fn all() -> Vec<Self>;
+}
+
+impl<T> NodeId for T
+where
+    T: Copy + Eq + Hash + fmt::Debug + Send + Sync + IntoEnumIterator + AsRef<str> + 'static,
+{
+    fn name(&self) -> &str {
+        self.as_ref()
+    }
+
+    fn all() -> Vec<Self> {
+        Self::iter().collect()
+    }
+}
+
+/// A node id that is known only at run time.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+impl NodeId for Name {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn all() -> Vec<Self> {
+        vec![]
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Self(name.into())
+    }
+}
+
+/// How a failure is treated by a retry policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// May succeed when tried again.
+    Transient,
+    /// Fails again however often it is tried.
+    Permanent,
+    /// Nobody said.
+    Unclassified,
+}
+
+/// A failure of a node. It takes `?` from any error (and so is not itself an `Error`): such a failure is
+/// [`Class::Unclassified`], and is tried again if the node has a retry policy.
+#[derive(Debug)]
+pub struct NodeError {
+    source: Box<dyn Error + Send + Sync>,
+    class: Class,
+}
+
+impl NodeError {
+    /// Returns a failure that a retry may cure.
+    pub fn transient(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: source.into(), class: Class::Transient }
+    }
+
+    /// Returns a failure that no retry cures.
+    pub fn permanent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: source.into(), class: Class::Permanent }
+    }
+
+    /// Returns how a retry policy treats it.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Returns the error inside.
+    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.source
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.source.to_string();
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            let words = error.to_string();
+            if !text.contains(&words) {
+                text = format!("{text}: {words}");
+            }
+            cause = error.source();
+        }
+        f.write_str(&text)
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
+    fn from(source: E) -> Self {
+        Self { source: source.into(), class: Class::Unclassified }
+    }
+}
+
+/// One step of a graph: an async function over a snapshot of the state.
+///
+/// Any `async fn(Arc<S>, Ctx<C>) -> Result<impl IntoCommand<S, N>, impl Into<NodeError>>` is a node, and so is a closure that
+/// names its error type; implement the trait for a struct that holds what the node needs. The state is a snapshot: what a
+/// node returns is merged once it has ended.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Load, Trim }
+/// async fn load(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+///     Ok(Draft::update().text(std::fs::read_to_string("draft.txt")?))
+/// }
+/// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Load, load).add_node(Step::Trim, |draft: Arc<Draft>, _: Ctx| {
+///     async move { Ok::<_, NodeError>(Draft::update().text(draft.text.trim())) }
+/// });
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node over `{S}`",
+    label = "this is not a node of this graph",
+    note = "a node is `async fn(Arc<{S}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`",
+    note = "a worker is added with `add_worker`; it gets options by `worker(search).retry(..)`",
+    note = "check: is it `async`? does it take `Arc<{S}>` first and `Ctx<{C}>` second? does it return a `Result`?"
+)]
+pub trait Node<S: State, N, C>: Send + Sync + 'static {
+    /// Runs the node once.
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+
+    /// Returns what was declared beside the body: questions, retry, timeouts and so on.
+    fn options(&self) -> NodeOptions<S, N, C> {
+        NodeOptions::default()
+    }
+}
+
+impl<S: State, N, C, F, Fut, O, E> Node<S, N, C> for F
+where
+    F: Fn(Arc<S>, Ctx<C>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
+    O: IntoCommand<S, N>,
+    E: Into<NodeError>,
+{
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let ended = self(state, ctx);
+        Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+    }
+}
+
+/// A node that is started by sends, each with a payload of its own instead of the state.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a worker that takes `{I}`",
+    note = "a worker is `async fn(Arc<{I}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`"
+)]
+pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
+    /// Runs the worker once.
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+
+    /// Returns what was declared beside the body.
+    fn options(&self) -> NodeOptions<S, N, C> {
+        NodeOptions::default()
+    }
+}
+
+impl<S: State, N, C, I, F, Fut, O, E> Work<S, N, C, I> for F
+where
+    F: Fn(Arc<I>, Ctx<C>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
+    O: IntoCommand<S, N>,
+    E: Into<NodeError>,
+{
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let ended = self(payload, ctx);
+        Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+    }
+}
+
+/// What a task of a data-defined node is started with.
+#[derive(Clone, Debug)]
+pub enum Input<S, I> {
+    /// Started by an edge: the state.
+    State(Arc<S>),
+    /// Started by a send: its payload.
+    Payload(Arc<I>),
+}
+
+/// What the engine runs.
+pub(crate) trait Body<S: State, N, C>: Send + Sync {
+    fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+    /// The payload type, for a body that sends can start.
+    fn takes(&self) -> Option<(TypeId, &'static str)>;
+    /// Whether edges can start it.
+    fn by_edges(&self) -> bool;
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String>;
+}
+
+pub(crate) struct StateBody<T>(pub(crate) T);
+
+impl<S: State, N, C, T: Node<S, N, C>> Body<S, N, C> for StateBody<T> {
+    fn start(&self, state: &Arc<S>, _: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        self.0.run(Arc::clone(state), ctx)
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        None
+    }
+
+    fn by_edges(&self) -> bool {
+        true
+    }
+
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, String> {
+        Err("the node takes the state, not a payload".into())
+    }
+}
+
+pub(crate) struct WorkBody<T, I>(pub(crate) T, pub(crate) PhantomData<fn(I)>);
+
+impl<S: State, N, C, T, I> Body<S, N, C> for WorkBody<T, I>
+where
+    T: Work<S, N, C, I>,
+    I: Payload + DeserializeOwned,
+{
+    fn start(&self, _: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        match payload.and_then(typed::<I>) {
+            Some(payload) => self.0.run(payload, ctx),
+            None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
+        }
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        Some((TypeId::of::<I>(), type_name::<I>()))
+    }
+
+    fn by_edges(&self) -> bool {
+        false
+    }
+
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
+        decoded::<I>(bytes)
+    }
+}
+
+pub(crate) struct EitherBody<F, I>(pub(crate) F, pub(crate) PhantomData<fn(I)>);
+
+impl<S: State, N, C, F, I, Fut> Body<S, N, C> for EitherBody<F, I>
+where
+    F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync,
+    Fut: Future<Output = Ended<S, N>> + Send + 'static,
+    I: Payload + DeserializeOwned,
+{
+    fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let Some(payload) = payload else { return Box::pin(self.0(Input::State(Arc::clone(state)), ctx)) };
+        match typed::<I>(payload) {
+            Some(payload) => Box::pin(self.0(Input::Payload(payload), ctx)),
+            None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
+        }
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        Some((TypeId::of::<I>(), type_name::<I>()))
+    }
+
+    fn by_edges(&self) -> bool {
+        true
+    }
+
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
+        decoded::<I>(bytes)
+    }
+}
+
+fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
+    let any: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(payload) as _;
+    any.downcast::<I>().ok()
+}
+
+fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
+    rmp_serde::from_slice::<I>(bytes).map(|payload| Arc::new(payload) as Arc<dyn Payload>).map_err(|e| e.to_string())
+}
+
+fn missing<I>() -> String {
+    format!("a worker that takes `{}` was started without one", type_name::<I>())
+}

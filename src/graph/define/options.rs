@@ -1,0 +1,382 @@
+//! What is declared beside a node's body: questions, retry, timeouts, cache, error handler, destinations.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+#[cfg(doc)]
+use super::command::Command;
+use super::command::{IntoCommand, Target};
+use super::interrupt::Interrupt;
+use super::node::{Boxed, Class, Ended, Node, NodeError, NodeId, Work};
+use crate::graph::channels::state::State;
+use crate::graph::run::ctx::Ctx;
+
+type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
+
+/// How often and after which pauses a failed node is tried again. LangGraph: `RetryPolicy`.
+///
+/// The defaults are LangGraph's: 3 attempts in all, 500 ms before the second, twice as long each time, at most 128 s, plus
+/// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are counted
+/// anew when a thread goes on; nothing is stored between them.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use superstep::prelude::*;
+/// let busy = RetryPolicy::attempts(5)
+///     .pause(Duration::from_secs(1))
+///     .backoff(2.0, Duration::from_secs(30))
+///     .when(|error| error.to_string().contains("429"));
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct RetryPolicy {
+    pub(crate) max_attempts: u32,
+    pub(crate) initial: Duration,
+    pub(crate) factor: f64,
+    pub(crate) longest: Duration,
+    pub(crate) jitter: bool,
+    pub(crate) when: Option<Arc<Predicate>>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        let (initial, longest) = (Duration::from_millis(500), Duration::from_secs(128));
+        Self { max_attempts: 3, initial, factor: 2.0, longest, jitter: true, when: None }
+    }
+}
+
+impl RetryPolicy {
+    /// Returns a policy of so many attempts in all, the first included.
+    pub fn attempts(max_attempts: u32) -> Self {
+        Self { max_attempts, ..Self::default() }
+    }
+
+    /// Sets the pause before the second attempt, with no random part.
+    pub fn pause(mut self, initial: Duration) -> Self {
+        (self.initial, self.jitter) = (initial, false);
+        self
+    }
+
+    /// Sets by what each pause grows, and the longest one.
+    pub fn backoff(mut self, factor: f64, longest: Duration) -> Self {
+        (self.factor, self.longest) = (factor, longest);
+        self
+    }
+
+    /// Limits the policy to failures that fit; of several policies the first that fits is used.
+    pub fn when(mut self, fits: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
+        self.when = Some(Arc::new(fits));
+        self
+    }
+
+    pub(crate) fn fits(&self, error: &NodeError) -> bool {
+        error.class() != Class::Permanent && self.when.as_ref().is_none_or(|when| when(error))
+    }
+
+    /// The pause before attempt `next` (the second is 2).
+    pub(crate) fn delay(&self, next: u32) -> Duration {
+        let grown = self.initial.as_secs_f64() * self.factor.powi(next.saturating_sub(2).min(64).cast_signed());
+        let pause = Duration::try_from_secs_f64(grown).unwrap_or(self.longest).min(self.longest);
+        if self.jitter { pause + Duration::from_millis(crate::graph::run::clock::noise() % 1000) } else { pause }
+    }
+}
+
+impl fmt::Debug for RetryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryPolicy").field("max_attempts", &self.max_attempts).finish_non_exhaustive()
+    }
+}
+
+/// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct CachePolicy {
+    pub(crate) ttl: Option<Duration>,
+}
+
+impl CachePolicy {
+    /// Returns a policy whose results are kept for so long.
+    pub fn ttl(ttl: Duration) -> Self {
+        Self { ttl: Some(ttl) }
+    }
+}
+
+/// What failed, as an error handler sees it.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The error of the last attempt.
+    pub error: Arc<NodeError>,
+}
+
+type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
+
+/// Checks the bytes of an answer against the type it should have.
+pub(crate) type CheckAnswer = fn(&[u8], Option<&serde_json::Value>) -> Result<(), String>;
+
+/// What was declared beside a node's body. Built by [`NodeExt`]'s methods.
+#[must_use]
+pub struct NodeOptions<S: State, N, C> {
+    pub(crate) asks: BTreeMap<&'static str, Vec<Asks>>,
+    pub(crate) asks_anything: bool,
+    pub(crate) retry: Vec<RetryPolicy>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) cache: Option<CachePolicy>,
+    pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
+    pub(crate) defer: bool,
+    pub(crate) reads: Option<Vec<String>>,
+    pub(crate) destinations: Option<Vec<Target<N>>>,
+}
+
+/// A declared question type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks {
+    pub type_name: &'static str,
+    pub answer: &'static str,
+    pub check: CheckAnswer,
+}
+
+impl<S: State, N, C> Default for NodeOptions<S, N, C> {
+    fn default() -> Self {
+        Self {
+            asks: BTreeMap::new(),
+            asks_anything: false,
+            retry: vec![],
+            timeout: None,
+            idle_timeout: None,
+            cache: None,
+            on_error: None,
+            defer: false,
+            reads: None,
+            destinations: None,
+        }
+    }
+}
+
+impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
+    fn clone(&self) -> Self {
+        Self {
+            asks: self.asks.clone(),
+            asks_anything: self.asks_anything,
+            retry: self.retry.clone(),
+            timeout: self.timeout,
+            idle_timeout: self.idle_timeout,
+            cache: self.cache,
+            on_error: self.on_error.clone(),
+            defer: self.defer,
+            reads: self.reads.clone(),
+            destinations: self.destinations.clone(),
+        }
+    }
+}
+
+impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeOptions").field("asks", &self.asks.keys()).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, N, C> NodeOptions<S, N, C> {
+    /// Declares a question the node may ask.
+    pub fn asks<I: Interrupt>(mut self) -> Self {
+        let check: CheckAnswer = |bytes, json| match json {
+            Some(json) => I::Resume::deserialize(json).map(drop).map_err(|error| error.to_string()),
+            None => rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|error| error.to_string()),
+        };
+        let asks = Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
+        self.asks.entry(I::NAME).or_default().push(asks);
+        self
+    }
+
+    /// Lets the node ask questions of any type: their answers cannot be checked before the node takes them.
+    pub fn asks_anything(mut self) -> Self {
+        self.asks_anything = true;
+        self
+    }
+
+    /// Adds a retry policy; of several, the first that fits the failure is used.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry.push(policy);
+        self
+    }
+
+    /// Limits how long one attempt may take.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// Limits how long one attempt may be silent: events and [`Ctx::heartbeat`] are signs of life.
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.idle_timeout = Some(limit);
+        self
+    }
+
+    /// Takes the result from the graph's cache when the node has run on equal input before.
+    pub fn cache(mut self, policy: CachePolicy) -> Self {
+        self.cache = Some(policy);
+        self
+    }
+
+    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then; the handler
+    /// goes on by a [`Command`]. LangGraph: `error_handler`.
+    pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, E>> + Send + 'static,
+        O: IntoCommand<S, N>,
+        E: Into<NodeError>,
+    {
+        self.on_error = Some(Arc::new(move |state, failure, ctx| {
+            let ended = handler(state, failure, ctx);
+            Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+        }));
+        self
+    }
+
+    /// Holds the node back until nothing else is left to run. LangGraph: `defer=True`.
+    pub fn defer(mut self) -> Self {
+        self.defer = true;
+        self
+    }
+
+    /// Names the channels the node reads: its cache and its events look at these only.
+    pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.reads = Some(channels.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Declares where the node's [`Command`]s may go: any other goto is an error. LangGraph: `destinations`.
+    pub fn goes_to(mut self, targets: impl Into<Target<N>>) -> Self {
+        self.destinations.get_or_insert_default().push(targets.into());
+        self
+    }
+}
+
+/// A node with what was declared beside it.
+#[must_use]
+pub struct WithOptions<F, S: State, N, C> {
+    body: F,
+    options: NodeOptions<S, N, C>,
+}
+
+impl<F: fmt::Debug, S: State, N, C> fmt::Debug for WithOptions<F, S, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WithOptions").field(&self.body).finish()
+    }
+}
+
+impl<F, S: State, N: NodeId, C: Send + Sync + 'static> Node<S, N, C> for WithOptions<F, S, N, C>
+where
+    F: Node<S, N, C>,
+{
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        self.body.run(state, ctx)
+    }
+
+    fn options(&self) -> NodeOptions<S, N, C> {
+        self.options.clone()
+    }
+}
+
+impl<F, S: State, N: NodeId, C: Send + Sync + 'static, I> Work<S, N, C, I> for WithOptions<F, S, N, C>
+where
+    F: Work<S, N, C, I>,
+{
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        self.body.run(payload, ctx)
+    }
+
+    fn options(&self) -> NodeOptions<S, N, C> {
+        self.options.clone()
+    }
+}
+
+/// A node with the options it brings itself.
+fn with_options<F: Node<S, N, C>, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
+    let options = body.options();
+    WithOptions { body, options }
+}
+
+/// Returns a worker that can carry options: `worker(search).retry(..)`. They take the place of those that a
+/// [`Work`] of your own brings.
+pub fn worker<F, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
+    WithOptions { body, options: NodeOptions::default() }
+}
+
+impl<F, S: State, N, C> WithOptions<F, S, N, C> {
+    fn with(self, change: impl FnOnce(NodeOptions<S, N, C>) -> NodeOptions<S, N, C>) -> Self {
+        Self { body: self.body, options: change(self.options) }
+    }
+}
+
+/// Writes each option twice: on a bare node, and on one that has options already.
+macro_rules! options {
+    ($($(#[$doc:meta])* fn $name:ident $(<$generic:ident: $bound:path>)? ($($arg:ident: $ty:ty),*);)*) => {
+        /// Declares options beside a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`. A worker gets
+        /// them through [`worker`]: `.add_worker(SEARCH, worker(search).timeout(limit))`.
+        pub trait NodeExt<S: State, N, C>: Node<S, N, C> + Sized {
+            $($(#[$doc])* fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> WithOptions<Self, S, N, C> {
+                with_options(self).$name$(::<$generic>)?($($arg),*)
+            })*
+
+            /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
+            fn on_error<H, Fut, O, E>(self, handler: H) -> WithOptions<Self, S, N, C>
+            where
+                H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
+                Fut: Future<Output = Result<O, E>> + Send + 'static,
+                O: IntoCommand<S, N>,
+                E: Into<NodeError>,
+            {
+                with_options(self).on_error(handler)
+            }
+        }
+
+        impl<F, S: State, N, C> WithOptions<F, S, N, C> {
+            $($(#[$doc])* pub fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> Self {
+                self.with(|options| options.$name$(::<$generic>)?($($arg),*))
+            })*
+
+            /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
+            pub fn on_error<H, Fut, O, E>(self, handler: H) -> Self
+            where
+                H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
+                Fut: Future<Output = Result<O, E>> + Send + 'static,
+                O: IntoCommand<S, N>,
+                E: Into<NodeError>,
+            {
+                self.with(|options| options.on_error(handler))
+            }
+        }
+    };
+}
+
+options! {
+    /// Declares a question the node may ask; see [`NodeOptions::asks`].
+    fn asks<I: Interrupt>();
+    /// Lets the node ask questions of any type; see [`NodeOptions::asks_anything`].
+    fn asks_anything();
+    /// Adds a retry policy; see [`NodeOptions::retry`].
+    fn retry(policy: RetryPolicy);
+    /// Limits how long one attempt may take; see [`NodeOptions::timeout`].
+    fn timeout(limit: Duration);
+    /// Limits how long one attempt may be silent; see [`NodeOptions::idle_timeout`].
+    fn idle_timeout(limit: Duration);
+    /// Takes the result from the cache; see [`NodeOptions::cache`].
+    fn cache(policy: CachePolicy);
+    /// Holds the node back until nothing else is left to run; see [`NodeOptions::defer`].
+    fn defer();
+    /// Names the channels the node reads; see [`NodeOptions::reads`].
+    fn reads(channels: impl IntoIterator<Item = impl Into<String>>);
+    /// Declares where the node's commands may go; see [`NodeOptions::goes_to`].
+    fn goes_to(targets: impl Into<Target<N>>);
+}
+
+impl<F, S: State, N: NodeId, C: Send + Sync + 'static> NodeExt<S, N, C> for F where F: Node<S, N, C> {}

@@ -1,0 +1,110 @@
+//! One thread's records, as its store and the run that reads have them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::recorder::Recorder;
+use crate::checkpoint::{
+    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record,
+};
+use crate::graph::run::error::RunError;
+
+/// Reads one thread's records.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    pub store: Arc<dyn Checkpointer>,
+    pub thread: ThreadId,
+    pub birth: u64,
+    /// The run that reads: what it has queued counts as stored.
+    pub recorder: Option<Arc<Recorder>>,
+}
+
+impl Reader {
+    pub(crate) async fn get(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, RunError> {
+        let Some(recorder) = &self.recorder else { return Ok(self.store.get(&self.thread, keys).await?) };
+        recorder.drain(0).await?;
+        let held = recorder.held(&keys);
+        let mut found = self.store.get(&self.thread, keys).await?;
+        for (found, held) in found.iter_mut().zip(held) {
+            *found = held.or(found.take());
+        }
+        Ok(found)
+    }
+
+    /// Records of a range, smallest key first.
+    pub(crate) async fn scan(&self, range: RangeInclusive<Key>) -> Result<Vec<(Key, Vec<u8>)>, RunError> {
+        let Some(recorder) = &self.recorder else {
+            return Ok(self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?);
+        };
+        recorder.drain(0).await?;
+        let held = recorder.held_in(&range);
+        let found = self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?;
+        if held.is_empty() {
+            return Ok(found);
+        }
+        let mut all: BTreeMap<Key, Vec<u8>> = found.into_iter().collect();
+        all.extend(held);
+        Ok(all.into_iter().collect())
+    }
+
+    pub(crate) async fn one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
+        Ok(self.get(vec![key]).await?.pop().flatten())
+    }
+
+    /// A checkpoint's record; root checkpoints and those of subgraphs share their numbers.
+    pub(crate) async fn record(&self, id: CheckpointId) -> Result<Option<CheckpointRecord>, RunError> {
+        let found = self.get(vec![Key::Checkpoint(id), Key::Nested(id)]).await?;
+        let Some(bytes) = found.into_iter().flatten().next() else { return Ok(None) };
+        Ok(Some(decode_record(&self.thread, "checkpoint", &bytes)?))
+    }
+
+    pub(crate) async fn child(
+        &self,
+        checkpoint: CheckpointId,
+        task: u32,
+        call: u32,
+    ) -> Result<Option<CheckpointId>, RunError> {
+        let bytes = self.one(Key::Child { checkpoint, task, call }).await?;
+        Ok(bytes.map(|bytes| decode_record(&self.thread, "child pointer", &bytes)).transpose()?)
+    }
+
+    /// The newest checkpoints of the subgraphs that the tasks of a checkpoint run: by task and call.
+    pub(crate) async fn children(&self, checkpoint: CheckpointId) -> Result<Vec<(u32, u32, CheckpointId)>, RunError> {
+        let first = Key::Child { checkpoint, task: 0, call: 0 };
+        let range = first..=Key::Child { checkpoint, task: u32::MAX, call: u32::MAX };
+        let mut children = vec![];
+        for (key, bytes) in self.scan(range).await? {
+            if let Key::Child { task, call, .. } = key {
+                children.push((task, call, decode_record(&self.thread, "child pointer", &bytes)?));
+            }
+        }
+        Ok(children)
+    }
+
+    pub(crate) async fn tasks(&self, checkpoint: CheckpointId) -> Result<HashMap<u32, TaskRecord>, RunError> {
+        let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
+        let rows = self.scan(range).await?;
+        let mut tasks = HashMap::new();
+        for (key, bytes) in rows {
+            if let Key::Task { task, .. } = key {
+                tasks.insert(task, decode_record(&self.thread, "task", &bytes)?);
+            }
+        }
+        Ok(tasks)
+    }
+
+    pub(crate) async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {
+        if keys.is_empty() {
+            return Ok(vec![]);
+        }
+        let found = self.get(keys.clone()).await?;
+        let missing = |key: &Key| self.damaged(&format!("{key:?}"), "it is missing");
+        found.into_iter().zip(&keys).map(|(row, key)| row.ok_or_else(|| missing(key))).collect()
+    }
+
+    pub(crate) fn damaged(&self, what: &str, reason: &str) -> RunError {
+        let (thread, what, reason) = (self.thread.to_string(), what.to_owned(), reason.to_owned());
+        crate::checkpoint::CheckpointError::Damaged { thread, what, reason }.into()
+    }
+}

@@ -1,0 +1,261 @@
+//! The way of records into the store: numbers checkpoints, keeps order and durability. Knows no state and no node.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, RowId};
+
+/// When a superstep counts as done. LangGraph: `durability`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// On disk before the next superstep starts.
+    #[default]
+    Sync,
+    /// On its way to disk, in order, at most 64 commits behind; on disk before the run returns.
+    Async,
+    /// Only the end of the run is stored: finished, failed, interrupted or stopped. A killed process loses the run.
+    Exit,
+}
+
+const LAG: usize = 64;
+
+/// Frees the thread at the end of a run, even while a task that was dropped still holds on to the run's context.
+#[derive(Debug)]
+pub(crate) struct Held(pub Arc<Recorder>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lease.release();
+    }
+}
+
+/// Records of one commit.
+pub(crate) type Puts = Vec<(Key, Vec<u8>)>;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    store: Arc<dyn Checkpointer>,
+    lease: Lease,
+    durability: Durability,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    head: Head,
+    expected: Option<CheckpointId>,
+    in_flight: VecDeque<Receipt>,
+    held: BTreeMap<Key, Vec<u8>>,
+    /// With durability `exit`: checkpoints of this run that a later one of it replaces.
+    replaced: HashSet<CheckpointId>,
+    newest: HashMap<String, CheckpointId>,
+    /// Checkpoints that the run has moved on from: nothing more is noted there.
+    left: HashSet<CheckpointId>,
+    shapes: HashSet<u64>,
+}
+
+impl Inner {
+    fn keys(&self, range: &RangeInclusive<Key>) -> Vec<Key> {
+        self.held.range(range.clone()).map(|(key, _)| key.clone()).collect()
+    }
+}
+
+fn tasks_of(checkpoint: CheckpointId) -> RangeInclusive<Key> {
+    Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX }
+}
+
+impl Recorder {
+    pub(crate) fn new(store: Arc<dyn Checkpointer>, lease: Lease, head: Head, durability: Durability) -> Self {
+        let inner = Inner {
+            head,
+            expected: head.checkpoint,
+            in_flight: VecDeque::new(),
+            held: BTreeMap::new(),
+            replaced: HashSet::new(),
+            newest: HashMap::new(),
+            left: HashSet::new(),
+            shapes: HashSet::new(),
+        };
+        Self { store, lease, durability, inner: Mutex::new(inner) }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Checkpointer> {
+        &self.store
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    pub(crate) fn birth(&self) -> u64 {
+        self.lock().head.birth
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        self.lock().head
+    }
+
+    /// Takes the next number; it is used up even if nothing is stored under it.
+    pub(crate) fn next_id(&self) -> CheckpointId {
+        let mut inner = self.lock();
+        let id = CheckpointId(inner.head.next);
+        inner.head.next += 1;
+        id
+    }
+
+    /// Whether the shape has still to be stored; tells so once.
+    pub(crate) fn is_new_shape(&self, fingerprint: u64) -> bool {
+        self.lock().shapes.insert(fingerprint)
+    }
+
+    /// Notes that a checkpoint follows another: with durability `exit` only the last of a run is kept, and nothing is noted
+    /// at the one the run began with.
+    pub(crate) fn supersede(&self, namespace: &str, before: CheckpointId, id: CheckpointId) {
+        if self.durability != Durability::Exit {
+            return; // every checkpoint is kept
+        }
+        let mut inner = self.lock();
+        let ours = inner.newest.insert(namespace.to_owned(), id);
+        inner.left.insert(before);
+        if let Some(old) = ours {
+            inner.replaced.insert(old);
+            inner.held.remove(&Key::Checkpoint(old));
+            inner.held.remove(&Key::Nested(old));
+        }
+        for key in inner.keys(&tasks_of(before)) {
+            inner.held.remove(&key);
+        }
+    }
+
+    /// With durability `exit`: a value that nothing refers to any more is not stored.
+    pub(crate) fn free(&self, rows: &mut Vec<RowId>) {
+        if self.durability == Durability::Exit {
+            let mut inner = self.lock();
+            rows.iter().for_each(|row| drop(inner.held.remove(&Key::Row(*row))));
+        }
+        rows.clear();
+    }
+
+    /// What is held back under these keys.
+    pub(crate) fn held(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
+        let inner = self.lock();
+        keys.iter().map(|key| inner.held.get(key).cloned()).collect()
+    }
+
+    /// What is held back in a range of keys.
+    pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Vec<(Key, Vec<u8>)> {
+        let inner = self.lock();
+        inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()
+    }
+
+    /// Queues records, in order, without waiting. `head`: the root graph's new head.
+    pub(crate) fn queue(&self, puts: Puts, head: Option<CheckpointId>) {
+        let mut inner = self.lock();
+        inner.head.checkpoint = head.or(inner.head.checkpoint);
+        if self.durability == Durability::Exit {
+            let Inner { held, replaced, left, .. } = &mut *inner;
+            held.extend(puts.into_iter().filter(|(key, _)| !is_dropped(key, replaced, left)));
+            return;
+        }
+        let receipt = self.send(&mut inner, puts);
+        inner.in_flight.push_back(receipt);
+    }
+
+    fn send(&self, inner: &mut Inner, puts: Puts) -> Receipt {
+        self.send_with(inner, puts, vec![])
+    }
+
+    fn send_with(&self, inner: &mut Inner, puts: Puts, deletes: Vec<Key>) -> Receipt {
+        let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
+        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
+        inner.expected = inner.head.checkpoint;
+        self.store.commit(commit)
+    }
+
+    /// Queues records and waits as the durability asks.
+    pub(crate) async fn commit(&self, puts: Puts, head: Option<CheckpointId>) -> Result<(), CheckpointError> {
+        if self.durability == Durability::Sync {
+            let (receipt, behind) = {
+                let mut inner = self.lock();
+                inner.head.checkpoint = head.or(inner.head.checkpoint);
+                (self.send(&mut inner, puts), !inner.in_flight.is_empty())
+            };
+            if behind {
+                self.drain(0).await?;
+            }
+            return receipt.await;
+        }
+        self.queue(puts, head);
+        match self.durability {
+            Durability::Sync => self.drain(0).await,
+            Durability::Async => self.drain(LAG).await,
+            Durability::Exit => Ok(()),
+        }
+    }
+
+    /// Queues records and waits until they are on disk, whatever the durability.
+    pub(crate) async fn commit_now(&self, puts: Puts) -> Result<(), CheckpointError> {
+        self.replace_now(puts, vec![]).await
+    }
+
+    /// The same, removing other records with it.
+    pub(crate) async fn replace_now(&self, puts: Puts, gone: Vec<Key>) -> Result<(), CheckpointError> {
+        {
+            let mut inner = self.lock();
+            let newest = inner.head.checkpoint;
+            if self.durability == Durability::Exit {
+                inner.head.checkpoint = inner.expected; // the newest is not stored yet
+            }
+            let receipt = self.send_with(&mut inner, puts, gone);
+            inner.head.checkpoint = newest;
+            inner.in_flight.push_back(receipt);
+        }
+        self.drain(0).await
+    }
+
+    pub(crate) async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
+        loop {
+            let receipt = {
+                let mut inner = self.lock();
+                if inner.in_flight.len() <= leave {
+                    return Ok(());
+                }
+                inner.in_flight.pop_front()
+            };
+            if let Some(receipt) = receipt {
+                receipt.await?;
+            }
+        }
+    }
+
+    /// Waits until everything queued is on disk, in every durability.
+    pub(crate) async fn settle(&self) -> Result<(), CheckpointError> {
+        {
+            let mut inner = self.lock();
+            if !inner.held.is_empty() {
+                let puts = std::mem::take(&mut inner.held).into_iter().collect();
+                inner.newest.clear();
+                let receipt = self.send(&mut inner, puts);
+                inner.in_flight.push_back(receipt);
+            }
+        }
+        self.drain(0).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
+    match key {
+        Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
+        Key::Task { checkpoint, .. } => left.contains(checkpoint),
+        _ => false,
+    }
+}

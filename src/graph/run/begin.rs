@@ -1,0 +1,162 @@
+//! How a run begins: with new input, on a fork, or with a command from outside. LangGraph: `_first`.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{Key, LogRange, Slot, Source, TaskRecord, TaskStatus};
+
+use super::error::RunError;
+use super::position::{Finished, Start, apply_writes, named};
+use super::subgraph::adopted_row;
+use super::superstep::Run;
+use super::task::{COMMAND_KEY, Resolve, START_KEY};
+use crate::graph::channels::channel::Stored;
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::merge::Merge;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::command::Command;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::recorder::Puts;
+use crate::graph::records::save;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Lets START wait with new input. What was unfinished is dropped (I2).
+    pub(crate) fn begin_input(&mut self, mut writes: Writes<S>) -> Result<(), RunError> {
+        if let Some(only) = &self.table.input {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        let dropped = self.discard();
+        self.pos.step += 1;
+        self.pos.source = Source::Input;
+        let mut puts = vec![];
+        let mut start = Start { writes, rows: vec![], sizes: vec![] };
+        if let Some(recorder) = self.recorder().cloned() {
+            self.enter(&recorder);
+            if dropped {
+                self.pos.line = self.pos.id;
+            }
+            self.adopt(&mut puts)?;
+            let made_by = (self.pos.id, START_KEY);
+            (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
+            self.pos.start = Some(start);
+            save::checkpoint(self, &recorder, &mut puts)?;
+        } else {
+            self.pos.start = Some(start);
+        }
+        self.carry = puts;
+        (self.planned, self.armed) = (false, true);
+        Ok(())
+    }
+
+    /// Drops the planned tasks as if they had run without a result. Returns whether there were any.
+    fn discard(&mut self) -> bool {
+        self.planned = false;
+        self.plan();
+        let wiring = &self.table.wiring;
+        let pulls: Vec<u32> = self.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
+        let any = !self.tasks.is_empty();
+        let applying = self.pos.control.begin(wiring, &pulls);
+        if any {
+            self.pos.control.clear();
+            let (written, mut changed) = (Mask::default(), Mask::default());
+            Arc::make_mut(&mut self.pos.state).end_step(&self.table.schema, &written, &mut changed);
+            for channel in changed.iter() {
+                self.pos.moved.insert(channel);
+                self.pos.slots[channel] = Slot::Absent;
+            }
+        }
+        // The input itself starts something, so the run has not gone quiet: no bump.
+        self.pos.control.end(wiring, &applying, false);
+        self.tasks.clear();
+        self.pos.start = None;
+        any
+    }
+
+    /// Stores a state that was taken over from the parent.
+    fn adopt(&mut self, puts: &mut Puts) -> Result<(), RunError> {
+        if !std::mem::take(&mut self.adopted) {
+            return Ok(());
+        }
+        let channels = S::channels(&self.table.schema);
+        for (at, channel) in channels.iter().enumerate() {
+            if channel.stored() == Stored::Never || !self.pos.state.is_kept(&self.table.schema, at) {
+                continue;
+            }
+            let row = adopted_row(self.pos.id, at);
+            let bytes = value::encode_channel::<S>(&self.table.schema, &self.pos.state, at)?;
+            self.pos.moved.insert(at);
+            self.pos.slots[at] = match channel.stored() {
+                Stored::Log | Stored::Delta => {
+                    let ranges: Vec<LogRange> = vec![];
+                    Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges }
+                }
+                _ => Slot::Row(row),
+            };
+            puts.push((Key::Row(row), bytes));
+        }
+        Ok(())
+    }
+
+    /// Makes a checkpoint that begins a new branch (T1).
+    pub(crate) async fn fork(&mut self, source: Source, mut puts: Puts) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
+        self.pos.step += 1;
+        self.pos.source = source;
+        let parent = self.pos.id;
+        self.enter(&recorder);
+        self.pos.parent = Some(parent);
+        self.pos.line = self.pos.id;
+        save::checkpoint(self, &recorder, &mut puts)?;
+        let head = self.is_root().then_some(self.pos.id);
+        recorder.commit(puts, head).await?;
+        Ok(())
+    }
+
+    /// Applies a command from outside to where the run stands: no superstep, so nothing is cleared (A8, R10).
+    ///
+    /// `before`: what earlier commands did to the same checkpoint. Returns the record of all of them.
+    pub(crate) fn command(
+        &mut self,
+        command: Command<S, N>,
+        before: Option<TaskRecord>,
+        puts: &mut Puts,
+    ) -> Result<TaskRecord, RunError> {
+        // Several commands may start from one checkpoint: rows are told apart by a number of their own.
+        let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
+        let from: Arc<str> = "the command".into();
+        let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
+        let finished: Finished<S> = super::task::finished(&resolve, command, super::control::START_NODE)?;
+        self.apply_command(&finished)?;
+        let mut record = before.unwrap_or_default();
+        record.status = TaskStatus::Done;
+        record.targets.extend(&finished.targets);
+        if self.recorder().is_some() {
+            let made_by = (made_by, COMMAND_KEY);
+            let (rows, sizes) = save::rows(&self.table, &self.level.path, made_by, &finished.writes, puts)?;
+            let table = Arc::clone(&self.table);
+            self.pos.keep_rows(&table, &rows, &sizes, &mut Mask::default());
+            let changed = rows.iter().map(|row| row.channel as usize).collect();
+            self.pos.encode_reduced(&table, &changed, made_by.0, puts)?;
+            record.writes.extend(rows);
+            record.sends.extend(save::sends(&finished.sends, puts)?);
+        }
+        Ok(record)
+    }
+
+    /// Applies the writes, triggers and sends of a command.
+    pub(crate) fn apply_command(&mut self, finished: &Finished<S>) -> Result<(), RunError> {
+        let table = Arc::clone(&self.table);
+        let mut merge = Merge::default();
+        let state = Arc::make_mut(&mut self.pos.state);
+        apply_writes(&table, state, finished.writes.0.iter().cloned(), &mut merge)
+            .map_err(|error| named(&table, self.pos.step + 1, error, vec!["the command".into()]))?;
+        let control = &mut self.pos.control;
+        let mut applying = control.begin(&table.wiring, &[]);
+        finished.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
+        control.sends.extend(finished.sends.iter().cloned());
+        control.end(&table.wiring, &applying, false);
+        self.planned = false;
+        Ok(())
+    }
+}

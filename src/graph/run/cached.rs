@@ -1,0 +1,123 @@
+//! Results of tasks as the node cache keeps them: bytes by the bytes of the input.
+
+use bincode::Options;
+use serde::{Deserialize, Serialize};
+
+use super::cache::prefix;
+use super::clock;
+use super::error::RunError;
+use super::perform::Job;
+use super::position::{Finished, Packet};
+use crate::checkpoint::{CheckpointId, RowId};
+use crate::graph::channels::channel::Stored;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::channels::writes::Writes;
+use crate::graph::compile::table::Table;
+use crate::graph::define::command::Payload;
+use crate::graph::define::node::NodeId;
+
+/// A result, in names, so that it outlives a change of the graph's indexes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CachedResult {
+    writes: Vec<(String, bool, Vec<u8>)>,
+    targets: Vec<String>,
+    sends: Vec<(String, Vec<u8>)>,
+}
+
+/// The key of a job, if its node is cached: the node's name and the whole input.
+pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>> {
+    let row = job.table.row(job.ctx.node);
+    job.ctx.shared.cache.as_ref()?;
+    let _policy = row.options.cache?;
+    let mut key = prefix(&row.name);
+    key.extend(job.table.name.as_bytes());
+    match &job.payload {
+        Some(payload) => {
+            key.push(1);
+            key.extend(payload.encode().ok()?);
+        }
+        None => state_key(&job.table, &job.state, row.reads.as_ref(), &mut key)?,
+    }
+    Some(key)
+}
+
+fn state_key<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &S,
+    reads: Option<&crate::graph::channels::mask::Mask>,
+    key: &mut Vec<u8>,
+) -> Option<()> {
+    key.push(0);
+    for (at, channel) in S::channels(&table.schema).iter().enumerate() {
+        let read = reads.is_none_or(|reads| reads.contains(at));
+        if read && channel.stored() != Stored::Never && state.is_kept(&table.schema, at) {
+            key.extend(channel.name().as_bytes());
+            key.push(0);
+            key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);
+        }
+    }
+    Some(())
+}
+
+pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<CachedResult> {
+    let bytes = job.ctx.shared.cache.as_ref()?.get(&key(job)?)?;
+    bincode::DefaultOptions::new().with_limit(bytes.len() as u64).deserialize(&bytes).ok()
+}
+
+impl CachedResult {
+    /// Keeps a result for as long as the node's policy says.
+    pub(crate) fn keep<S: State, N: NodeId, C>(
+        table: &Table<S, N, C>,
+        node: u32,
+        cache: &dyn super::cache::NodeCache,
+        key: Vec<u8>,
+        finished: &Finished<S>,
+    ) {
+        let Some(policy) = table.row(node).options.cache else { return };
+        let Ok(result) = Self::of(table, finished) else { return };
+        let Ok(bytes) = bincode::DefaultOptions::new().serialize(&result) else { return };
+        let expires = policy.ttl.map(|ttl| clock::now() + u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        cache.put(key, bytes, expires);
+    }
+
+    fn of<S: State, N: NodeId, C>(table: &Table<S, N, C>, finished: &Finished<S>) -> Result<Self, RunError> {
+        let name = |node: &u32| table.row(*node).name.to_string();
+        let write = |write: &S::Write| {
+            let channel = table.channel(S::channel_of(write)).to_owned();
+            Ok((channel, S::overwrites(write), value::encode_write::<S>(&table.schema, write)?))
+        };
+        let send = |(node, packet): &(u32, Packet)| {
+            let bytes = packet.payload.encode();
+            bytes.map(|bytes| (name(node), bytes)).map_err(|reason| RunError::Codec { what: name(node), reason })
+        };
+        Ok(Self {
+            writes: finished.writes.0.iter().map(write).collect::<Result<_, RunError>>()?,
+            targets: finished.targets.iter().map(name).collect(),
+            sends: finished.sends.iter().map(send).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Turns the bytes back into a result; none if the graph has changed too much.
+    pub(crate) fn revive<S: State, N: NodeId, C>(
+        self,
+        table: &Table<S, N, C>,
+        made_by: (CheckpointId, u32),
+    ) -> Option<Finished<S>> {
+        let channels = S::channels(&table.schema);
+        let mut writes = vec![];
+        for (name, overwrite, bytes) in self.writes {
+            let at = channels.iter().position(|channel| channel.name() == name)?;
+            writes.push(value::decode_write::<S>(&table.schema, at, overwrite, &bytes).ok()?);
+        }
+        let targets = self.targets.iter().map(|name| table.named(name)).collect::<Option<_>>()?;
+        let mut sends = vec![];
+        for (name, bytes) in self.sends {
+            let node = table.named(&name)?;
+            let payload: std::sync::Arc<dyn Payload> = table.row(node).body.payload(&bytes).ok()?;
+            let slot = RowId::SENDS + sends.len() as u32;
+            sends.push((node, Packet { payload, row: RowId { checkpoint: made_by.0, task: made_by.1, slot } }));
+        }
+        Some(Finished { writes: Writes(writes), targets, sends, routed: true, ..Finished::default() })
+    }
+}

@@ -1,0 +1,364 @@
+//! What a node is handed besides its input: the run's context, the task's identity, questions, events, signs of life.
+
+use std::any::{Any, type_name};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde::Serialize;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::checkpoint::{CheckpointId, ThreadId};
+
+use super::cache::NodeCache;
+use super::event::{EventKind, Sink};
+use super::superstep::{Budgets, Exit};
+use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
+use crate::graph::define::options::Asks;
+use crate::graph::records::recorder::Recorder;
+
+/// The run's context and the task's identity; one pointer wide.
+pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx<C>>);
+
+impl<C> Clone for Ctx<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C> std::fmt::Debug for Ctx<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ctx({} in superstep {})", self.0.facts.name, self.0.step)
+    }
+}
+
+/// What all tasks of a run share, those of its subgraphs included.
+pub(crate) struct Shared<C> {
+    pub context: Arc<C>,
+    pub thread: Option<ThreadId>,
+    pub sink: Option<Sink>,
+    pub recorder: Option<Arc<Recorder>>,
+    pub cancel: Option<CancellationToken>,
+    pub drain: Option<CancellationToken>,
+    pub cache: Option<Arc<dyn NodeCache>>,
+    pub limits: Limits,
+    pub budgets: Budgets,
+    /// Supersteps taken so far, those of subgraphs included.
+    pub spent: AtomicU64,
+}
+
+impl<C> Shared<C> {
+    pub(crate) async fn cancelled(&self) {
+        match &self.cancel {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// What limits a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub recursion: u64,
+    pub concurrency: usize,
+    pub fail_fast: bool,
+    pub rerun_unanswered: bool,
+    pub only_output: bool,
+}
+
+/// Where a graph runs: the root, or a subgraph in a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    /// For events: the nodes on the way down.
+    pub names: Arc<[String]>,
+    /// For the store: tells activations apart.
+    pub path: String,
+    /// Whether the run is inside a subgraph whose state is not kept.
+    pub unsaved: bool,
+    /// In whose name the tasks of such a subgraph ask.
+    pub borrowed: Option<Arc<Borrowed>>,
+}
+
+/// The nearest task that is saved, for the questions of a subgraph that is not.
+#[derive(Debug)]
+pub(crate) struct Borrowed {
+    pub answers: Answers,
+    pub asked: AtomicU32,
+    pub checkpoint: CheckpointId,
+    pub task: u32,
+}
+
+impl Level {
+    pub(crate) fn root() -> Arc<Self> {
+        Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None })
+    }
+}
+
+/// What stays the same for all tasks of a node.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The name in events and errors.
+    pub name: Arc<str>,
+    /// The questions it may ask; none: any.
+    pub asks: Option<Arc<Declarations>>,
+}
+
+pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
+
+pub(crate) struct TaskCtx<C> {
+    pub shared: Arc<Shared<C>>,
+    pub level: Arc<Level>,
+    pub facts: Arc<Facts>,
+    pub step: i64,
+    pub stop: i64,
+    pub checkpoint: CheckpointId,
+    pub node: u32,
+    pub task: u32,
+    pub attempt: u32,
+    /// Whether this task ran before, so that its subgraphs go on where they were.
+    pub again: bool,
+    pub answers: Answers,
+    pub asked: AtomicU32,
+    pub calls: AtomicU32,
+    pub raised: OnceLock<Raised>,
+    pub inside: Mutex<Inside>,
+    /// What the graph's subgraphs with state of their own ended at before.
+    pub children: Kept,
+    pub beat: Option<Arc<Notify>>,
+}
+
+/// Answers a task has got, each with its question's name.
+pub(crate) type Answers = Option<Arc<Vec<(String, Vec<u8>)>>>;
+
+/// Subgraphs with state of their own, by name, and their newest checkpoints.
+pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
+
+/// What the subgraphs of a task left behind.
+#[derive(Debug, Default)]
+pub(crate) struct Inside {
+    /// The state of subgraphs that keep their own, by node.
+    pub children: Vec<(String, CheckpointId)>,
+}
+
+/// Why a task stopped without a result.
+pub(crate) enum Raised {
+    /// It asks.
+    Ask(Question),
+    /// Tasks of its subgraph ask.
+    Inside(Vec<Question>),
+    /// It asked in a way that cannot be.
+    Wrong(super::error::RunError),
+    /// Its subgraph failed; kept here so that no error type can lose it.
+    Failed(super::error::RunError),
+    /// Its subgraph handed a command to the graph the task is in.
+    Parent(Arc<dyn Any + Send + Sync>, &'static str),
+    /// A subgraph stopped at a breakpoint of its own, or was cancelled.
+    Stopped(Exit),
+}
+
+impl<C> Ctx<C> {
+    /// Returns the run's context: dependencies and settings that are never stored.
+    pub fn context(&self) -> &C {
+        &self.0.shared.context
+    }
+
+    /// Returns the number of the superstep.
+    pub fn step(&self) -> i64 {
+        self.0.step
+    }
+
+    /// Returns the name of the node.
+    pub fn node(&self) -> &str {
+        &self.0.facts.name
+    }
+
+    /// Returns the thread; none for a run without one.
+    pub fn thread(&self) -> Option<&ThreadId> {
+        self.0.shared.thread.as_ref()
+    }
+
+    /// Returns which attempt this is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.0.attempt
+    }
+
+    /// Returns a name of this task that stays the same over retries, resumes and processes, and is unique within its thread:
+    /// with the thread's name, a key by which to make side effects repeatable.
+    pub fn task_id(&self) -> String {
+        format!("{}-{:x}", self.0.checkpoint, self.0.task)
+    }
+
+    /// Returns how many supersteps are left before the recursion limit. LangGraph: `RemainingSteps`.
+    pub fn remaining_steps(&self) -> i64 {
+        self.0.stop - self.0.step
+    }
+
+    /// Returns whether this is the last superstep that can still end well. LangGraph: `IsLastStep`.
+    pub fn is_last_step(&self) -> bool {
+        self.0.step == self.0.stop - 1
+    }
+
+    /// Returns whether the run was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Returns when the run is cancelled, and never if it cannot be.
+    pub async fn cancelled(&self) {
+        self.0.shared.cancelled().await;
+    }
+
+    /// Tells an idle timeout that the node is alive.
+    pub fn heartbeat(&self) {
+        if let Some(beat) = &self.0.beat {
+            beat.notify_one();
+        }
+    }
+
+    /// Emits a value to the stream ([`Mode::Custom`](crate::graph::Mode)); waits while the reader is behind. Nothing is stored.
+    /// LangGraph: `get_stream_writer`.
+    pub async fn emit(&self, value: impl Serialize) {
+        self.heartbeat();
+        self.send(|node, value| EventKind::Custom { node, value }, value).await;
+    }
+
+    /// Emits a piece of a message to the stream ([`Mode::Messages`](crate::graph::Mode)); waits while the reader is behind.
+    pub async fn emit_message(&self, piece: impl Serialize) {
+        self.heartbeat();
+        self.send(|node, value| EventKind::Message { node, value }, piece).await;
+    }
+
+    async fn send(&self, kind: fn(Arc<str>, serde_json::Value) -> EventKind, value: impl Serialize) {
+        let Some(sink) = &self.0.shared.sink else { return };
+        let value = serde_json::to_value(value).unwrap_or_default();
+        sink.send(&self.0.level.names, self.0.step, kind(Arc::clone(&self.0.facts.name), value)).await;
+    }
+
+    /// Returns the answer to a question, or stops the node until there is one.
+    ///
+    /// The node runs again from its beginning once the answer is there; its k-th question gets its k-th answer. The question
+    /// is stored with the task, the answer when it is given. LangGraph: `interrupt`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { title: String }
+    /// # #[derive(Serialize, Deserialize)] struct Title { old: String }
+    /// # impl Interrupt for Title { type Resume = String; const NAME: &'static str = "title"; }
+    /// async fn entitle(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
+    ///     let title: String = ctx.interrupt(Title { old: draft.title.clone() })?; // on the node: `.asks::<Title>()`
+    ///     Ok(Draft::update().title(title))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Interrupted`] is no failure: pass it on with `?`.
+    pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
+        let (asked, answers) = match &self.0.level.borrowed {
+            Some(borrowed) => (&borrowed.asked, &borrowed.answers),
+            None => (&self.0.asked, &self.0.answers),
+        };
+        let place = asked.fetch_add(1, Ordering::Relaxed);
+        let raised = match answers.as_ref().and_then(|answers| answers.get(place as usize)) {
+            Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
+            Some((_, bytes)) => match rmp_serde::from_slice(bytes) {
+                Ok(value) => return Ok(value),
+                Err(error) => Raised::Wrong(codec(I::NAME, &error)),
+            },
+            None => self.0.ask(place, &question),
+        };
+        let _ = self.0.raised.set(raised);
+        Err(Interrupted::new())
+    }
+}
+
+impl<C> TaskCtx<C> {
+    fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
+        if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
+            let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
+            return Raised::Wrong(super::error::RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
+        }
+        match rmp_serde::to_vec_named(question) {
+            Ok(payload) => Raised::Ask(Question {
+                id: self.question_id(place),
+                name: I::NAME.to_owned(),
+                node: self.facts.name.to_string(),
+                namespace: self.level.names.to_vec(),
+                payload,
+                answered: false,
+            }),
+            Err(error) => Raised::Wrong(codec(I::NAME, &error)),
+        }
+    }
+
+    fn question_id(&self, place: u32) -> InterruptId {
+        let birth = self.shared.recorder.as_ref().map_or(0, |recorder| recorder.birth());
+        let (checkpoint, task) = match &self.level.borrowed {
+            Some(borrowed) => (borrowed.checkpoint, borrowed.task),
+            None => (self.checkpoint, self.task),
+        };
+        InterruptId { birth, checkpoint, task, place }
+    }
+
+    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> super::error::RunError {
+        let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
+        super::error::RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
+    }
+
+    pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
+        let kept = self.children.as_ref()?.iter().find(|(known, _)| known == name)?;
+        Some(kept.1)
+    }
+
+    pub(crate) fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
+    super::error::RunError::Codec { what: what.to_owned(), reason: error.to_string() }
+}
+
+impl<C> TaskCtx<C> {
+    /// The context of another attempt: questions and subgraph calls count from the beginning.
+    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
+        Arc::new(Self {
+            shared: Arc::clone(&self.shared),
+            level: Arc::clone(&self.level),
+            facts: Arc::clone(facts.unwrap_or(&self.facts)),
+            answers: self.answers.clone(),
+            again: self.again,
+            asked: AtomicU32::new(0),
+            calls: AtomicU32::new(0),
+            raised: OnceLock::new(),
+            inside: Mutex::default(),
+            children: self.children.clone(),
+            attempt,
+            beat,
+            ..*self
+        })
+    }
+}
+
+impl<C> TaskCtx<C> {
+    /// How many subgraphs the task has called.
+    pub(crate) fn called(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl Raised {
+    /// Whether it counts as a failure of the node, which a retry may cure.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
+impl<C> Ctx<C> {
+    /// Returns the nodes whose subgraphs this task is in, outermost first; empty in the root graph. A second call of a
+    /// subgraph by one task adds `#1`, and so on.
+    pub fn namespace(&self) -> &[String] {
+        &self.0.level.names
+    }
+}

@@ -1,0 +1,178 @@
+//! What a run can fail with. Ids are turned into names before they get here; Display says what and where.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
+
+use crate::graph::define::interrupt::InterruptId;
+use crate::graph::define::node::NodeError;
+
+/// A failure of a run, or of reading and writing a thread. What was done before it is stored.
+///
+/// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
+/// purpose; the README lists them.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the names that the message prints")]
+pub enum RunError {
+    /// A node failed, after its retries.
+    #[error("node `{node}` failed in superstep {step}: {error}")]
+    Node { node: Arc<str>, step: i64, error: Arc<NodeError> },
+    /// A node panicked.
+    #[error("node `{node}` panicked in superstep {step}: {message}")]
+    Panicked { node: Arc<str>, step: i64, message: String },
+    /// A node returned `Ok` although its question has no answer.
+    #[error("node `{node}` went on although its question `{question}` has no answer")]
+    QuestionIgnored { node: Arc<str>, question: String },
+    /// A node asked a question it did not declare.
+    #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
+    UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
+    /// A node asked its questions in another order than before the pause.
+    #[error("question {place} of node `{node}` was `{before}` before the pause and is `{now}` now")]
+    QuestionChanged { node: Arc<str>, place: usize, before: String, now: &'static str },
+    /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
+    #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
+    ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
+    /// A reducer refused a write.
+    #[error("channel `{channel}` refused a write of {} in superstep {step}: {reason}", nodes.join(" and "))]
+    Refused { channel: String, step: i64, nodes: Vec<String>, reason: String },
+    /// A router, command or send leads to a node that does not exist.
+    #[error("`{from}` leads to `{to}`, which is not a node")]
+    UnknownTarget { from: Arc<str>, to: String },
+    /// A command leads to a node that was not declared with `.goes_to`, or a router to one beside its declared targets.
+    #[error("`{from}` leads to `{to}`, which is not among its declared targets")]
+    UndeclaredTarget { from: Arc<str>, to: String },
+    /// A send goes to END.
+    #[error("`{from}` sends to END")]
+    SendToEnd { from: Arc<str> },
+    /// A send goes to a node that takes no such payload, or an edge to one that takes only payloads.
+    #[error("`{from}` cannot start `{to}`: {reason}")]
+    NotStartable { from: Arc<str>, to: String, reason: String },
+    /// A command for the enclosing graph, and there is none.
+    #[error("node `{node}` returned a command for the parent graph, but its graph has none")]
+    NoParentGraph { node: Arc<str> },
+    /// A command for an enclosing graph of another type.
+    #[error("node `{node}` returned a command for a parent of another type ({given})")]
+    WrongParent { node: Arc<str>, given: &'static str },
+    /// The run did not end within the limit. Its state so far is stored. LangGraph: `GraphRecursionError`.
+    #[error("no end after {limit} supersteps")]
+    RecursionLimit { limit: u64 },
+    /// A setting of the run makes no sense.
+    #[error("{what}")]
+    InvalidConfig { what: String },
+    /// The graph can ask questions, or something was asked of the store, and there is none.
+    #[error("{what} needs a checkpointer")]
+    NoCheckpointer { what: &'static str },
+    /// There is nothing to go on with. LangGraph: `EmptyInputError`.
+    #[error("thread `{thread}` has never run")]
+    EmptyInput { thread: ThreadId },
+    /// New input while questions are open or a superstep is unfinished. V4.
+    #[error("thread `{thread}` is not at rest: {reason}")]
+    Unfinished { thread: ThreadId, reason: String },
+    /// No such checkpoint.
+    #[error("thread `{thread}` has no checkpoint {checkpoint}")]
+    UnknownCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
+    /// The answer fits no open question. V2.
+    #[error("no open question {question}")]
+    UnknownQuestion { question: String },
+    /// The question was answered before. V2.
+    #[error("question {id} was answered already")]
+    AlreadyAnswered { id: InterruptId },
+    /// Several questions are open and the answer names none. V2.
+    #[error("{count} questions are open{named}: say which one the answer is for")]
+    AmbiguousAnswer { count: usize, named: String },
+    /// The answer is of the wrong type. V2.
+    #[error("question {id} (`{question}`) takes another answer: {reason}")]
+    MistypedAnswer { id: InterruptId, question: String, reason: String },
+    /// `update_state` could not tell which node the update is from.
+    #[error("it is not clear which node the update is from")]
+    AmbiguousUpdate,
+    /// `update_state` named an unknown node.
+    #[error("`{node}` is not a node")]
+    UnknownNode { node: String },
+    /// An update makes no sense.
+    #[error("{what}")]
+    InvalidUpdate { what: String },
+    /// A stored value could not be read back, or a new one not be encoded.
+    #[error("channel or value `{what}`: {reason}")]
+    Codec { what: String, reason: String },
+    /// More of something than a superstep takes.
+    #[error("`{from}` makes {count} {what}, more than the limit of {limit} a superstep")]
+    TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
+    /// A stored thread names something the graph no longer has.
+    #[error("thread `{thread}` was stored by another version of the graph: {reason}")]
+    Incompatible { thread: ThreadId, reason: String },
+    /// The store failed.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A command on its way to the enclosing graph; never seen outside the engine.
+    #[doc(hidden)]
+    #[error("a command for the enclosing graph")]
+    HandUp(HandedUp),
+}
+
+/// The message and the help: what a `main` that returns the error prints.
+impl std::fmt::Debug for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
+    }
+}
+
+/// A command on its way to the enclosing graph.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct HandedUp {
+    pub(crate) command: Arc<dyn std::any::Any + Send + Sync>,
+    pub(crate) given: &'static str,
+}
+
+impl std::fmt::Debug for HandedUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.given)
+    }
+}
+
+impl RunError {
+    /// Returns what a person can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
+            Self::QuestionIgnored { .. } => "return the error of `ctx.interrupt(..)` with `?`".into(),
+            Self::UndeclaredQuestion { type_name, .. } => {
+                let short = type_name.rsplit("::").next().unwrap_or(type_name);
+                format!("add `.asks::<{short}>()` to the node")
+            }
+            Self::QuestionChanged { .. } => {
+                "ask in the same order, or begin the step anew with `thread.retry()`".into()
+            }
+            Self::ConcurrentUpdate { channel, .. } => {
+                format!("give `{channel}` a reducer, or write it from one node, then `thread.retry()`")
+            }
+            Self::Refused { .. } => "mend the reducer or the write, then `thread.retry()`".into(),
+            Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
+            Self::UndeclaredTarget { to, .. } => {
+                format!("declare it: `.goes_to({to})` on the node, or beside its router in `add_conditional_edges_to`")
+            }
+            Self::RecursionLimit { .. } => "check the loop's way out, or raise `.recursion_limit(..)`".into(),
+            Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
+            Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),
+            Self::Unfinished { .. } => {
+                "answer or `proceed()`; or drop what is unfinished with `.discard_pending()`".into()
+            }
+            Self::UnknownQuestion { .. } | Self::AlreadyAnswered { .. } => {
+                "nothing was written; `thread.status()` shows the questions that are open".into()
+            }
+            Self::MistypedAnswer { .. } => "nothing was written; answer with the type that the question takes".into(),
+            Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints there are".into(),
+            Self::InvalidConfig { .. } | Self::InvalidUpdate { .. } | Self::UnknownNode { .. } => return None,
+            Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
+            Self::TooMany { .. } => "make fewer at once, in several supersteps".into(),
+            Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
+            Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
+            Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
+            Self::Checkpoint(error) => return error.help().map(str::to_owned),
+            _ => return None,
+        })
+    }
+}

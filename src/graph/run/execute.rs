@@ -1,0 +1,271 @@
+//! Running the tasks of one superstep: a lone one in place, several polled once in place and then on the pool.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use tokio::task::{Id, JoinSet};
+
+use super::advance::NEW_LINE;
+use super::cached;
+use super::control::START_NODE;
+use super::ctx::{Ctx, TaskCtx};
+use super::error::RunError;
+use super::perform::{Job, Performed, Running, TakenOver, start};
+use super::position::Finished;
+use super::superstep::Run;
+use super::task::{Resolve, START_KEY, Stand};
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+
+/// A first poll that takes longer means computing, not waiting: what follows is spread over the pool.
+const PATIENCE: Duration = Duration::from_micros(50);
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
+    pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
+        self.has_failed = false;
+        if self.pos.start.is_some() {
+            self.start_step()?;
+            if self.tasks.len() == 1 {
+                return Ok(true);
+            }
+            self.pos.line = NEW_LINE; // the input was stored before what its siblings write
+        }
+        self.take_from_cache().await?;
+        if let [only] = &self.tasks[..] {
+            if only.runs(self.shared.limits.rerun_unanswered) {
+                return self.alone().await;
+            }
+            return Ok(true);
+        }
+        self.fan_out().await
+    }
+
+    async fn alone(&mut self) -> Result<bool, RunError> {
+        let mut running = self.begin(0);
+        let performed = match poll_once(&mut running).await {
+            Poll::Ready(performed) => performed,
+            Poll::Pending => tokio::select! {
+                biased;
+                performed = &mut running => performed,
+                () = self.shared.cancelled() => return Ok(false),
+            },
+        };
+        self.settle(0, performed).await?;
+        Ok(true)
+    }
+
+    /// Takes what the cache knows before any body starts: what one task puts there is not for its siblings.
+    async fn take_from_cache(&mut self) -> Result<(), RunError> {
+        if self.shared.cache.is_none() {
+            return Ok(());
+        }
+        for at in 0..self.tasks.len() {
+            let task = &self.tasks[at];
+            if !task.runs(self.shared.limits.rerun_unanswered) || self.table.row(task.node).options.cache.is_none() {
+                continue;
+            }
+            let job = self.job(at);
+            if let Some(hit) = cached::find(&job) {
+                self.settle(at, Performed::cached(hit, job.ctx)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a task's body in the context of this superstep.
+    fn begin(&mut self, at: usize) -> Running<S, N, C> {
+        self.tasks[at].attempts += 1;
+        let node = self.tasks[at].node;
+        if self.table.row(node).simple {
+            let ctx = self.context(at);
+            let task = &self.tasks[at];
+            let payload = task.packet.as_ref().map(|packet| &packet.payload);
+            let body = start(&self.table, node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
+            return Running::Simple(body, Some(ctx), 1);
+        }
+        Running::begin(self.job(at))
+    }
+
+    fn job(&mut self, at: usize) -> Job<S, N, C> {
+        let ctx = self.context(at);
+        let task = &self.tasks[at];
+        Job {
+            table: Arc::clone(&self.table),
+            state: Arc::clone(&self.pos.state),
+            payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
+            ctx,
+            failure: task.handled.clone(),
+            taken_over: self.taken_over(at),
+        }
+    }
+
+    fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {
+        let task = &self.tasks[at];
+        let row = self.table.row(task.node);
+        let (step, answers) = (self.pos.step + 1, task.answers.clone());
+        if let Some(mut used) = self.spare.take()
+            && let Some(ctx) = Arc::get_mut(&mut used)
+        {
+            (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
+            (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
+            (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
+            if !Arc::ptr_eq(&ctx.facts, &row.facts) {
+                ctx.facts = Arc::clone(&row.facts);
+            }
+            ctx.raised.take();
+            return used;
+        }
+        Arc::new(TaskCtx {
+            shared: Arc::clone(&self.shared),
+            level: Arc::clone(&self.level),
+            facts: Arc::clone(&row.facts),
+            step,
+            stop: self.stop,
+            checkpoint: self.pos.id,
+            node: task.node,
+            task: task.key,
+            attempt: 1,
+            again: task.again,
+            answers,
+            asked: AtomicU32::new(0),
+            calls: AtomicU32::new(0),
+            raised: OnceLock::new(),
+            inside: Mutex::default(),
+            children: self.pos.kept(),
+            beat: None,
+        })
+    }
+
+    fn taken_over(&self, at: usize) -> Option<TakenOver> {
+        let recorder = Arc::clone(self.recorder()?);
+        let mut record = self.tasks[at].record();
+        let key = self.task_key(self.tasks[at].key);
+        Some(Box::new(move |error| {
+            (record.status, record.handled) = (crate::checkpoint::TaskStatus::Failed, true);
+            record.error = Some(error.to_string());
+            let bytes = crate::checkpoint::encode_record(&record);
+            Box::pin(async move {
+                if let Ok(bytes) = bytes {
+                    recorder.queue(vec![(key, bytes)], None);
+                }
+            })
+        }))
+    }
+
+    /// Polls each task once here; what is not done by then, or comes after a slow one, goes to the pool.
+    async fn fan_out(&mut self) -> Result<bool, RunError> {
+        let mut pool = Pool { set: JoinSet::new(), places: vec![] };
+        let mut patient = true;
+        let mut now = Instant::now();
+        let limits = self.shared.limits;
+        for at in 0..self.tasks.len() {
+            if !self.tasks[at].runs(limits.rerun_unanswered) {
+                continue;
+            }
+            while pool.set.len() >= limits.concurrency {
+                self.flush_settled();
+                if !self.join(&mut pool).await? {
+                    return Ok(false);
+                }
+            }
+            if limits.fail_fast && self.failed() {
+                break;
+            }
+            let mut running = self.begin(at);
+            if patient {
+                let first = poll_once(&mut running).await;
+                let then = std::mem::replace(&mut now, Instant::now());
+                patient = now - then < PATIENCE;
+                if let Poll::Ready(performed) = first {
+                    self.settle(at, performed).await?;
+                    continue;
+                }
+            }
+            let handle = pool.set.spawn(async move { (at, running.await) });
+            pool.places.push((handle.id(), at));
+        }
+        self.flush_settled();
+        while !pool.set.is_empty() {
+            if limits.fail_fast && self.failed() {
+                break; // dropping the set cancels the siblings
+            }
+            if !self.join(&mut pool).await? {
+                return Ok(false);
+            }
+            self.flush_settled();
+        }
+        Ok(true)
+    }
+
+    async fn join(&mut self, pool: &mut Pool<S, N, C>) -> Result<bool, RunError> {
+        let joined = tokio::select! {
+            biased;
+            joined = pool.set.join_next() => joined,
+            () = self.shared.cancelled() => return Ok(false),
+        };
+        match joined {
+            Some(Ok((at, performed))) => self.settle(at, performed).await?,
+            Some(Err(error)) => {
+                let Some(at) = pool.place(error.id()) else { return Ok(true) };
+                let (node, step) = (self.node_name(self.tasks[at].node), self.pos.step + 1);
+                self.fail(at, RunError::Panicked { node, step, message: error.to_string() })?;
+            }
+            None => {}
+        }
+        Ok(true)
+    }
+
+    fn failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// START as a step: the input is its writes.
+    fn start_step(&mut self) -> Result<(), RunError> {
+        let Some(start) = &self.pos.start else { return Ok(()) };
+        let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
+        finished.rows.clone_from(&start.rows);
+        finished.sizes.clone_from(&start.sizes);
+        let goto = std::mem::take(&mut self.first_goto);
+        if !goto.is_empty() {
+            let from = self.node_name(START_NODE);
+            let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, START_KEY) };
+            resolve.command(goto, START_NODE, &mut finished)?;
+        }
+        let Some(at) = self.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
+            return Ok(());
+        };
+        if self.tasks.len() > 1 {
+            return self.start_beside(at, finished);
+        }
+        self.tasks[at].stand = Stand::Done(Box::new(finished));
+        Ok(())
+    }
+
+    /// Input that was put in by hand while other nodes were about to run: START is one task of several.
+    fn start_beside(&mut self, at: usize, mut finished: Finished<S>) -> Result<(), RunError> {
+        let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
+        self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
+        self.done(at, Box::new(finished), None)
+    }
+}
+
+struct Pool<S: State, N, C> {
+    set: JoinSet<(usize, Performed<S, N, C>)>,
+    places: Vec<(Id, usize)>,
+}
+
+impl<S: State, N, C> Pool<S, N, C> {
+    /// The task that was aborted; a panic of a body is caught before it comes here.
+    fn place(&self, id: Id) -> Option<usize> {
+        self.places.iter().find(|(known, _)| *known == id).map(|(_, at)| *at)
+    }
+}
+
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
+}

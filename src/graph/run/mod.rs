@@ -1,0 +1,22 @@
+//! The superstep loop and what it holds: tasks, triggers, positions, events, subgraphs.
+//!
+//! The rules (`control`, `position`) are pure; only `run`, `execute` and `perform` wait. Of a store it knows records.
+
+pub(crate) mod advance;
+pub(crate) mod begin;
+pub(crate) mod cache;
+pub(crate) mod cached;
+pub(crate) mod clock;
+pub(crate) mod control;
+pub(crate) mod ctx;
+pub(crate) mod delta;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod execute;
+pub(crate) mod perform;
+pub(crate) mod position;
+pub(crate) mod settle;
+pub(crate) mod subgraph;
+pub(crate) mod superstep;
+pub(crate) mod task;
+pub(crate) mod telling;

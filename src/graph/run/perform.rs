@@ -1,0 +1,230 @@
+//! Running one task's body: panics become values, retries wait, clocks limit, handlers take over. Knows no superstep.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::cached::{self, CachedResult};
+use super::ctx::{Ctx, TaskCtx};
+use crate::graph::channels::state::State;
+use crate::graph::compile::table::Table;
+use crate::graph::define::command::Payload;
+use crate::graph::define::node::{Boxed, Ended, NodeError, NodeId};
+use crate::graph::define::options::Failure;
+
+/// How a body ended: with a result or an error, or by a panic.
+pub(crate) type Caught<S, N> = Result<Ended<S, N>, String>;
+
+/// What running a task came to.
+pub(crate) struct Performed<S: State, N, C> {
+    pub ended: Caught<S, N>,
+    pub ctx: Arc<TaskCtx<C>>,
+    pub attempts: u32,
+    /// The error that a handler took over.
+    pub handled: Option<Arc<NodeError>>,
+    pub cached: Option<CachedResult>,
+    pub cache_key: Option<Vec<u8>>,
+}
+
+impl<S: State, N, C> Performed<S, N, C> {
+    pub(crate) fn plain(ended: Caught<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
+        Self { ended, ctx, attempts, handled: None, cached: None, cache_key: None }
+    }
+
+    pub(crate) fn cached(hit: CachedResult, ctx: Arc<TaskCtx<C>>) -> Self {
+        let ended = Ok(Err(NodeError::permanent("taken from the cache")));
+        Self { cached: Some(hit), ..Self::plain(ended, ctx, 0) }
+    }
+}
+
+/// What a task is started with.
+pub(crate) struct Job<S: State, N, C> {
+    pub table: Arc<Table<S, N, C>>,
+    pub state: Arc<S>,
+    pub payload: Option<Arc<dyn Payload>>,
+    pub ctx: Arc<TaskCtx<C>>,
+    /// A failure of an earlier run that only the handler has still to take.
+    pub failure: Option<String>,
+    /// Called when a handler takes over, before it starts.
+    pub taken_over: Option<TakenOver>,
+}
+
+/// Notes durably that a handler takes over.
+pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, ()> + Send + Sync>;
+
+/// A body's future whose panic is a value.
+pub(crate) struct Guarded<S: State, N>(pub Boxed<'static, Ended<S, N>>);
+
+impl<S: State, N> Future for Guarded<S, N> {
+    type Output = Caught<S, N>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(words(&*panic))),
+        }
+    }
+}
+
+pub(crate) fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
+/// Starts a body under a guard: the call itself may panic too.
+pub(crate) fn start<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    node: u32,
+    state: &Arc<S>,
+    payload: Option<&Arc<dyn Payload>>,
+    ctx: Ctx<C>,
+) -> Guarded<S, N> {
+    let body = &table.row(node).body;
+    match catch_unwind(AssertUnwindSafe(|| body.start(state, payload, ctx))) {
+        Ok(future) => Guarded(future),
+        Err(panic) => {
+            let message = words(&*panic);
+            Guarded(Box::pin(async move { std::panic::resume_unwind(Box::new(message)) }))
+        }
+    }
+}
+
+/// A task on its way.
+pub(crate) enum Running<S: State, N, C> {
+    /// One poll is usually all it takes.
+    Simple(Guarded<S, N>, Option<Arc<TaskCtx<C>>>, u32),
+    Full(Boxed<'static, Performed<S, N, C>>),
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
+    pub(crate) fn begin(job: Job<S, N, C>) -> Self {
+        let node = job.ctx.node;
+        if job.table.row(node).simple {
+            let ctx = Arc::clone(&job.ctx);
+            let attempt = ctx.attempt;
+            let body = start(&job.table, node, &job.state, job.payload.as_ref(), Ctx(job.ctx));
+            return Self::Simple(body, Some(ctx), attempt);
+        }
+        Self::Full(Box::pin(perform(job)))
+    }
+}
+
+impl<S: State, N, C> Future for Running<S, N, C> {
+    type Output = Performed<S, N, C>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Simple(body, ctx, attempts) => Pin::new(body).poll(cx).map(|ended| {
+                let ctx = ctx.take().unwrap_or_else(|| unreachable!("polled after its end"));
+                Performed::plain(ended, ctx, *attempts)
+            }),
+            Self::Full(all) => all.as_mut().poll(cx),
+        }
+    }
+}
+
+/// Attempts, handler.
+async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, N, C>) -> Performed<S, N, C> {
+    let cache_key = cached::key(&job);
+    let mut performed = match job.failure.take() {
+        Some(error) => Performed::plain(Ok(Err(NodeError::permanent(error))), Arc::clone(&job.ctx), 0),
+        None => attempts(&job).await,
+    };
+    performed.cache_key = cache_key;
+    let row = job.table.row(job.ctx.node);
+    let asked = performed.ctx.raised.get().is_some_and(|raised| !raised.is_failure());
+    let failed = matches!(performed.ended, Ok(Err(_)) | Err(_)) && !asked;
+    let Some(handler) = row.options.on_error.clone().filter(|_| failed) else { return performed };
+    let error = match performed.ended {
+        Ok(Err(error)) => Arc::new(error),
+        Err(panic) => Arc::new(NodeError::permanent(format!("panicked: {panic}"))),
+        Ok(Ok(_)) => return performed,
+    };
+    if let Some(taken_over) = job.taken_over.take() {
+        taken_over(&error).await;
+    }
+    let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
+    let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
+    let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
+    let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
+    Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
+}
+
+/// Tries until it succeeds, asks, or no policy helps any more.
+async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
+    let options = &job.table.row(job.ctx.node).options;
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
+        let ctx = job.ctx.retried(tried, None, beat.clone());
+        let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
+        let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
+        let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
+        if ctx.raised.get().is_some_and(|raised| !raised.is_failure()) {
+            return Performed::plain(ended, ctx, tried);
+        }
+        let policy = options.retry.iter().find(|policy| policy.fits(error));
+        let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
+            return Performed::plain(ended, ctx, tried);
+        };
+        tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
+        tokio::time::sleep(policy.delay(tried + 1)).await;
+    }
+}
+
+/// An attempt took too long.
+#[derive(Debug, thiserror::Error)]
+#[error("no end after {} ms", .0.as_millis())]
+struct TimedOut(Duration);
+
+/// An attempt gave no sign of life.
+#[derive(Debug, thiserror::Error)]
+#[error("no sign of life for {} ms", .0.as_millis())]
+struct Silent(Duration);
+
+async fn limited<S: State, N>(
+    body: Guarded<S, N>,
+    run: Option<Duration>,
+    idle: Option<(Duration, Arc<Notify>)>,
+) -> Caught<S, N> {
+    let mut body = std::pin::pin!(body);
+    let began = Instant::now();
+    loop {
+        let beat = async {
+            match &idle {
+                Some((_, beat)) => beat.notified().await,
+                None => std::future::pending().await,
+            }
+        };
+        let silence = async {
+            match &idle {
+                Some((limit, _)) => tokio::time::sleep(*limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let end = async {
+            match run {
+                Some(limit) => tokio::time::sleep_until(began + limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = poll_fn(|cx| body.as_mut().poll(cx)) => return ended,
+            () = end => return Ok(Err(NodeError::transient(TimedOut(run.unwrap_or_default())))),
+            () = beat => {}
+            () = silence => {
+                let limit = idle.map(|(limit, _)| limit).unwrap_or_default();
+                return Ok(Err(NodeError::transient(Silent(limit))));
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What the end of a task's body means: done, asked, failed. Tells the stream and the store.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record};
+
+use super::cached::CachedResult;
+use super::control::START_NODE;
+use super::ctx::{Raised, TaskCtx};
+use super::error::{HandedUp, RunError};
+use super::perform::{Caught, Performed, words};
+use super::position::{Finished, fresh_read, named};
+use super::superstep::{Exit, Run};
+use super::task::{Resolve, Stand, Task, finished};
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::command::Command;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::{NodeError, NodeId};
+use crate::graph::records::recorder::Puts;
+use crate::graph::records::save;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Takes the result of a task's body: notes it, stores it, and tells the stream if there is one.
+    pub(crate) async fn settle(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<(), RunError> {
+        let ending = self.take(at, performed)?;
+        if self.shared.sink.is_some() {
+            self.tell(at, ending).await;
+        }
+        Ok(())
+    }
+
+    /// The part of settling that waits for nobody.
+    pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
+        let Performed { ended, ctx, attempts, handled, cached, cache_key } = performed;
+        self.tasks[at].attempts += attempts.saturating_sub(1);
+        if let Some(hit) = cached {
+            self.take_cached(at, hit)?;
+            return Ok(Ending::Cached);
+        }
+        let took_over = handled.as_ref().and_then(|error| self.handler_took_over(at, error));
+        match self.judge(at, &ctx, ended, handled.is_some()) {
+            Ok(Judged::Done(mut result)) => {
+                if ctx.called() > 0 {
+                    result.children = std::mem::take(&mut ctx.inside().children);
+                }
+                self.done(at, result, cache_key.filter(|_| handled.is_none()))?;
+                self.spare = Some(ctx);
+                Ok(Ending::Done { took_over, by_handler: handled.is_some() })
+            }
+            Ok(Judged::Halted(exit)) => {
+                self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
+                self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
+            }
+            Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
+            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over }),
+        }
+    }
+
+    /// What counts is the question in the context, not the value the node returned.
+    fn judge(&self, at: usize, ctx: &TaskCtx<C>, ended: Caught<S, N>, by_handler: bool) -> Result<Judged<S>, RunError> {
+        let command = match (ctx.raised.get(), ended) {
+            (None, Ok(Ok(command))) => command,
+            (raised, ended) => match self.unusual(ctx, raised, ended)? {
+                Unusual::Command(command) => command,
+                Unusual::Asked(questions) => return Ok(Judged::Asked(questions)),
+                Unusual::Halted(exit) => return Ok(Judged::Halted(exit)),
+            },
+        };
+        let name = &ctx.facts.name;
+        if let Some(handed) = command.parent {
+            return Err(self.hand_up(Arc::clone(name), handed, command.parent_type));
+        }
+        let task = &self.tasks[at];
+        let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.id, task.key) };
+        let mut result = Box::new(finished(&resolve, command, task.node)?);
+        result.fires = !by_handler;
+        if self.tasks.len() > 1 && result.fires {
+            self.route(at, &mut result)?;
+            result.routed = true;
+        }
+        Ok(Judged::Done(result))
+    }
+
+    /// An end that is no plain result.
+    fn unusual(
+        &self,
+        ctx: &TaskCtx<C>,
+        raised: Option<&Raised>,
+        ended: Caught<S, N>,
+    ) -> Result<Unusual<S, N>, RunError> {
+        let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.step + 1);
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(message) => return Err(RunError::Panicked { node, step, message }),
+        };
+        match (raised, ended) {
+            (None, Ok(command)) => Ok(Unusual::Command(command)),
+            (None, Err(error)) => Err(RunError::Node { node, step, error: Arc::new(error) }),
+            (Some(Raised::Wrong(error)), _) | (Some(Raised::Failed(error)), Err(_)) => Err(error.clone()),
+            // the node dealt with its subgraph's failure
+            (Some(Raised::Failed(_)), Ok(command)) => Ok(Unusual::Command(command)),
+            (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()])),
+            (Some(Raised::Inside(questions)), Err(_)) => Ok(Unusual::Asked(questions.clone())),
+            (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
+            (Some(Raised::Ask(question)), Ok(_)) => {
+                Err(RunError::QuestionIgnored { node, question: question.name.clone() })
+            }
+            (Some(Raised::Inside(_) | Raised::Stopped(_)), Ok(_)) => {
+                Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
+            }
+            (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {
+                Some(command) => Ok(Unusual::Command(command.clone())),
+                None => Err(RunError::WrongParent { node, given }),
+            },
+        }
+    }
+
+    /// A command for the enclosing graph ends this one.
+    fn hand_up(&self, node: Arc<str>, command: Arc<dyn Any + Send + Sync>, given: &'static str) -> RunError {
+        if self.level.names.is_empty() {
+            return RunError::NoParentGraph { node };
+        }
+        RunError::HandUp(HandedUp { command, given })
+    }
+
+    /// Lets the node's routers choose over the state with this task's own writes only (R3).
+    fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+        let task = &self.tasks[at];
+        if self.table.row(task.node).exits.routers.is_empty() {
+            return Ok(());
+        }
+        let seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        self.choose(task.node, task.key, &seen, result)
+    }
+
+    /// Lets the routers after a node choose over this state.
+    pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
+        self.choose_as(node, (self.pos.id, key), seen, result)
+    }
+
+    /// The same, with sends made under a number of their own.
+    pub(crate) fn choose_as(
+        &self,
+        node: u32,
+        made_by: (CheckpointId, u32),
+        seen: &S,
+        result: &mut Finished<S>,
+    ) -> Result<(), RunError> {
+        let from = self.node_name(node);
+        let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
+        let resolve = Resolve { table: &self.table, from: &from, made_by };
+        let choose = || {
+            let mut routers = exits.routers.iter();
+            routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
+        };
+        match catch_unwind(AssertUnwindSafe(choose)) {
+            Ok(chosen) => chosen,
+            Err(panic) => {
+                let message = format!("its router: {}", words(&*panic));
+                Err(RunError::Panicked { node: Arc::clone(&from), step: self.pos.step + 1, message })
+            }
+        }
+    }
+
+    pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
+        let node = || vec![self.node_name(self.tasks[at].node).to_string()];
+        fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
+    }
+
+    pub(crate) fn done(
+        &mut self,
+        at: usize,
+        mut result: Box<Finished<S>>,
+        cache_key: Option<Vec<u8>>,
+    ) -> Result<(), RunError> {
+        if let Some(key) = cache_key {
+            self.keep_in_cache(at, key, &result)?;
+        }
+        if self.tasks.len() > 1 {
+            self.save_task(at, &mut result)?;
+        }
+        self.tasks[at].stand = Stand::Done(result);
+        Ok(())
+    }
+
+    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) -> Result<(), RunError> {
+        let Some(cache) = &self.shared.cache else { return Ok(()) };
+        let mut whole = Finished { writes: result.writes.clone(), ..Finished::default() };
+        (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
+        if !result.routed {
+            self.route(at, &mut whole)?;
+        }
+        CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
+        Ok(())
+    }
+
+    fn take_cached(&mut self, at: usize, hit: CachedResult) -> Result<(), RunError> {
+        let made_by = (self.pos.id, self.tasks[at].key);
+        let Some(result) = hit.revive(&self.table, made_by) else {
+            let what = self.node_name(self.tasks[at].node).to_string();
+            return Err(RunError::Codec { what, reason: "its cached result cannot be read".into() });
+        };
+        self.done(at, Box::new(result), None)
+    }
+
+    /// Returns the error, the first time that the handler takes it.
+    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>) -> Option<String> {
+        let text = error.to_string();
+        let task = &mut self.tasks[at];
+        task.error = Some(text.clone());
+        let before = task.handled.replace(text.clone());
+        before.is_none().then_some(text)
+    }
+
+    fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {
+        self.note_questions(at, &questions);
+        self.save_waiting(at, &questions)?;
+        self.tasks[at].asked.clone_from(&questions);
+        self.tasks[at].stand = Stand::Asked { questions, fresh: false };
+        Ok(())
+    }
+
+    fn note_questions(&mut self, at: usize, questions: &[Question]) {
+        let record = |question: &Question| QuestionRecord {
+            checkpoint: question.id.checkpoint,
+            task: question.id.task,
+            place: question.id.place,
+            name: question.name.clone(),
+            payload: RowId {
+                checkpoint: question.id.checkpoint,
+                task: question.id.task,
+                slot: RowId::QUESTIONS + question.id.place,
+            },
+            node: question.node.clone(),
+            namespace: question.namespace.clone(),
+            answered: false,
+        };
+        self.tasks[at].questions = questions.iter().map(record).collect();
+    }
+
+    fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder() else { return Ok(()) };
+        let mut puts: Puts = vec![];
+        for (question, record) in questions.iter().zip(&self.tasks[at].questions) {
+            puts.push((Key::Row(record.payload), question.payload.clone()));
+        }
+        let record = TaskRecord { status: TaskStatus::Interrupted, ..self.tasks[at].record() };
+        puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
+        recorder.queue(puts, None);
+        Ok(())
+    }
+
+    /// A task has failed: its siblings go on.
+    pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
+        if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
+            self.tasks[at].error = Some(error.to_string());
+            if let Some(recorder) = self.recorder() {
+                let record = TaskRecord { status: TaskStatus::Failed, ..self.tasks[at].record() };
+                recorder.queue(vec![(self.task_key(self.tasks[at].key), encode_record(&record)?)], None);
+            }
+        }
+        self.has_failed = true;
+        self.tasks[at].stand = Stand::Failed(error);
+        Ok(())
+    }
+
+    /// Encodes a finished task; its records go out with the next commit of finished siblings.
+    fn save_task(&mut self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+        if self.recorder().is_none() {
+            return Ok(());
+        }
+        let mut puts = std::mem::take(&mut self.settled);
+        save::task(self, at, result, &mut puts)?;
+        self.settled = puts;
+        Ok(())
+    }
+
+    /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit.
+    pub(crate) fn flush_settled(&mut self) {
+        if self.settled.is_empty() || self.tasks.iter().all(Task::is_done) {
+            return;
+        }
+        let puts = std::mem::take(&mut self.settled);
+        if let Some(recorder) = self.recorder() {
+            recorder.queue(puts, None);
+        }
+    }
+
+    pub(crate) fn task_key(&self, task: u32) -> Key {
+        Key::Task { checkpoint: self.pos.id, task }
+    }
+}
+
+enum Judged<S: State> {
+    Done(Box<Finished<S>>),
+    Asked(Vec<Question>),
+    Halted(Exit),
+}
+
+enum Unusual<S: State, N> {
+    Command(Command<S, N>),
+    Asked(Vec<Question>),
+    Halted(Exit),
+}
+
+/// How a task ended, for the stream. `took_over`: the error that its handler took first.
+pub(crate) enum Ending {
+    Cached,
+    Done { took_over: Option<String>, by_handler: bool },
+    Asked { took_over: Option<String> },
+    Failed { took_over: Option<String> },
+}

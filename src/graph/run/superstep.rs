@@ -1,0 +1,317 @@
+//! The superstep loop: plan, run, apply, save, again. It holds the clock, the store and the tasks; the rules it follows are
+//! pure functions elsewhere. LangGraph: `PregelLoop`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::checkpoint::CheckpointId;
+
+use super::control::START_NODE;
+use super::ctx::{Level, Shared, TaskCtx};
+use super::delta::Delta;
+use super::error::RunError;
+use super::event::{EventKind, Mode, View};
+use super::position::Position;
+use super::task::{Stand, Task};
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::merge::Merge;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::compile::table::Table;
+use crate::graph::define::builder::Stops;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::recorder::{Puts, Recorder};
+
+/// Why a run came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Finished,
+    Interrupted,
+    /// At a breakpoint.
+    Stopped,
+    Cancelled,
+    Drained,
+    Budget(Budget),
+}
+
+/// Which budget a run used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// So many supersteps.
+    Supersteps(u64),
+    /// So much time since the run began.
+    WallTime(Duration),
+}
+
+/// What ends a run in an orderly way before its graph does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budgets {
+    pub supersteps: Option<u64>,
+    pub until: Option<(Instant, Duration)>,
+}
+
+/// The task of the enclosing graph that a subgraph runs in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub checkpoint: CheckpointId,
+    pub task: u32,
+    pub call: u32,
+}
+
+pub(crate) struct Run<S: State, N, C> {
+    pub table: Arc<Table<S, N, C>>,
+    pub shared: Arc<Shared<C>>,
+    pub level: Arc<Level>,
+    pub pos: Position<S>,
+    pub tasks: Vec<Task<S>>,
+    pub stop: i64,
+    /// Whether breakpoints count: not for the superstep that a resumed run begins with (X2).
+    pub armed: bool,
+    pub before: Option<Stops<u32>>,
+    pub after: Option<Stops<u32>>,
+    /// Why a subgraph came to rest before its end, if not by a question.
+    pub halted: Option<Exit>,
+    pub caller: Option<Caller>,
+    /// Kept by subgraphs over the state of their parent.
+    pub delta: Option<Delta<S>>,
+    /// Where a command that began the thread goes besides START's edges.
+    pub first_goto: Vec<crate::graph::define::command::Target<N>>,
+    /// Whether the state was taken over from the parent and has to be stored whole.
+    pub adopted: bool,
+    /// Records of the input, which ride on START's commit.
+    pub carry: Puts,
+    /// Records of siblings that finished and are not queued yet.
+    pub settled: Puts,
+    pub merge: Merge,
+    pub spare: Option<Arc<TaskCtx<C>>>,
+    pub pulls: Vec<u32>,
+    /// The nodes of the last superstep, kept for the stream.
+    pub just_ran: Vec<u32>,
+    /// Whether a task of this superstep has failed.
+    pub has_failed: bool,
+    pub ran: u64,
+    /// With durability `exit`: what the one checkpoint of this run follows.
+    pub exit_parent: Option<CheckpointId>,
+    /// Of a subgraph: the state before supersteps that wrote nothing. It hands this up, as its caller saw it last.
+    pub left: Option<Arc<S>>,
+    /// Whether the checkpoint that this run began with has a parent.
+    pub had_parent: bool,
+    /// The checkpoint before the present one.
+    pub came_from: CheckpointId,
+    /// Whether the tasks were loaded, so that planning must not replace them.
+    pub planned: bool,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
+        let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
+        Self {
+            table,
+            shared,
+            level,
+            pos,
+            tasks: vec![],
+            stop: 0,
+            armed: true,
+            before: None,
+            after: None,
+            halted: None,
+            caller: None,
+            delta: None,
+            first_goto: vec![],
+            adopted: false,
+            carry: vec![],
+            settled: vec![],
+            merge: Merge::default(),
+            spare: None,
+            pulls: vec![],
+            just_ran: vec![],
+            has_failed: false,
+            ran: 0,
+            exit_parent,
+            left: None,
+            had_parent,
+            came_from: CheckpointId(0),
+            planned: false,
+        }
+    }
+
+    /// The store, unless this run is inside a subgraph whose state is not kept.
+    pub(crate) fn recorder(&self) -> Option<&Arc<Recorder>> {
+        if self.level.unsaved { None } else { self.shared.recorder.as_ref() }
+    }
+
+    /// Sets the recursion limit, counted from here. L1, L12.
+    pub(crate) fn limit(&mut self) {
+        let limit = i64::try_from(self.shared.limits.recursion).unwrap_or(i64::MAX / 2);
+        self.stop = (self.pos.step + 1).saturating_add(limit).saturating_add(1);
+    }
+
+    /// Runs supersteps until there is a reason to stop.
+    pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
+        loop {
+            if let Some(exit) = self.tick().await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
+        self.plan();
+        let over = self.pos.step + 1 > self.stop;
+        if self.shared.sink.is_some() {
+            self.emit_checkpoint().await;
+        }
+        if over {
+            return Err(RunError::RecursionLimit { limit: self.shared.limits.recursion });
+        }
+        if self.tasks.is_empty() {
+            return Ok(Some(Exit::Finished));
+        }
+        if let Some(exit) = self.must_stop().await {
+            return Ok(Some(exit));
+        }
+        if self.shared.sink.is_some() {
+            self.emit_starts().await;
+        }
+        if !self.execute().await? {
+            return Ok(Some(Exit::Cancelled));
+        }
+        if let Some(exit) = self.unfinished()? {
+            return Ok(Some(exit));
+        }
+        let (after, starting) = (self.stops_after(), self.pos.start.is_some());
+        self.advance().await?;
+        (self.armed, self.planned) = (true, false);
+        self.ran += u64::from(!starting);
+        if !starting && self.shared.budgets.supersteps.is_some() {
+            self.shared.spent.fetch_add(1, Ordering::Relaxed);
+        }
+        if after {
+            self.plan();
+            self.emit_checkpoint().await;
+            self.emit_breakpoint().await;
+            return Ok(Some(Exit::Stopped));
+        }
+        if self.ran & 63 == 0 {
+            tokio::task::consume_budget().await;
+        }
+        Ok(None)
+    }
+
+    /// The tasks of the next superstep in canonical order: edges by name, then sends. L7.
+    pub(crate) fn plan(&mut self) {
+        if self.planned {
+            return;
+        }
+        self.planned = true;
+        self.tasks.clear();
+        if self.pos.start.is_some() {
+            self.tasks.push(Task::edge(START_NODE));
+        }
+        let mut pulls = std::mem::take(&mut self.pulls);
+        self.pos.control.pulls(&self.table.wiring, &mut pulls);
+        self.tasks.extend(pulls.iter().map(|&node| Task::edge(node)));
+        self.pulls = pulls;
+        for (at, (node, packet)) in self.pos.control.sends.iter().enumerate() {
+            self.tasks.push(Task::send(at, *node, packet.clone()));
+        }
+    }
+
+    async fn must_stop(&self) -> Option<Exit> {
+        if self.only_starts() {
+            return None;
+        }
+        let before = self.before.as_ref().unwrap_or(&self.table.before);
+        if self.armed && Table::<S, N, C>::stops_at(before, self.tasks.iter().map(|task| task.node)) {
+            self.emit_breakpoint().await;
+            return Some(Exit::Stopped);
+        }
+        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Some(Exit::Cancelled);
+        }
+        if self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Some(Exit::Drained);
+        }
+        self.over_budget()
+    }
+
+    fn over_budget(&self) -> Option<Exit> {
+        let budgets = &self.shared.budgets;
+        if let Some(limit) = budgets.supersteps.filter(|&limit| self.shared.spent.load(Ordering::Relaxed) >= limit) {
+            return Some(Exit::Budget(Budget::Supersteps(limit)));
+        }
+        let (until, limit) = budgets.until?;
+        (Instant::now() >= until).then_some(Exit::Budget(Budget::WallTime(limit)))
+    }
+
+    fn only_starts(&self) -> bool {
+        self.pos.start.is_some() && self.tasks.len() == 1
+    }
+
+    fn stops_after(&self) -> bool {
+        let after = self.after.as_ref().unwrap_or(&self.table.after);
+        !self.only_starts() && Table::<S, N, C>::stops_at(after, self.tasks.iter().map(|task| task.node))
+    }
+
+    /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.
+    fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
+        let failed = self.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
+        if let Some(task) = failed
+            && let Stand::Failed(error) = &task.stand
+        {
+            return Err(error.clone());
+        }
+        if let Some(exit) = self.halted.take() {
+            return Ok(Some(exit));
+        }
+        let asked = self.tasks.iter().any(|task| matches!(task.stand, Stand::Asked { .. }));
+        Ok(asked.then_some(Exit::Interrupted))
+    }
+
+    /// The node's name, for errors and events.
+    pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
+        if node == START_NODE { "__start__".into() } else { Arc::clone(&self.table.row(node).name) }
+    }
+
+    pub(crate) fn wants(&self, mode: Mode) -> bool {
+        self.shared.sink.as_ref().is_some_and(|sink| sink.wants(mode, &self.level.names))
+    }
+
+    pub(crate) async fn emit(&self, step: i64, kind: EventKind) {
+        if let Some(sink) = &self.shared.sink {
+            sink.send(&self.level.names, step, kind).await;
+        }
+    }
+
+    pub(crate) fn view(&self) -> View {
+        self.shown(Arc::clone(&self.pos.state))
+    }
+
+    /// A graph may show only some channels.
+    pub(crate) fn shown(&self, state: Arc<S>) -> View {
+        let table = Arc::clone(&self.table);
+        match self.output() {
+            Some(only) => View::of_part(state, table, only.clone()),
+            None => View::of_state(state, table),
+        }
+    }
+
+    pub(crate) fn output(&self) -> Option<&Mask> {
+        let whole = self.level.names.is_empty() && !self.shared.limits.only_output;
+        if whole { None } else { self.table.output.as_ref() }
+    }
+
+    /// The writes that a stream shows.
+    pub(crate) fn shown_writes(&self, writes: &Writes<S>) -> Writes<S> {
+        let mut writes = writes.clone();
+        if let Some(only) = self.output() {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
+    }
+}

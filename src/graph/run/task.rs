@@ -1,0 +1,207 @@
+//! One task of a superstep: how it stands, and what its end means.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{AnswerRecord, CheckpointId, QuestionRecord, TaskRecord};
+
+use super::control::START_NODE;
+use super::ctx::Answers;
+use super::error::RunError;
+use super::position::{Finished, Packet};
+use crate::graph::channels::state::State;
+use crate::graph::compile::table::{Branch, Table};
+use crate::graph::define::command::{Command, Target};
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+
+/// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.
+pub(crate) const SENT: u32 = 1 << 24;
+/// How many sends one task may make.
+pub(crate) const SENDS_LIMIT: usize = 100_000;
+/// The key of START's task.
+pub(crate) const START_KEY: u32 = SENT - 1;
+/// The key of what a command from outside did.
+pub(crate) const COMMAND_KEY: u32 = SENT - 2;
+
+pub(crate) struct Task<S: State> {
+    pub key: u32,
+    pub node: u32,
+    pub packet: Option<Packet>,
+    pub stand: Stand<S>,
+    pub answers: Answers,
+    /// Whether it has run before, in this process or another.
+    pub again: bool,
+    pub attempts: u32,
+    /// What is stored of it, if anything: questions and answers so far.
+    pub questions: Vec<QuestionRecord>,
+    pub answered: Vec<AnswerRecord>,
+    /// The questions it asked when it ran last, answered ones included.
+    pub asked: Vec<Question>,
+    /// Its error handler has taken over, with this error.
+    pub handled: Option<String>,
+    pub error: Option<String>,
+}
+
+pub(crate) enum Stand<S: State> {
+    Ready,
+    /// Ended. `cached`: not in this run.
+    Done(Box<Finished<S>>),
+    Asked {
+        questions: Vec<Question>,
+        fresh: bool,
+    },
+    Failed(RunError),
+}
+
+impl<S: State> Task<S> {
+    pub(crate) fn edge(node: u32) -> Self {
+        Self::new(if node == START_NODE { START_KEY } else { node }, node, None)
+    }
+
+    pub(crate) fn send(at: usize, node: u32, packet: Packet) -> Self {
+        Self::new(SENT + at as u32, node, Some(packet))
+    }
+
+    fn new(key: u32, node: u32, packet: Option<Packet>) -> Self {
+        Self {
+            key,
+            node,
+            packet,
+            stand: Stand::Ready,
+            answers: Answers::default(),
+            again: false,
+            attempts: 0,
+            questions: vec![],
+            answered: vec![],
+            asked: vec![],
+            handled: None,
+            error: None,
+        }
+    }
+
+    pub(crate) fn is_edge(&self) -> bool {
+        self.packet.is_none()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.stand, Stand::Done(_))
+    }
+
+    /// Whether it is to run now. V12: a task that waits for an answer is left alone, unless `rerun`.
+    pub(crate) fn runs(&self, rerun: bool) -> bool {
+        match &self.stand {
+            Stand::Ready => true,
+            Stand::Asked { fresh, .. } => *fresh || rerun,
+            Stand::Done(_) | Stand::Failed(_) => false,
+        }
+    }
+
+    /// Its record, without a result.
+    pub(crate) fn record(&self) -> TaskRecord {
+        TaskRecord {
+            questions: self.questions.clone(),
+            answers: self.answered.clone(),
+            error: self.error.clone(),
+            handled: self.handled.is_some(),
+            attempts: self.attempts,
+            ..TaskRecord::default()
+        }
+    }
+}
+
+/// Resolves what a command and the routers chose.
+pub(crate) struct Resolve<'a, S: State, N, C> {
+    pub table: &'a Table<S, N, C>,
+    pub from: &'a Arc<str>,
+    pub made_by: (CheckpointId, u32),
+}
+
+impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
+    /// Follows a router's choice.
+    pub(crate) fn branch(
+        &self,
+        branch: &Branch<S, N, C>,
+        state: &S,
+        context: &C,
+        into: &mut Finished<S>,
+    ) -> Result<(), RunError> {
+        self.target((branch.choose)(state, context), branch.only.as_deref(), into)
+    }
+
+    /// Follows the goto of a command.
+    pub(crate) fn command(&self, goto: Vec<Target<N>>, node: u32, into: &mut Finished<S>) -> Result<(), RunError> {
+        let only = if node == START_NODE { None } else { self.table.row(node).destinations.as_deref() };
+        goto.into_iter().try_for_each(|target| self.target(target, only, into))
+    }
+
+    fn target(&self, target: Target<N>, only: Option<&[u32]>, into: &mut Finished<S>) -> Result<(), RunError> {
+        match target {
+            Target::End => Ok(()),
+            Target::Node(node) if node.name() == "__end__" => Ok(()),
+            Target::Node(node) => {
+                let at = self.known(&node)?;
+                self.allowed(at, only)?;
+                if !self.table.row(at).body.by_edges() {
+                    return Err(self.not_startable(at, "only sends start it"));
+                }
+                into.targets.push(at);
+                Ok(())
+            }
+            Target::Many(many) => many.into_iter().try_for_each(|target| self.target(target, only, into)),
+            Target::Sends(sends) => {
+                if sends.node.name() == "__end__" {
+                    return Err(RunError::SendToEnd { from: Arc::clone(self.from) });
+                }
+                let at = self.known(&sends.node)?;
+                self.allowed(at, only)?;
+                if self.table.row(at).body.takes().is_none_or(|(takes, _)| takes != sends.takes) {
+                    return Err(self.not_startable(at, &format!("it takes no `{}`", sends.type_name)));
+                }
+                let count = into.sends.len() + sends.payloads.len();
+                if count > SENDS_LIMIT {
+                    let from = Arc::clone(self.from);
+                    return Err(RunError::TooMany { from, what: "sends", count, limit: SENDS_LIMIT });
+                }
+                sends.payloads.into_iter().for_each(|payload| self.send(at, payload, into));
+                Ok(())
+            }
+        }
+    }
+
+    fn send(&self, node: u32, payload: Arc<dyn crate::graph::define::command::Payload>, into: &mut Finished<S>) {
+        let (checkpoint, task) = self.made_by;
+        let slot = crate::checkpoint::RowId::SENDS + into.sends.len() as u32;
+        into.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
+    }
+
+    fn known(&self, node: &N) -> Result<u32, RunError> {
+        let unknown = || RunError::UnknownTarget { from: Arc::clone(self.from), to: node.name().to_owned() };
+        self.table.at(node).ok_or_else(unknown)
+    }
+
+    fn allowed(&self, node: u32, only: Option<&[u32]>) -> Result<(), RunError> {
+        if only.is_none_or(|only| only.contains(&node)) {
+            return Ok(());
+        }
+        let to = self.table.row(node).name.to_string();
+        Err(RunError::UndeclaredTarget { from: Arc::clone(self.from), to })
+    }
+
+    fn not_startable(&self, node: u32, reason: &str) -> RunError {
+        let to = self.table.row(node).name.to_string();
+        RunError::NotStartable { from: Arc::clone(self.from), to, reason: reason.to_owned() }
+    }
+}
+
+/// The result of a task before its routers have chosen.
+pub(crate) fn finished<S: State, N: NodeId, C>(
+    resolve: &Resolve<'_, S, N, C>,
+    command: Command<S, N>,
+    node: u32,
+) -> Result<Finished<S>, RunError> {
+    let mut finished = Finished { writes: command.writes, ..Finished::default() };
+    if !command.goto.is_empty() {
+        resolve.command(command.goto, node, &mut finished)?;
+    }
+    Ok(finished)
+}

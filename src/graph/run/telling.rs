@@ -1,0 +1,196 @@
+//! What a run tells the stream besides the ends of tasks: checkpoints, starts, stops, the state it begins with.
+
+use std::sync::Arc;
+
+use super::control::START_NODE;
+use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
+use super::settle::Ending;
+use super::superstep::Run;
+use super::task::{Stand, Task};
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::recorder::Durability;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// The checkpoint that the next superstep starts from.
+    pub(crate) async fn emit_checkpoint(&self) {
+        if self.recorder().is_none() || !self.wants(Mode::Checkpoints) {
+            return;
+        }
+        let view = CheckpointView {
+            id: self.pos.is_stored().then_some(self.pos.id),
+            values: View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
+            next: self.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
+            tasks: self.tasks.iter().map(|task| self.task_view(task)).collect(),
+            step: self.pos.step,
+            source: self.pos.source,
+            has_parent: self.has_parent(),
+            ran: self.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
+        };
+        self.emit(self.pos.step, EventKind::Checkpoint(Box::new(view))).await;
+    }
+
+    /// With durability `exit` nothing is stored yet: the parent is that of the checkpoint the run began with.
+    fn has_parent(&self) -> bool {
+        let exits = self.recorder().is_some_and(|recorder| recorder.durability() == Durability::Exit);
+        if exits { self.had_parent } else { self.pos.parent.is_some() }
+    }
+
+    /// A task that failed shows nothing else.
+    fn task_view(&self, task: &Task<S>) -> TaskView {
+        let result = match &task.stand {
+            _ if task.error.is_some() => None,
+            Stand::Done(done) if done.saved => {
+                Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table)))
+            }
+            _ => None,
+        };
+        TaskView {
+            name: self.node_name(task.node).to_string(),
+            error: task.error.clone(),
+            result,
+            questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
+            subgraph: task.node != START_NODE && self.table.row(task.node).child.is_some(),
+        }
+    }
+
+    /// The tasks that start, then the results of those that ended in an earlier run.
+    pub(crate) async fn emit_starts(&self) {
+        let shown = |task: &Task<S>| task.node != START_NODE;
+        if self.wants(Mode::Tasks) {
+            for at in (0..self.tasks.len()).filter(|&at| shown(&self.tasks[at])) {
+                let node = self.node_name(self.tasks[at].node);
+                self.tell_start(at, node).await;
+            }
+        }
+        for task in self.tasks.iter().filter(|task| shown(task)) {
+            if let Stand::Done(done) = &task.stand {
+                self.tell_done(&self.node_name(task.node), &done.writes, true).await;
+            }
+        }
+    }
+
+    async fn tell_start(&self, at: usize, node: Arc<str>) {
+        let step = self.pos.step + 1;
+        let (input, sent) = (self.input(at), self.tasks[at].packet.is_some());
+        self.emit(step, EventKind::TaskStart { node, input, sent, remaining_steps: self.stop - step }).await;
+    }
+
+    pub(crate) fn input(&self, at: usize) -> View {
+        match &self.tasks[at].packet {
+            Some(packet) => View::of_payload(Arc::clone(&packet.payload)),
+            None => self.read(self.tasks[at].node),
+        }
+    }
+
+    /// What a node reads of the state.
+    fn read(&self, node: u32) -> View {
+        let (state, table) = (Arc::clone(&self.pos.state), Arc::clone(&self.table));
+        match &self.table.row(node).reads {
+            Some(only) => View::of_part(state, table, only.clone()),
+            None => View::of_state(state, table),
+        }
+    }
+
+    /// A breakpoint shows as an interrupt without questions.
+    pub(crate) async fn emit_breakpoint(&self) {
+        if self.is_root() {
+            self.emit(self.pos.step + 1, EventKind::Interrupt { questions: vec![] }).await;
+        }
+    }
+
+    /// The state that a continued run begins with.
+    pub(crate) async fn tell_loaded(&self) {
+        if self.wants(Mode::Values) {
+            let values = self.view();
+            self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+        }
+    }
+
+    /// At the end of an interrupted run: the state with the results of finished siblings.
+    pub(crate) async fn tell_interrupted(&self) {
+        let mut done = self.tasks.iter().filter_map(|task| match &task.stand {
+            Stand::Done(done) => Some(&done.writes),
+            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+        });
+        if done.any(|writes: &Writes<S>| !self.shown_writes(writes).is_empty()) && self.wants(Mode::Values) {
+            let values = self.shown(self.live());
+            self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+        }
+    }
+
+    /// How a task ended.
+    pub(crate) async fn tell(&self, at: usize, ending: Ending) {
+        let node = self.node_name(self.tasks[at].node);
+        match ending {
+            Ending::Cached => self.tell_result(at, &node, true).await,
+            Ending::Done { took_over, by_handler } => {
+                self.tell_took_over(&node, took_over).await;
+                let node = if by_handler { self.handler_name(at) } else { node };
+                self.tell_result(at, &node, false).await;
+            }
+            Ending::Asked { took_over } => {
+                self.tell_took_over(&node, took_over).await;
+                self.tell_questions(at, &node).await;
+            }
+            Ending::Failed { took_over } => {
+                let by_handler = took_over.is_some();
+                self.tell_took_over(&node, took_over).await;
+                let node = if by_handler { self.handler_name(at) } else { node };
+                if let Some(error) = self.tasks[at].error.clone() {
+                    self.tell_end(&node, Some(error), Writes::default(), vec![]).await;
+                }
+            }
+        }
+    }
+
+    fn handler_name(&self, at: usize) -> Arc<str> {
+        Arc::clone(&self.table.row(self.tasks[at].node).handler.name)
+    }
+
+    /// The failure that an error handler took over; that the handler starts is not told.
+    async fn tell_took_over(&self, node: &Arc<str>, took_over: Option<String>) {
+        let Some(error) = took_over else { return };
+        self.tell_end(node, Some(error), Writes::default(), vec![]).await;
+    }
+
+    async fn tell_result(&self, at: usize, node: &Arc<str>, cached: bool) {
+        if let Stand::Done(done) = &self.tasks[at].stand {
+            self.tell_done(node, &done.writes, cached).await;
+        }
+    }
+
+    async fn tell_questions(&self, at: usize, node: &Arc<str>) {
+        let questions = self.tasks[at].asked.clone();
+        if questions.is_empty() {
+            return;
+        }
+        let step = self.pos.step + 1;
+        self.emit(step, EventKind::Interrupt { questions: questions.clone() }).await;
+        if self.wants(Mode::Values) {
+            let values = self.view();
+            self.emit(step, EventKind::Values { values, questions: questions.clone() }).await;
+        }
+        self.tell_end(node, None, Writes::default(), questions).await;
+    }
+
+    async fn tell_done(&self, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
+        if self.wants(Mode::Updates) {
+            let writes = View::of_writes(self.shown_writes(writes), Arc::clone(&self.table));
+            self.emit(self.pos.step + 1, EventKind::Update { node: Arc::clone(node), writes, cached }).await;
+        }
+        if !cached {
+            self.tell_end(node, None, writes.clone(), vec![]).await;
+        }
+    }
+
+    async fn tell_end(&self, node: &Arc<str>, error: Option<String>, writes: Writes<S>, questions: Vec<Question>) {
+        if self.wants(Mode::Tasks) {
+            let writes = View::of_writes(writes, Arc::clone(&self.table));
+            let kind = EventKind::TaskEnd { node: Arc::clone(node), error, writes, questions };
+            self.emit(self.pos.step + 1, kind).await;
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Answers on their way to their questions: each is checked before anything is written (V2).
+
+use std::collections::HashMap;
+
+use crate::checkpoint::{
+    AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
+};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::interrupt::{Answer, InterruptId, To};
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::Puts;
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+use crate::graph::run::superstep::Run;
+
+/// A checked answer and the question it is for.
+pub(crate) struct Matched {
+    question: QuestionRecord,
+    /// The task of the root graph that the question is in.
+    root: u32,
+    answer: Answer,
+    bytes: Vec<u8>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Checks all answers against the open questions; nothing is written.
+    pub(crate) async fn matching(
+        &self,
+        reader: &Reader,
+        records: &HashMap<u32, TaskRecord>,
+        answers: Vec<Answer>,
+    ) -> Result<Vec<Matched>, RunError> {
+        let mut matched: Vec<Matched> = vec![];
+        for answer in answers {
+            let taken: Vec<InterruptId> =
+                matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
+            matched.push(self.matched(reader, records, answer, &taken).await?);
+        }
+        Ok(matched)
+    }
+
+    /// Stores checked answers in one commit.
+    pub(crate) async fn hand_in(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
+        matched: Vec<Matched>,
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        // Forks of one checkpoint are answered apart: answers stand under a number of their own.
+        let made_by = recorder.next_id();
+        let mut puts = vec![];
+        let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
+        for (slot, matched) in (0u32..).zip(matched) {
+            let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
+            store(reader, run.pos.id, records, matched, row, &mut changed, &mut puts).await?;
+        }
+        for ((checkpoint, task), record) in changed {
+            puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            if checkpoint == run.pos.id {
+                records.insert(task, record);
+            }
+        }
+        recorder.commit_now(puts).await?;
+        Ok(())
+    }
+
+    async fn matched(
+        &self,
+        reader: &Reader,
+        records: &HashMap<u32, TaskRecord>,
+        answer: Answer,
+        taken: &[InterruptId],
+    ) -> Result<Matched, RunError> {
+        let (question, root) = match find(reader, records, &answer, taken) {
+            Err(RunError::UnknownQuestion { question }) => return Err(past(reader, &answer, question).await?),
+            found => found?,
+        };
+        let id = question_id(reader, &question);
+        let mistyped = |reason| RunError::MistypedAnswer { id, question: question.name.clone(), reason };
+        if let Some(name) = answer.name.filter(|name| *name != question.name) {
+            return Err(mistyped(format!("the answer is one to `{name}`")));
+        }
+        let bytes = answer.bytes.clone().map_err(mistyped)?;
+        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &answer, &bytes) {
+            return Err(mistyped(reason));
+        }
+        Ok(Matched { question, root, answer, bytes })
+    }
+}
+
+fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
+    InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
+}
+
+/// The question an answer is for.
+fn find(
+    reader: &Reader,
+    records: &HashMap<u32, TaskRecord>,
+    answer: &Answer,
+    taken: &[InterruptId],
+) -> Result<(QuestionRecord, u32), RunError> {
+    let mut all: Vec<(&QuestionRecord, u32)> =
+        records.iter().flat_map(|(task, record)| record.questions.iter().map(|asked| (asked, *task))).collect();
+    all.sort_by_key(|(asked, task)| (*task, asked.checkpoint, asked.task, asked.place));
+    let is_open = |asked: &QuestionRecord, task: u32| {
+        let unfinished = records.get(&task).is_some_and(|record| record.status != TaskStatus::Done);
+        unfinished && !asked.answered && !taken.contains(&question_id(reader, asked))
+    };
+    if let To::Id(id) = answer.to {
+        let found = all.iter().find(|(asked, _)| question_id(reader, asked) == id);
+        return match found {
+            Some((asked, task)) if is_open(asked, *task) => Ok(((*asked).clone(), *task)),
+            Some(_) => Err(RunError::AlreadyAnswered { id }),
+            None => Err(RunError::UnknownQuestion { question: id.to_string() }),
+        };
+    }
+    let fits = |asked: &QuestionRecord| answer.name.is_none_or(|name| asked.name == name);
+    let mut open = all.into_iter().filter(|(asked, task)| is_open(asked, *task) && fits(asked));
+    match (open.next(), open.count()) {
+        (Some((asked, task)), 0) => Ok((asked.clone(), task)),
+        (Some(_), more) => {
+            let named = answer.name.map(|name| format!(" of the type `{name}`")).unwrap_or_default();
+            Err(RunError::AmbiguousAnswer { count: more + 1, named })
+        }
+        (None, _) => {
+            let question = answer.name.map_or_else(|| "in this thread".into(), |name| format!("of the type `{name}`"));
+            Err(RunError::UnknownQuestion { question })
+        }
+    }
+}
+
+/// What is wrong with an answer that fits no open question: the question was answered before, or never asked.
+async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunError, RunError> {
+    let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
+    let tasks = reader.tasks(id.checkpoint).await?;
+    let asked = |record: &TaskRecord| record.answers.len() as u32 > id.place || !record.questions.is_empty();
+    let was = id.birth == reader.birth && tasks.get(&id.task).is_some_and(asked);
+    Ok(if was { RunError::AlreadyAnswered { id } } else { RunError::UnknownQuestion { question } })
+}
+
+/// Puts an answer into the task that asked, and marks the question as answered in every task above it.
+async fn store(
+    reader: &Reader,
+    root: CheckpointId,
+    records: &HashMap<u32, TaskRecord>,
+    matched: Matched,
+    row: RowId,
+    changed: &mut HashMap<(CheckpointId, u32), TaskRecord>,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
+    let Matched { question, root: task, answer, bytes } = matched;
+    puts.push((Key::Row(row), bytes));
+    let (mut at, mut task) = (root, task);
+    let mut record = match changed.remove(&(at, task)) {
+        Some(record) => record,
+        None => records.get(&task).cloned().unwrap_or_default(),
+    };
+    loop {
+        mark(&mut record, &question);
+        let below = below(reader, at, task, &question, changed).await?;
+        let Some((child, inner_task, inner_record)) = below else { break };
+        changed.insert((at, task), record);
+        (at, task, record) = (child, inner_task, inner_record);
+    }
+    record.answers.push(AnswerRecord {
+        name: question.name,
+        value: row,
+        by: answer.by,
+        at: clock::now(),
+        note: answer.note,
+    });
+    changed.insert((at, task), record);
+    Ok(())
+}
+
+fn mark(record: &mut TaskRecord, question: &QuestionRecord) {
+    let place = |asked: &QuestionRecord| (asked.checkpoint, asked.task, asked.place);
+    for asked in record.questions.iter_mut().filter(|asked| place(asked) == place(question)) {
+        asked.answered = true;
+    }
+}
+
+/// The task inside the subgraph of a task that has the same question.
+async fn below(
+    reader: &Reader,
+    checkpoint: CheckpointId,
+    task: u32,
+    question: &QuestionRecord,
+    changed: &HashMap<(CheckpointId, u32), TaskRecord>,
+) -> Result<Option<(CheckpointId, u32, TaskRecord)>, RunError> {
+    if (question.checkpoint, question.task) == (checkpoint, task) {
+        return Ok(None);
+    }
+    for call in 0.. {
+        let Some(child) = reader.child(checkpoint, task, call).await? else { break };
+        for (key, record) in reader.tasks(child).await? {
+            let record = changed.get(&(child, key)).cloned().unwrap_or(record);
+            let asks = |asked: &QuestionRecord| {
+                (asked.checkpoint, asked.task, asked.place) == (question.checkpoint, question.task, question.place)
+            };
+            if record.questions.iter().any(asks) {
+                return Ok(Some((child, key, record)));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,365 @@
+//! From a request to a run under way, and from its end to an outcome.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
+
+use super::handle::Thread;
+use super::outcome::Outcome;
+use super::request::{Kind, Request};
+use super::snapshot::add_command;
+use crate::graph::channels::channel::Stored;
+use crate::graph::channels::state::State;
+use crate::graph::define::command::Command;
+use crate::graph::define::interrupt::Answer;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::{Held, Puts, Recorder};
+use crate::graph::records::save;
+use crate::graph::run::advance::NEW_LINE;
+use crate::graph::run::ctx::{Level, Shared};
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::Sink;
+use crate::graph::run::position::Position;
+use crate::graph::run::superstep::{Exit, Run};
+use crate::graph::run::task::COMMAND_KEY;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+        self.check()?;
+        let recorder = self.open().await?;
+        let _held = recorder.clone().map(Held);
+        let shared = self.shared(recorder.clone(), sink);
+        let done = self.drive(request, shared).await;
+        let settled = match &recorder {
+            Some(recorder) => recorder.settle().await,
+            None => Ok(()),
+        };
+        if settled.is_err() {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+        let outcome = done?;
+        settled?;
+        Ok(outcome)
+    }
+
+    fn check(&self) -> Result<(), RunError> {
+        if self.limits.recursion < 1 {
+            return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
+        }
+        let table = &self.graph.table;
+        if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
+            return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });
+        }
+        Ok(())
+    }
+
+    async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
+        let mut run = match request.kind {
+            Kind::Input(writes) => {
+                let mut run = match self.kept(&shared) {
+                    Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
+                    None => self.load_for_input(shared).await?,
+                };
+                self.at_rest(&run).await?;
+                run.limit();
+                run.pos.metadata.clone_from(&self.metadata);
+                run.begin_input(writes)?;
+                run
+            }
+            Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
+        };
+        (run.before, run.after) = (self.before.clone(), self.after.clone());
+        let exit = run.drive().await?;
+        if exit == Exit::Interrupted {
+            run.check_results()?;
+            run.tell_interrupted().await;
+            if run.tasks.iter().all(|task| super::outcome::questions(task).is_empty()) {
+                run.emit_breakpoint().await; // of a subgraph
+            }
+        }
+        if exit != Exit::Finished {
+            return Ok(run.outcome(exit));
+        }
+        let state = Arc::clone(&run.pos.state);
+        self.keep(run);
+        Ok(Outcome::Finished(state))
+    }
+
+    /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
+    fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
+        let head = shared.recorder.as_ref()?.head();
+        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
+        same.then_some(pos)
+    }
+
+    fn keep(&self, run: Run<S, N, C>) {
+        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
+            return; // what is never saved does not outlive its run
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
+    }
+
+    async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
+        let (mut run, loaded) = self.load(shared, true).await?;
+        if let Some((reader, _)) = loaded {
+            run.keep_children(&reader).await?;
+        }
+        Ok(run)
+    }
+
+    /// Where the thread stands, as a run that has not begun.
+    async fn load(
+        &self,
+        shared: Arc<Shared<C>>,
+        fresh: bool,
+    ) -> Result<(Run<S, N, C>, Option<(Reader, Mapping)>), RunError> {
+        let table = Arc::clone(&self.graph.table);
+        let Some(recorder) = shared.recorder.clone() else {
+            return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
+        };
+        let reader = reader(&recorder);
+        let Some(id) = self.at.or(recorder.head().checkpoint) else {
+            return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
+        };
+        let (mut pos, mapping) = position(&reader, &table, id).await?;
+        if fresh && recorder.head().checkpoint != Some(id) {
+            pos.line = NEW_LINE;
+        }
+        Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
+    }
+
+    /// V4: new input does not silently drop what is open.
+    async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
+        let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
+        if idle || self.discard || self.at.is_some() {
+            return Ok(());
+        }
+        let thread = self.id.clone().unwrap_or_else(|| "".into());
+        let waiting = super::snapshot::planned(&run.table, &run.pos);
+        let names: Vec<String> = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
+        let asked = self.open_questions(run).await?;
+        let reason = if asked.is_empty() {
+            format!("{} has not finished", names.join(", "))
+        } else {
+            format!("it waits for an answer to {}", asked.join(" and "))
+        };
+        Err(RunError::Unfinished { thread, reason })
+    }
+
+    async fn open_questions(&self, run: &Run<S, N, C>) -> Result<Vec<String>, RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(vec![]) };
+        let records = reader(recorder).tasks(run.pos.id).await?;
+        let waiting = records.values().filter(|record| record.status == TaskStatus::Interrupted);
+        let open = waiting.flat_map(|record| record.questions.iter().filter(|question| !question.answered));
+        let mut names: Vec<String> = open.map(|question| format!("`{}`", question.name)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Goes on: with what was finished kept, answers handed in, a command applied; or on a fork.
+    async fn resumed(
+        &self,
+        shared: Arc<Shared<C>>,
+        answers: Vec<Answer>,
+        command: Option<Command<S, N>>,
+    ) -> Result<Run<S, N, C>, RunError> {
+        if !answers.is_empty() && shared.recorder.is_none() {
+            return Err(RunError::NoCheckpointer { what: "an answer" });
+        }
+        if let Some(thread) = self.went_inside(&shared).await? {
+            return Box::pin(thread.resumed(shared, answers, command)).await;
+        }
+        let (mut run, loaded) = self.load(shared, false).await?;
+        let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
+        run.limit();
+        run.pos.metadata.clone_from(&self.metadata);
+        run.armed = false;
+        if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
+            return Err(self.unknown());
+        }
+        let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
+        let behind = head != Some(run.pos.id);
+        let travels = (self.at.is_some() && answers.is_empty()) || self.afresh;
+        let mut records = reader.tasks(run.pos.id).await?;
+        if let Some(before) = records.get(&COMMAND_KEY) {
+            let before = reader.finished(&run.table, "", before, &mapping).await?;
+            add_command(&run.table, &mut run.pos, before);
+        }
+        let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
+        let forks = behind || (travels && !own);
+        if !answers.is_empty() {
+            self.answered(&mut run, &reader, &mut records, answers, forks).await?;
+        } else if travels && !forks {
+            self.forget(&run, &records, &mapping).await?;
+        }
+        let carried = forks && travels;
+        match command {
+            Some(command) => self.commanded(&mut run, &reader, &mut records, command, carried).await?,
+            None if carried => run.fork(Source::Fork, vec![]).await?,
+            None => {}
+        }
+        run.planned = false;
+        run.plan();
+        if !travels {
+            let table = Arc::clone(&run.table);
+            records.remove(&COMMAND_KEY);
+            reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
+        }
+        run.tell_loaded().await;
+        Ok(run)
+    }
+
+    /// Replay from a checkpoint of a subgraph: forks the way up to it, and goes on from the new head (V10).
+    async fn went_inside(&self, shared: &Shared<C>) -> Result<Option<Self>, RunError> {
+        let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
+        let reader = reader(recorder);
+        let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());
+        if !nested {
+            return Ok(None);
+        }
+        super::travel::inside(&reader, recorder, id).await?;
+        let mut thread = self.clone();
+        thread.at = None;
+        Ok(Some(thread))
+    }
+
+    /// A command on a thread that never ran begins it; nothing else can.
+    fn unstarted(
+        &self,
+        mut run: Run<S, N, C>,
+        answers: Vec<Answer>,
+        command: Option<Command<S, N>>,
+    ) -> Result<Run<S, N, C>, RunError> {
+        if !answers.is_empty() {
+            return Err(RunError::UnknownQuestion { question: "on a thread that never ran".into() });
+        }
+        let command = command.ok_or_else(|| self.unknown())?;
+        if command.writes.is_empty() && command.goto.is_empty() {
+            return Err(self.unknown());
+        }
+        run.limit();
+        let Command { writes, goto, .. } = command;
+        run.begin_input(writes)?;
+        run.first_goto = goto;
+        Ok(run)
+    }
+
+    /// A command from outside: a fork carries it; else a goto is noted at the checkpoint, and an update makes its own (V7).
+    async fn commanded(
+        &self,
+        run: &mut Run<S, N, C>,
+        reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
+        command: Command<S, N>,
+        forks: bool,
+    ) -> Result<(), RunError> {
+        if command.parent.is_some() {
+            return Err(RunError::NoParentGraph { node: "the command".into() });
+        }
+        let updates = !command.writes.is_empty();
+        let mut puts = vec![];
+        let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
+        let record = run.command(command, before, &mut puts)?;
+        let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
+        if forks {
+            return run.fork(Source::Fork, puts).await;
+        }
+        if updates {
+            let origin = run.pos.id;
+            run.fork(Source::Update, puts).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
+            recorder.commit(puts, None).await?;
+            return Ok(());
+        }
+        puts.push((run.task_key(COMMAND_KEY), encode_record(&record)?));
+        recorder.commit(puts, None).await?;
+        Ok(())
+    }
+
+    /// Hands answers in: at the checkpoint itself, or at a fork that goes on with copies of its tasks and their subgraphs.
+    async fn answered(
+        &self,
+        run: &mut Run<S, N, C>,
+        reader: &Reader,
+        records: &mut HashMap<u32, TaskRecord>,
+        answers: Vec<Answer>,
+        forks: bool,
+    ) -> Result<(), RunError> {
+        let matched = self.matching(reader, records, answers).await?;
+        if forks {
+            let origin = run.pos.id;
+            run.fork(Source::Fork, vec![]).await?;
+            let puts = self.copied(run, reader, origin, records).await?;
+            if let Some(recorder) = run.recorder() {
+                recorder.commit_now(puts).await?;
+            }
+        }
+        self.hand_in(run, reader, records, matched).await
+    }
+
+    /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
+    async fn forget(
+        &self,
+        run: &Run<S, N, C>,
+        records: &HashMap<u32, TaskRecord>,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        let (mut puts, mut gone) = (vec![], vec![]);
+        for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
+            let key = |write: &WriteRecord| {
+                let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
+                Some(save::row_key(&run.table, "", channel, write.overwrite, row))
+            };
+            gone.extend(record.writes.iter().filter_map(key));
+            let fresh = TaskRecord { attempts: record.attempts, ..TaskRecord::default() };
+            puts.push((run.task_key(task), encode_record(&fresh)?));
+        }
+        if puts.is_empty() {
+            return Ok(());
+        }
+        Ok(recorder.replace_now(puts, gone).await?)
+    }
+
+    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it.
+    pub(crate) async fn copied(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        from: CheckpointId,
+        records: &HashMap<u32, TaskRecord>,
+    ) -> Result<Puts, RunError> {
+        let mut puts = vec![];
+        let Some(recorder) = run.recorder() else { return Ok(puts) };
+        for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
+            puts.push((run.task_key(key), encode_record(record)?));
+            super::travel::copy_children(reader, recorder, (from, key), (run.pos.id, key), &mut puts).await?;
+        }
+        Ok(puts)
+    }
+}
+
+pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
+    let thread = recorder.lease().thread().clone();
+    Reader {
+        store: Arc::clone(recorder.store()),
+        thread,
+        birth: recorder.birth(),
+        recorder: Some(Arc::clone(recorder)),
+    }
+}
+
+pub(crate) async fn position<S: State, N: NodeId, C>(
+    reader: &Reader,
+    table: &crate::graph::compile::table::Table<S, N, C>,
+    id: CheckpointId,
+) -> Result<(Position<S>, Mapping), RunError> {
+    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
+    let record = reader.record(id).await?.ok_or_else(unknown)?;
+    reader.position(table, id, record).await
+}

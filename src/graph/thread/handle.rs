@@ -1,0 +1,394 @@
+//! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::checkpoint::{CheckpointId, Claim, Head, ThreadId};
+
+use super::outcome::Outcome;
+use super::request::Request;
+use super::scope::Scope;
+use super::stream::RunStream;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::define::builder::Stops;
+use crate::graph::define::command::Command;
+use crate::graph::define::interrupt::{Answer, Interrupt};
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::{Durability, Recorder};
+use crate::graph::run::clock;
+use crate::graph::run::ctx::{Limits, Shared};
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::{Mode, Sink};
+use crate::graph::run::position::Position;
+use crate::graph::run::superstep::Budgets;
+
+/// The default recursion limit, in supersteps.
+pub const RECURSION_LIMIT: u64 = 10_000;
+
+/// One conversation with a graph, as it is kept in a store under a name. LangGraph: a `thread_id` and its config.
+///
+/// Options are set on the handle before a run; a clone is cheap and goes on with the same stored thread. A run claims the
+/// thread: a second one at the same time is refused with `ThreadBusy` (V5). Reading never waits for a run.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, #[channel(add)] runs: u32 }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> { Ok(Draft::update().runs(1)) }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let graph = StateGraph::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+/// let graph = graph.with_checkpointer(MemoryCheckpointer::new());
+/// let thread = graph.thread("essay-1").recursion_limit(100).durability(Durability::Async);
+/// thread.invoke(Draft::update().topic("tides")).await?;
+/// let outcome = thread.invoke(Draft::update()).await?; // goes on from the state the first run ended with
+/// assert_eq!((outcome.state().runs, outcome.state().topic.as_str()), (2, "tides"));
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub struct Thread<S: State, N, C> {
+    pub(crate) graph: CompiledGraph<S, N, C>,
+    pub(crate) id: Option<ThreadId>,
+    pub(crate) context: Arc<C>,
+    pub(crate) at: Option<CheckpointId>,
+    pub(crate) limits: Limits,
+    pub(crate) durability: Durability,
+    pub(crate) before: Option<Stops<u32>>,
+    pub(crate) after: Option<Stops<u32>>,
+    pub(crate) supersteps: Option<u64>,
+    pub(crate) wall_time: Option<Duration>,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) drain: Option<CancellationToken>,
+    pub(crate) discard: bool,
+    pub(crate) take_over: bool,
+    pub(crate) scope: Scope,
+    pub(crate) kept: Kept<S>,
+    pub(crate) metadata: Vec<(String, String)>,
+    /// Whether a run begins the unfinished superstep anew, on a checkpoint of its own.
+    pub(crate) afresh: bool,
+}
+
+/// Where the last run ended, with the thread's birth.
+type Kept<S> = Arc<Mutex<Option<(u64, Position<S>)>>>;
+
+impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
+    fn clone(&self) -> Self {
+        Self {
+            graph: self.graph.clone(),
+            id: self.id.clone(),
+            context: Arc::clone(&self.context),
+            before: self.before.clone(),
+            after: self.after.clone(),
+            cancel: self.cancel.clone(),
+            drain: self.drain.clone(),
+            scope: self.scope.clone(),
+            kept: Arc::clone(&self.kept),
+            metadata: self.metadata.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thread").field("id", &self.id).field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    pub(crate) fn new(graph: CompiledGraph<S, N, C>, id: Option<ThreadId>, context: Arc<C>) -> Self {
+        let limits = Limits {
+            recursion: RECURSION_LIMIT,
+            concurrency: usize::MAX,
+            fail_fast: false,
+            rerun_unanswered: false,
+            only_output: false,
+        };
+        Self {
+            graph,
+            id,
+            context,
+            at: None,
+            limits,
+            durability: Durability::default(),
+            before: None,
+            after: None,
+            supersteps: None,
+            wall_time: None,
+            cancel: None,
+            drain: None,
+            discard: false,
+            take_over: false,
+            scope: Scope::default(),
+            kept: Arc::default(),
+            metadata: vec![],
+            afresh: false,
+        }
+    }
+
+    /// Returns the thread's name.
+    pub fn id(&self) -> Option<&ThreadId> {
+        self.id.as_ref()
+    }
+
+    /// Addresses a checkpoint instead of the newest: what runs or is written from there begins a new branch, which is the
+    /// thread's newest then. Nothing of the old one is lost. LangGraph: `checkpoint_id` in the config.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, other_topic: Writes<S>) -> Result<(), RunError> {
+    /// let there = thread.clone().at(CheckpointId(3));
+    /// there.update_state(other_topic).await?; // a fork with an edit ...
+    /// thread.proceed().await?; // ... and on from it
+    /// # Ok(()) }
+    /// ```
+    pub fn at(mut self, checkpoint: CheckpointId) -> Self {
+        self.at = Some(checkpoint);
+        self
+    }
+
+    /// Sets how many supersteps a run may take before it is an error; [`RECURSION_LIMIT`] unless set. As in LangGraph, START counts, so
+    /// a graph of K steps needs a limit of K + 1.
+    pub fn recursion_limit(mut self, supersteps: u64) -> Self {
+        self.limits.recursion = supersteps;
+        self
+    }
+
+    /// Sets when a superstep counts as done.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Limits how many tasks run at once.
+    pub fn max_concurrency(mut self, tasks: usize) -> Self {
+        self.limits.concurrency = tasks.max(1);
+        self
+    }
+
+    /// Cancels the siblings of a task that fails, instead of letting them finish.
+    pub fn fail_fast(mut self) -> Self {
+        self.limits.fail_fast = true;
+        self
+    }
+
+    /// On resume, runs paused tasks again that got no answer, as LangGraph does (V12).
+    pub fn rerun_unanswered(mut self) -> Self {
+        self.limits.rerun_unanswered = true;
+        self
+    }
+
+    /// Lets a stream show only the graph's output channels, as it always does for subgraphs. LangGraph: what `invoke` sees.
+    pub fn only_output(mut self) -> Self {
+        self.limits.only_output = true;
+        self
+    }
+
+    /// Stops this run before these nodes, instead of the graph's own breakpoints.
+    pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        self.before = Some(Stops::At(self.indexes(nodes)));
+        self
+    }
+
+    /// Stops this run after these nodes, instead of the graph's own breakpoints.
+    pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        self.after = Some(Stops::At(self.indexes(nodes)));
+        self
+    }
+
+    /// Stops this run before every superstep.
+    pub fn interrupt_before_all(mut self) -> Self {
+        self.before = Some(Stops::All);
+        self
+    }
+
+    /// Stops this run after every superstep.
+    pub fn interrupt_after_all(mut self) -> Self {
+        self.after = Some(Stops::All);
+        self
+    }
+
+    fn indexes(&self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
+        nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
+    }
+
+    /// Adds a word of your own to every checkpoint that runs of this handle make.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.push((key.into(), value.into()));
+        self
+    }
+
+    /// Ends the run in [`Outcome::Budget`] after so many supersteps.
+    pub fn max_supersteps(mut self, supersteps: u64) -> Self {
+        self.supersteps = Some(supersteps);
+        self
+    }
+
+    /// Ends the run in [`Outcome::Budget`] at the first superstep after so much time.
+    pub fn max_wall_time(mut self, limit: Duration) -> Self {
+        self.wall_time = Some(limit);
+        self
+    }
+
+    /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and the thread can go
+    /// on with [`proceed`](Self::proceed).
+    pub fn cancel_with(mut self, token: CancellationToken) -> Self {
+        self.cancel = Some(token);
+        self
+    }
+
+    /// Stops the run after its present superstep when the token is cancelled. LangGraph: `request_drain`.
+    pub fn drain_with(mut self, token: CancellationToken) -> Self {
+        self.drain = Some(token);
+        self
+    }
+
+    /// Lets new input drop open questions and unfinished tasks (V4).
+    pub fn discard_pending(mut self) -> Self {
+        self.discard = true;
+        self
+    }
+
+    /// Takes the thread from another run that holds it, whose commits are refused from then on.
+    pub fn take_over(mut self) -> Self {
+        self.take_over = true;
+        self
+    }
+
+    /// Begins at START with new input and runs until there is a reason to stop. On a thread that finished before, the state
+    /// goes on from there: the input is merged into it.
+    ///
+    /// # Errors
+    /// [`RunError::Unfinished`] if something is open (see [`discard_pending`](Self::discard_pending));
+    /// whatever a node, a reducer, a router or the store fails with. Everything done before is stored.
+    pub async fn invoke(&self, input: impl Into<Writes<S>>) -> Result<Outcome<S>, RunError> {
+        self.run(Request::input(input)).await
+    }
+
+    /// Goes on with a thread that crashed, failed, was cancelled, drained or stopped at a breakpoint. With
+    /// [`at`](Self::at), runs from that checkpoint again on a new branch: for real, side effects included. Tasks whose results
+    /// are stored do not run again; on a finished or waiting thread it returns how it stands. LangGraph: `invoke(None)`.
+    ///
+    /// # Errors
+    /// [`RunError::EmptyInput`] if it never ran; otherwise as [`invoke`](Self::invoke).
+    pub async fn proceed(&self) -> Result<Outcome<S>, RunError> {
+        self.run(Request::proceed()).await
+    }
+
+    /// Answers the one open question of this type and goes on: `thread.resume::<Approve>(true).await?`. The answer is on disk
+    /// before it is used, in every durability. LangGraph: `invoke(Command(resume=…))`.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownQuestion`] or [`RunError::AmbiguousAnswer`] with nothing written; otherwise as
+    /// [`invoke`](Self::invoke).
+    pub async fn resume<I: Interrupt>(&self, answer: I::Resume) -> Result<Outcome<S>, RunError> {
+        self.answer(Answer::new::<I>(&answer)).await
+    }
+
+    /// Answers a question and goes on: by id, as JSON, with who answered; see [`Answer`]. Several answers at once:
+    /// [`Request::answers`] with [`run`](Self::run).
+    ///
+    /// # Errors
+    /// [`RunError::UnknownQuestion`], [`RunError::AlreadyAnswered`], [`RunError::AmbiguousAnswer`] or
+    /// [`RunError::MistypedAnswer`] with nothing written; otherwise as [`invoke`](Self::invoke).
+    pub async fn answer(&self, answer: Answer) -> Result<Outcome<S>, RunError> {
+        self.run(Request::answers([answer])).await
+    }
+
+    /// Applies an update and goes to nodes, besides whatever waits.
+    ///
+    /// # Errors
+    /// As [`invoke`](Self::invoke).
+    pub async fn command(&self, command: Command<S, N>) -> Result<Outcome<S>, RunError> {
+        self.run(Request::command(command)).await
+    }
+
+    /// Runs a request.
+    ///
+    /// # Errors
+    /// As [`invoke`](Self::invoke) and [`answer`](Self::answer).
+    pub async fn run(&self, request: Request<S, N>) -> Result<Outcome<S>, RunError> {
+        self.perform(request, None).await
+    }
+
+    /// Runs a request and yields its events as they happen. The run goes on only while the stream is read; dropping it
+    /// cancels the run, which can go on later. LangGraph: `stream`.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, input: Writes<S>) -> Result<Outcome<S>, RunError> {
+    /// let mut run = thread.stream(Request::input(input), [Mode::Updates]);
+    /// while let Some(event) = run.next().await {
+    ///     if let EventKind::Update { node, writes, .. } = event.kind { println!("{node}: {}", writes.json()) }
+    /// }
+    /// run.outcome().await
+    /// # }
+    /// ```
+    pub fn stream(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
+    where
+        N: 'static,
+    {
+        RunStream::new(self.clone(), request, modes.into_iter().collect(), false)
+    }
+
+    /// The same, with the events of subgraphs.
+    pub fn stream_deep(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
+    where
+        N: 'static,
+    {
+        RunStream::new(self.clone(), request, modes.into_iter().collect(), true)
+    }
+
+    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
+        Arc::new(Shared {
+            context: Arc::clone(&self.context),
+            thread: self.id.clone(),
+            sink,
+            recorder,
+            cancel: self.cancel.clone(),
+            drain: self.drain.clone(),
+            cache: self.graph.cache.clone(),
+            limits: self.limits,
+            budgets: self.budgets(),
+            spent: AtomicU64::new(0),
+        })
+    }
+
+    fn budgets(&self) -> Budgets {
+        let until = self.wall_time.map(|limit| (Instant::now() + limit, limit));
+        Budgets { supersteps: self.supersteps, until }
+    }
+
+    /// Claims the thread and reads its head; none without a store.
+    pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
+        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
+        let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
+        let lease = store.claim(id, claim).await?;
+        let born = || Head { checkpoint: None, next: 1, birth: clock::noise() & 0xffff_ffff };
+        let head = store.head(id).await?.unwrap_or_else(born);
+        Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability))))
+    }
+
+    /// Reads without claiming.
+    pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<Head>), RunError> {
+        let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
+            return Err(RunError::NoCheckpointer { what });
+        };
+        let head = store.head(thread).await?;
+        let birth = head.map_or(0, |head| head.birth);
+        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None }, head))
+    }
+
+    pub(crate) fn unknown(&self) -> RunError {
+        RunError::EmptyInput { thread: self.id.clone().unwrap_or_else(|| "".into()) }
+    }
+}

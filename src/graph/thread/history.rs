@@ -1,0 +1,216 @@
+//! The checkpoints of a thread, newest first, as a stream.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, decode_record};
+
+use super::snapshot::{Snapshot, StateSnapshot};
+use crate::graph::channels::state::State;
+use crate::graph::compile::table::Table;
+use crate::graph::define::node::{Boxed, NodeId};
+use crate::graph::records::reader::Reader;
+use crate::graph::run::error::RunError;
+
+/// A checkpoint without its state.
+#[derive(Clone, Debug)]
+pub struct CheckpointInfo {
+    /// Its number.
+    pub id: CheckpointId,
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// Why it was made.
+    pub source: Source,
+    /// Counts along the parent chain, from -1.
+    pub step: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// Words of the user's: [`Thread::metadata`](super::handle::Thread::metadata).
+    pub metadata: Vec<(String, String)>,
+}
+
+type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
+
+/// The checkpoints of a thread, newest first: a stream of snapshots.
+#[must_use = "a stream yields nothing unless read"]
+pub struct History<S: State, N, C> {
+    table: Arc<Table<S, N, C>>,
+    reader: Reader,
+    before: Option<CheckpointId>,
+    left: usize,
+    filter: Option<Filter>,
+    found: VecDeque<(CheckpointId, CheckpointRecord)>,
+    next: Option<Boxed<'static, Turn<S>>>,
+    ended: bool,
+    pub(crate) namespace: Option<String>,
+}
+
+/// One step of the stream: a snapshot, or what was scanned.
+type Turn<S> = Result<Found<S>, RunError>;
+
+enum Found<S> {
+    Snapshot(Box<StateSnapshot<S>>),
+    Page(Vec<(CheckpointId, CheckpointRecord)>),
+}
+
+impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History").field("thread", &self.reader.thread).finish_non_exhaustive()
+    }
+}
+
+const PAGE: usize = 64;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
+    pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader) -> Self {
+        Self {
+            table,
+            reader,
+            before: None,
+            left: usize::MAX,
+            filter: None,
+            found: VecDeque::new(),
+            next: None,
+            ended: false,
+            namespace: None,
+        }
+    }
+
+    /// Ends after so many checkpoints that pass the filter.
+    pub fn limit(mut self, checkpoints: usize) -> Self {
+        self.left = checkpoints;
+        self
+    }
+
+    /// Begins with the newest checkpoint before this one.
+    pub fn before(mut self, checkpoint: CheckpointId) -> Self {
+        self.before = Some(checkpoint);
+        self
+    }
+
+    /// Keeps only checkpoints that fit.
+    pub fn filter(mut self, fits: impl Fn(&CheckpointInfo) -> bool + Send + Sync + 'static) -> Self {
+        self.filter = Some(Box::new(fits));
+        self
+    }
+
+    /// Returns all checkpoints at once.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn all(mut self) -> Result<Vec<StateSnapshot<S>>, RunError> {
+        let mut all = vec![];
+        while let Some(snapshot) = self.next().await {
+            all.push(snapshot?);
+        }
+        Ok(all)
+    }
+
+    /// Returns the next checkpoint.
+    pub async fn next(&mut self) -> Option<Result<StateSnapshot<S>, RunError>> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Returns the checkpoints without their states: nothing but the records is read.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
+        let mut all = vec![];
+        while self.left > 0 && !self.ended {
+            let page = page(self.reader.clone(), self.before, self.namespace.clone()).await?;
+            self.take_page(page);
+            while let Some((id, record)) = self.found.pop_front() {
+                if self.left > 0 {
+                    self.left -= 1;
+                    all.push(info(id, &record));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn take_page(&mut self, page: Vec<(CheckpointId, CheckpointRecord)>) {
+        self.ended = page.len() < PAGE;
+        self.before = page.last().map(|(id, _)| *id).or(self.before);
+        let namespace = self.namespace.clone();
+        let fits = |(id, record): &(CheckpointId, CheckpointRecord)| {
+            let here = namespace.as_ref().is_none_or(|namespace| record.namespace == *namespace);
+            here && self.filter.as_ref().is_none_or(|filter| filter(&info(*id, record)))
+        };
+        self.found.extend(page.into_iter().filter(fits));
+    }
+}
+
+fn info(id: CheckpointId, record: &CheckpointRecord) -> CheckpointInfo {
+    let CheckpointRecord { parent, source, step, created_at, .. } = *record;
+    CheckpointInfo { id, parent, source, step, created_at, metadata: record.metadata.clone() }
+}
+
+async fn page(
+    reader: Reader,
+    before: Option<CheckpointId>,
+    namespace: Option<String>,
+) -> Result<Vec<(CheckpointId, CheckpointRecord)>, RunError> {
+    let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
+    let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
+    let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
+    let mut page = vec![];
+    for (key, bytes) in rows {
+        if let Key::Checkpoint(id) | Key::Nested(id) = key {
+            page.push((id, decode_record(&reader.thread, "checkpoint", &bytes)?));
+        }
+    }
+    Ok(page)
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> {
+    type Item = Result<StateSnapshot<S>, RunError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(next) = &mut this.next {
+                let Poll::Ready(found) = next.as_mut().poll(cx) else { return Poll::Pending };
+                this.next = None;
+                match found {
+                    Ok(Found::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
+                    Ok(Found::Page(page)) => this.take_page(page),
+                    Err(error) => {
+                        this.ended = true;
+                        this.found.clear();
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                }
+            }
+            if this.left == 0 {
+                return Poll::Ready(None);
+            }
+            let (table, reader) = (Arc::clone(&this.table), this.reader.clone());
+            if let Some((id, record)) = this.found.pop_front() {
+                this.left -= 1;
+                this.next = Some(Box::pin(snapshot_of(table, reader, id, record)));
+            } else if this.ended {
+                return Poll::Ready(None);
+            } else {
+                let (before, namespace) = (this.before, this.namespace.clone());
+                this.next = Some(Box::pin(async move { page(reader, before, namespace).await.map(Found::Page) }));
+            }
+        }
+    }
+}
+
+async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: Arc<Table<S, N, C>>,
+    reader: Reader,
+    id: CheckpointId,
+    record: CheckpointRecord,
+) -> Turn<S> {
+    let records = reader.tasks(id).await?;
+    let snapshot = Snapshot::of(&table, &reader, id, record, records, false, false).await?;
+    Ok(Found::Snapshot(Box::new(snapshot)))
+}

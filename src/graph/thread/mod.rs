@@ -1,0 +1,16 @@
+//! One conversation with a graph: run it, answer it, read and rewrite its past.
+//!
+//! Knows nothing of what a superstep does.
+
+pub(crate) mod answer;
+pub(crate) mod go;
+pub(crate) mod handle;
+pub(crate) mod history;
+pub(crate) mod outcome;
+pub(crate) mod past;
+pub(crate) mod request;
+pub(crate) mod scope;
+pub(crate) mod snapshot;
+pub(crate) mod stream;
+pub(crate) mod travel;
+pub(crate) mod update;

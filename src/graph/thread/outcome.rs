@@ -1,0 +1,142 @@
+//! What a run ends with.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::graph::channels::state::State;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::superstep::{Budget, Exit, Run};
+use crate::graph::run::task::{Stand, Task};
+
+/// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Outcome<S> {
+    /// Nothing is left to run.
+    Finished(Arc<S>),
+    /// Questions are open: answer them with `thread.resume` or `thread.answer`, in this process or another.
+    Interrupted(Questions<S>),
+    /// The run stands at a breakpoint; `thread.proceed()` goes on.
+    Stopped(Rest<S>),
+    /// The run was cancelled; `thread.proceed()` goes on.
+    Cancelled(Rest<S>),
+    /// The run was asked to stop after its superstep; `thread.proceed()` goes on.
+    Drained(Rest<S>),
+    /// A budget was used up; `thread.proceed()` goes on with a new one.
+    Budget(Budget, Rest<S>),
+}
+
+impl<S> Outcome<S> {
+    /// Returns the state so far, results of finished parallel tasks included.
+    pub fn state(&self) -> &Arc<S> {
+        match self {
+            Self::Finished(state) => state,
+            Self::Interrupted(questions) => &questions.state,
+            Self::Stopped(rest) | Self::Cancelled(rest) | Self::Drained(rest) | Self::Budget(_, rest) => &rest.state,
+        }
+    }
+
+    /// Returns the final state, if the run finished.
+    pub fn finished(self) -> Option<Arc<S>> {
+        match self {
+            Self::Finished(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// Returns the open questions.
+    pub fn questions(&self) -> &[Question] {
+        match self {
+            Self::Interrupted(questions) => questions,
+            _ => &[],
+        }
+    }
+}
+
+/// Open questions, with the state they are asked over.
+#[derive(Clone)]
+pub struct Questions<S> {
+    questions: Vec<Question>,
+    state: Arc<S>,
+}
+
+impl<S> Questions<S> {
+    /// Returns the state so far.
+    pub fn state(&self) -> &Arc<S> {
+        &self.state
+    }
+}
+
+impl<S> Deref for Questions<S> {
+    type Target = [Question];
+
+    fn deref(&self) -> &[Question] {
+        &self.questions
+    }
+}
+
+impl<S> fmt::Debug for Questions<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.questions.iter().map(|question| format!("{} {}", question.name(), question.id()));
+        f.debug_list().entries(shown).finish()
+    }
+}
+
+/// Where a stopped run stands.
+#[derive(Clone)]
+pub struct Rest<S> {
+    state: Arc<S>,
+    next: Vec<String>,
+}
+
+impl<S> Rest<S> {
+    /// Returns the state so far.
+    pub fn state(&self) -> &Arc<S> {
+        &self.state
+    }
+
+    /// Returns the nodes that run next: a name for each task.
+    pub fn next(&self) -> &[String] {
+        &self.next
+    }
+}
+
+impl<S> fmt::Debug for Rest<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "before {:?}", self.next)
+    }
+}
+
+/// The open questions of a task.
+pub(crate) fn questions<S: State>(task: &Task<S>) -> Vec<Question> {
+    match &task.stand {
+        Stand::Asked { questions, .. } => questions.clone(),
+        Stand::Ready | Stand::Done(_) | Stand::Failed(_) => vec![],
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<S> {
+        let questions: Vec<Question> = self.tasks.iter().flat_map(questions).collect();
+        match exit {
+            Exit::Finished => Outcome::Finished(self.pos.state),
+            Exit::Interrupted if !questions.is_empty() => {
+                Outcome::Interrupted(Questions { questions, state: self.live() })
+            }
+            Exit::Interrupted | Exit::Stopped => Outcome::Stopped(self.rest()),
+            Exit::Cancelled => Outcome::Cancelled(self.rest()),
+            Exit::Drained => Outcome::Drained(self.rest()),
+            Exit::Budget(budget) => Outcome::Budget(budget, self.rest()),
+        }
+    }
+
+    fn rest(&mut self) -> Rest<S> {
+        self.plan();
+        let open = self.tasks.iter().filter(|task| !task.is_done() && task.node != START_NODE);
+        let next = open.map(|task| self.node_name(task.node).to_string()).collect();
+        Rest { state: self.live(), next }
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading a thread and rewriting its past: snapshots, history, updates, forks, status, retry, deletion.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointId, Claim};
+
+use super::go::position;
+use super::handle::Thread;
+use super::history::History;
+use super::snapshot::{Snapshot, StateSnapshot, TaskSnapshot, is_failed, planned};
+use crate::graph::channels::merge::Merge;
+use crate::graph::channels::state::State;
+use crate::graph::compile::draw::DrawOptions;
+use crate::graph::compile::table::Table;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::run::error::RunError;
+use crate::graph::run::task::Stand;
+
+/// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Status {
+    /// It has never run, or nothing is left to run.
+    Finished,
+    /// Something is left to run: `proceed()`.
+    Pending {
+        /// The nodes: a name for each task.
+        next: Vec<String>,
+    },
+    /// Questions are open.
+    Interrupted {
+        /// The questions.
+        questions: Vec<Question>,
+    },
+    /// It stands at a breakpoint before these nodes.
+    Stopped {
+        /// The nodes.
+        next: Vec<String>,
+    },
+    /// A task failed, or its results cannot be applied: `proceed()` tries again, `retry()` begins the superstep anew.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// A run holds it just now.
+    Running,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Returns the thread as it stands: with the results of tasks that ended since the newest checkpoint, and the questions
+    /// that are open. None if it has never run. With [`at`](Self::at): that checkpoint as it was.
+    ///
+    /// # Errors
+    /// If there is no store, it cannot be read, or the checkpoint is unknown.
+    pub async fn state(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
+        self.snapshot(false).await
+    }
+
+    /// The same, with the states of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot).
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub async fn state_deep(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
+        self.snapshot(true).await
+    }
+
+    async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
+        let (reader, head) = self.reader("reading a thread").await?;
+        let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
+        let Some(id) = self.at.or(newest) else { return Ok(None) };
+        let live = self.at.is_none();
+        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, live, deep).await?))
+    }
+
+    /// Returns the checkpoints, newest first, as a stream: each is read when it is asked for. LangGraph: `get_state_history`.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// let mut steps = thread.history().await?.limit(20);
+    /// while let Some(step) = steps.next().await {
+    ///     let step = step?;
+    ///     println!("{} after superstep {}: next {:?}", step.id, step.step, step.next);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn history(&self) -> Result<History<S, N, C>, RunError> {
+        let (reader, head) = self.reader("history").await?;
+        let namespace = self.scoped_history(&reader, head).await?;
+        let history = History::new(Arc::clone(&self.graph.table), reader);
+        Ok(history.of(namespace))
+    }
+
+    /// Returns the graph as a mermaid flowchart, with the nodes to run next and the open questions marked, and subgraphs
+    /// expanded so deep.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn mermaid(&self, depth: usize) -> Result<String, RunError> {
+        let mut options = DrawOptions { expand: depth, ..DrawOptions::default() };
+        if let Some(snapshot) = self.state_deep().await? {
+            mark(&snapshot.next, &snapshot.tasks, "", &mut options);
+        }
+        Ok(self.graph.draw(&options))
+    }
+
+    /// Returns how the thread stands.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// match thread.status().await? {
+    ///     Status::Interrupted { questions } => println!("waits for {}", questions[0].id()),
+    ///     Status::Failed { reason } => println!("{reason}"), // proceed() or retry()
+    ///     Status::Pending { .. } => _ = thread.proceed().await?, // its process died, or it was cancelled
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn status(&self) -> Result<Status, RunError> {
+        let (reader, head) = self.reader("status").await?;
+        if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
+            return Ok(Status::Running);
+        }
+        let Some(id) = head.and_then(|head| head.checkpoint) else { return Ok(Status::Finished) };
+        let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
+        let questions: Vec<Question> =
+            snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
+        if !questions.is_empty() {
+            return Ok(Status::Interrupted { questions });
+        }
+        if let Some(reason) = self.failure(&reader, id).await? {
+            return Ok(Status::Failed { reason });
+        }
+        if snapshot.tasks.is_empty() {
+            return Ok(Status::Finished);
+        }
+        let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
+        let stops = !started && self.stops(&reader, id).await?;
+        let next = snapshot.next;
+        Ok(if stops { Status::Stopped { next } } else { Status::Pending { next } })
+    }
+
+    /// Why the superstep at the head cannot go on, if it cannot.
+    async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
+        let records = reader.tasks(id).await?;
+        if let Some(record) = records.values().find(|record| is_failed(record) && !record.handled) {
+            return Ok(Some(record.error.clone().unwrap_or_default()));
+        }
+        let table = &self.graph.table;
+        let (pos, mapping) = position(reader, table, id).await?;
+        let mut tasks = planned(table, &pos);
+        reader.restore(table, "", &mut tasks, records, &mapping).await?;
+        let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
+        let mut writers: Vec<(usize, u32)> = vec![];
+        for task in tasks {
+            let Stand::Done(done) = task.stand else { return Ok(None) };
+            writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
+            if let Err(error) = crate::graph::run::position::apply_writes(table, &mut state, done.writes.0, &mut merge)
+            {
+                let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
+                let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
+                return Ok(Some(crate::graph::run::position::named(table, pos.step + 1, error, nodes).to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
+        let table = &self.graph.table;
+        let (pos, _) = position(reader, table, id).await?;
+        let nodes = planned(table, &pos).into_iter().map(|task| task.node);
+        let before = self.before.as_ref().unwrap_or(&table.before);
+        Ok(pos.start.is_none() && Table::<S, N, C>::stops_at(before, nodes))
+    }
+
+    /// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again (V3): the way on
+    /// when two tasks wrote one channel, or a reducer refused. To run only the failed tasks again, `proceed()`.
+    ///
+    /// # Errors
+    /// As [`invoke`](Self::invoke).
+    pub async fn retry(&self) -> Result<crate::graph::thread::outcome::Outcome<S>, RunError> {
+        if self.graph.store.is_none() {
+            return Err(RunError::NoCheckpointer { what: "retry" });
+        }
+        let mut thread = self.clone();
+        thread.afresh = true;
+        thread.proceed().await
+    }
+
+    /// Deletes the thread, its subgraphs included.
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
+    pub async fn delete(&self) -> Result<(), RunError> {
+        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
+            return Err(RunError::NoCheckpointer { what: "deleting a thread" });
+        };
+        let lease = store.claim(id, Claim::IfFree).await?;
+        store.delete_thread(&lease).await?;
+        Ok(())
+    }
+}
+
+/// Marks what runs next and what is asked, as paths of node names.
+fn mark(next: &[String], tasks: &[TaskSnapshot], above: &str, options: &mut DrawOptions) {
+    options.position.extend(next.iter().map(|node| format!("{above}{node}")));
+    for task in tasks {
+        let path = format!("{above}{}", task.name);
+        match &task.state {
+            Some(inside) => mark(&inside.next, &inside.tasks, &format!("{path}|"), options),
+            None => {
+                let open = task.questions.iter().filter(|question| !question.is_answered());
+                options.asking.extend(open.map(|question| (path.clone(), question.name().to_owned())));
+            }
+        }
+    }
+}

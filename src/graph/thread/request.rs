@@ -1,0 +1,61 @@
+//! What a caller wants of a thread: new input, going on, answers, a command.
+
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::command::Command;
+use crate::graph::define::interrupt::{Answer, Interrupt};
+
+/// What to run a thread with.
+#[must_use]
+pub struct Request<S: State, N> {
+    pub(crate) kind: Kind<S, N>,
+}
+
+pub(crate) enum Kind<S: State, N> {
+    Input(Writes<S>),
+    Go { answers: Vec<Answer>, command: Option<Command<S, N>> },
+}
+
+impl<S: State, N> std::fmt::Debug for Request<S, N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            Kind::Input(writes) => f.debug_tuple("Input").field(writes).finish(),
+            Kind::Go { answers, .. } => f.debug_tuple("Go").field(answers).finish(),
+        }
+    }
+}
+
+impl<S: State, N> Request<S, N> {
+    /// Begins at START with new input. LangGraph: `invoke(input)`.
+    pub fn input(input: impl Into<Writes<S>>) -> Self {
+        Self { kind: Kind::Input(input.into()) }
+    }
+
+    /// Goes on where the thread stands. LangGraph: `invoke(None)`.
+    pub fn proceed() -> Self {
+        Self::answers([])
+    }
+
+    /// Answers open questions and goes on. LangGraph: `Command(resume=…)`.
+    pub fn answers(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { kind: Kind::Go { answers: answers.into_iter().collect(), command: None } }
+    }
+
+    /// Answers the one open question of this type and goes on.
+    pub fn resume<I: Interrupt>(answer: &I::Resume) -> Self {
+        Self::answers([Answer::new::<I>(answer)])
+    }
+
+    /// Applies an update and goes to nodes, besides whatever waits. LangGraph: `invoke(Command(update=…, goto=…))`.
+    pub fn command(command: Command<S, N>) -> Self {
+        Self { kind: Kind::Go { answers: vec![], command: Some(command) } }
+    }
+
+    /// Adds a command to answers.
+    pub fn and(mut self, command: Command<S, N>) -> Self {
+        if let Kind::Go { command: slot, .. } = &mut self.kind {
+            *slot = Some(command);
+        }
+        self
+    }
+}

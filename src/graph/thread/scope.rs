@@ -1,0 +1,190 @@
+//! Which graph of a thread is meant: the root, or the subgraph of a task. LangGraph: `checkpoint_ns`.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointId, Head, Key, Shape, Source, decode_record, encode_record};
+
+use super::go::{position, reader};
+use super::handle::Thread;
+use super::history::History;
+use super::update::{Loaded, Updated};
+use crate::graph::channels::state::State;
+use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::Puts;
+use crate::graph::records::save;
+use crate::graph::run::advance::NEW_LINE;
+use crate::graph::run::ctx::{Level, Shared};
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::Position;
+use crate::graph::run::superstep::{Caller, Run};
+use crate::graph::run::task::{COMMAND_KEY, SENT};
+
+/// The subgraph a thread handle is about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    /// The nodes on the way down; empty for the root graph.
+    pub nodes: Vec<String>,
+}
+
+/// A loaded run, with what is needed to store what is made of it.
+pub(crate) struct Scoped<S: State, N, C> {
+    pub run: Run<S, N, C>,
+    pub loaded: Option<Loaded>,
+    /// Whether it stands at the newest checkpoint of its graph.
+    pub is_head: bool,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Returns a handle on the subgraph that a pending task of these nodes runs, for reading its state and history and for
+    /// updating it. What is run is always the whole thread: with the handle on the root.
+    pub fn subgraph<T: State, M: NodeId, I: Into<String>>(
+        &self,
+        child: &CompiledGraph<T, M, C>,
+        nodes: impl IntoIterator<Item = I>,
+    ) -> Thread<T, M, C> {
+        let mut graph = child.clone();
+        graph.store.clone_from(&self.graph.store);
+        let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
+        thread.durability = self.durability;
+        thread.scope.nodes.clone_from(&self.scope.nodes);
+        thread.scope.nodes.extend(nodes.into_iter().map(Into::into));
+        thread
+    }
+
+    /// The newest checkpoint of the graph that is meant.
+    pub(crate) async fn newest(
+        &self,
+        reader: &Reader,
+        head: Option<Head>,
+    ) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
+        let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
+        let mut caller = None;
+        for node in &self.scope.nodes {
+            let Some((below, by)) = reader.below(at, node).await? else { return Ok(None) };
+            (at, caller) = (below, by);
+        }
+        Ok(Some((at, caller)))
+    }
+
+    /// Where the thread (or the checkpoint `at`) stands, ready to be written.
+    pub(crate) async fn scoped(
+        &self,
+        shared: Arc<Shared<C>>,
+        at: Option<CheckpointId>,
+    ) -> Result<Scoped<S, N, C>, RunError> {
+        let table = Arc::clone(&self.graph.table);
+        let Some(recorder) = shared.recorder.clone() else {
+            return Err(RunError::NoCheckpointer { what: "updating a thread" });
+        };
+        let reader = reader(&recorder);
+        let newest = self.newest(&reader, Some(recorder.head())).await?;
+        let is_head = at.is_none() || newest.map(|(id, _)| id) == at;
+        let Some(id) = at.or(newest.map(|(id, _)| id)) else {
+            if !self.scope.nodes.is_empty() {
+                return Err(RunError::InvalidUpdate { what: "the subgraph has no state to update".into() });
+            }
+            let run = Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table));
+            return Ok(Scoped { run, loaded: None, is_head });
+        };
+        let (mut pos, mapping) = position(&reader, &table, id).await?;
+        if !is_head {
+            pos.line = NEW_LINE;
+        }
+        let level = self.level(&reader, id).await?;
+        let mut run = Run::new(table, shared, level, pos);
+        run.caller = newest.and_then(|(_, caller)| caller);
+        Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
+    }
+
+    async fn level(&self, reader: &Reader, id: CheckpointId) -> Result<Arc<Level>, RunError> {
+        if self.scope.nodes.is_empty() {
+            return Ok(Level::root());
+        }
+        let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
+        Ok(Arc::new(Level { names: self.scope.nodes.clone().into(), path, unsaved: false, borrowed: None }))
+    }
+
+    pub(crate) async fn scoped_history(&self, reader: &Reader, head: Option<Head>) -> Result<Option<String>, RunError> {
+        if self.scope.nodes.is_empty() {
+            return Ok(None);
+        }
+        let newest = self.newest(reader, head).await?;
+        let Some((id, _)) = newest else { return Ok(Some("\u{0}".into())) };
+        Ok(reader.record(id).await?.map(|record| record.namespace))
+    }
+}
+
+impl Reader {
+    /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
+    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
+        let Some(record) = self.record(at).await? else { return Ok(None) };
+        let shape = self.one(Key::Shape(record.shape)).await?;
+        let shape: Shape = match shape {
+            Some(bytes) => decode_record(&self.thread, "shape", &bytes)?,
+            None => return Err(self.damaged("shape", "it is missing")),
+        };
+        for (task, call, id) in self.children(at).await? {
+            let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
+            let ran = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
+            let name = ran.and_then(|at| shape.nodes.get(at as usize));
+            if name.is_some_and(|name| name == node) {
+                return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
+            }
+        }
+        let own = record.children.iter().find(|(name, _)| name == node);
+        Ok(own.map(|(_, id)| (*id, None)))
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
+    /// Plans the tasks and gives them what their records say.
+    pub(crate) async fn restore(&mut self) -> Result<(), RunError> {
+        let run = &mut self.run;
+        let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
+        let mut records = reader.tasks(run.pos.id).await?;
+        if let Some(command) = records.remove(&COMMAND_KEY) {
+            let command = reader.finished(&run.table, &run.level.path, &command, mapping).await?;
+            super::snapshot::add_command(&run.table, &mut run.pos, command);
+        }
+        run.planned = false;
+        run.plan();
+        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
+        reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
+        run.keep_children(reader).await
+    }
+
+    /// Makes the next checkpoint.
+    pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
+        self.run.checkpoint(source, puts).await
+    }
+
+    /// Stores the position as it is, as a checkpoint that was entered already.
+    pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
+        let Some(recorder) = self.run.recorder().cloned() else { return Ok(()) };
+        let mut puts = puts;
+        save::checkpoint(&mut self.run, &recorder, &mut puts)?;
+        let head = self.run.is_root().then_some(self.run.pos.id);
+        recorder.commit(puts, head).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn made(self, dropped: Vec<String>) -> Result<Updated, RunError> {
+        Ok(Updated { checkpoint: self.run.pos.id, dropped })
+    }
+}
+
+/// The pointer of an enclosing task, as a record.
+pub(crate) fn pointer(caller: Caller, to: CheckpointId) -> Result<(Key, Vec<u8>), RunError> {
+    let key = Key::Child { checkpoint: caller.checkpoint, task: caller.task, call: caller.call };
+    Ok((key, encode_record(&to)?))
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
+    /// Limits the stream to the checkpoints of one subgraph.
+    pub(crate) fn of(mut self, namespace: Option<String>) -> Self {
+        self.namespace = namespace;
+        self
+    }
+}

@@ -1,0 +1,278 @@
+//! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
+
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::merge::Merge;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::compile::described::AnyChild;
+use crate::graph::compile::table::Table;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::run::control::{Control, START_NODE};
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::View;
+use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
+use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
+
+/// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
+#[derive(Clone, Debug)]
+pub struct Snapshot<V> {
+    /// The state.
+    pub values: V,
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// Why it was made.
+    pub source: Source,
+    /// Counts along the parent chain, from -1.
+    pub step: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// What runs next: a name for each task.
+    pub next: Vec<String>,
+    /// The tasks of the superstep that starts here.
+    pub tasks: Vec<TaskSnapshot>,
+    /// Words of the user's.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// A snapshot of a graph over `S`.
+pub type StateSnapshot<S> = Snapshot<Arc<S>>;
+/// A snapshot of a subgraph of any type.
+pub type Nested = Snapshot<View>;
+
+impl<V> Snapshot<V> {
+    /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.tasks.iter().flat_map(|task| &task.questions)
+    }
+}
+
+/// An answer that a task has got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerInfo {
+    /// The name of the question's type.
+    pub name: String,
+    /// The answer as JSON.
+    pub value: serde_json::Value,
+    /// Who answered.
+    pub by: Option<String>,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// What they noted.
+    pub note: Option<String>,
+}
+
+/// A task of a snapshot.
+#[derive(Clone, Debug)]
+pub struct TaskSnapshot {
+    /// The node.
+    pub name: String,
+    /// How it failed.
+    pub error: Option<String>,
+    /// What it wrote, once it has ended.
+    pub result: Option<View>,
+    /// Its questions.
+    pub questions: Vec<Question>,
+    /// The answers it has got, in the order of its questions.
+    pub answers: Vec<AnswerInfo>,
+    /// Whether it runs a subgraph.
+    pub subgraph: bool,
+    /// The subgraph's state, if asked for and there is one.
+    pub state: Option<Box<Nested>>,
+    /// How often it was started.
+    pub attempts: u32,
+}
+
+impl<S: State> Snapshot<Arc<S>> {
+    /// Reads a checkpoint. `live`: with the results of tasks that have ended since, and only what is still open.
+    pub(crate) async fn read<N: NodeId, C: Send + Sync + 'static>(
+        table: &Arc<Table<S, N, C>>,
+        reader: &Reader,
+        id: CheckpointId,
+        live: bool,
+        deep: bool,
+    ) -> Result<Self, RunError> {
+        let record = reader.record(id).await?.ok_or_else(|| unknown(reader, id))?;
+        let records = reader.tasks(id).await?;
+        Self::of(table, reader, id, record, records, live, deep).await
+    }
+
+    pub(crate) async fn of<N: NodeId, C: Send + Sync + 'static>(
+        table: &Arc<Table<S, N, C>>,
+        reader: &Reader,
+        id: CheckpointId,
+        record: CheckpointRecord,
+        records: HashMap<u32, TaskRecord>,
+        live: bool,
+        deep: bool,
+    ) -> Result<Self, RunError> {
+        let path = record.namespace.clone();
+        let (mut pos, mapping) = reader.position(table, id, record).await?;
+        let mut tasks = planned(table, &pos);
+        if let Some(command) = records.get(&COMMAND_KEY) {
+            let command: Finished<S> = reader.finished(table, &path, command, &mapping).await?;
+            add_command(table, &mut pos, command);
+        }
+        reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
+        let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
+        let values =
+            if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
+        let next = tasks.iter().filter(|task| !live || !task.is_done());
+        let next = next.map(|task| name(table, task.node)).collect();
+        let mut shown = vec![];
+        for task in &tasks {
+            let state = if deep { nested(table, reader, &pos, task, live).await? } else { None };
+            shown.push(task_snapshot(table, task, live, state));
+        }
+        Ok(Self {
+            values,
+            id,
+            parent: pos.parent,
+            source: pos.source,
+            step: pos.step,
+            created_at: pos.created_at,
+            next,
+            tasks: shown,
+            metadata: pos.metadata,
+        })
+    }
+
+    pub(crate) fn erased<N: NodeId, C: Send + Sync + 'static>(self, table: &Arc<Table<S, N, C>>) -> Nested {
+        Snapshot {
+            values: View::of_state(self.values, Arc::clone(table)),
+            id: self.id,
+            parent: self.parent,
+            source: self.source,
+            step: self.step,
+            created_at: self.created_at,
+            next: self.next,
+            tasks: self.tasks,
+            metadata: self.metadata,
+        }
+    }
+}
+
+fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
+    RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }
+}
+
+fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
+    if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
+}
+
+/// The tasks that a position plans.
+pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Position<S>) -> Vec<Task<S>> {
+    let mut pulls = vec![];
+    pos.control.pulls(&table.wiring, &mut pulls);
+    let start = pos.start.is_some().then_some(START_NODE);
+    let mut tasks: Vec<Task<S>> = start.into_iter().chain(pulls).map(Task::edge).collect();
+    let sends = pos.control.sends.iter().enumerate();
+    tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
+    tasks
+}
+
+/// What a command from outside did to a checkpoint after it was made.
+pub(crate) fn add_command<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &mut Position<S>, command: Finished<S>) {
+    let mut state = S::clone(&pos.state);
+    if apply_writes(table, &mut state, command.writes.0, &mut Merge::default()).is_ok() {
+        pos.state = Arc::new(state);
+    }
+    let control: &mut Control<Packet> = &mut pos.control;
+    let mut applying = control.begin(&table.wiring, &[]);
+    command.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
+    control.sends.extend(command.sends);
+    control.end(&table.wiring, &applying, false);
+}
+
+fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
+    match &task.stand {
+        Stand::Done(done) => Some(done),
+        Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+    }
+}
+
+/// The state with results applied that no checkpoint holds yet, as a reader sees it: what lives for one superstep is not
+/// shown, what waits for the end of the run is. As it is, if they cannot be applied (V3).
+fn with_results<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &Arc<S>, done: &[&Finished<S>]) -> Arc<S> {
+    let Some((mut merged, _)) = merged(table, state, done) else { return Arc::clone(state) };
+    let mut changed = Mask::default();
+    merged.end_step(&table.schema, &Mask::default(), &mut changed);
+    merged.finish(&table.schema, &mut changed);
+    Arc::new(merged)
+}
+
+/// The state after the writes of these results; none without results, or if they cannot be applied.
+pub(crate) fn merged<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &Arc<S>,
+    done: &[&Finished<S>],
+) -> Option<(S, Merge)> {
+    if done.is_empty() {
+        return None;
+    }
+    let (mut merged, mut merge) = (S::clone(state), Merge::default());
+    let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
+    apply_writes(table, &mut merged, writes, &mut merge).ok()?;
+    Some((merged, merge))
+}
+
+fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    task: &Task<S>,
+    live: bool,
+    state: Option<Box<Nested>>,
+) -> TaskSnapshot {
+    let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
+    TaskSnapshot {
+        name: name(table, task.node),
+        error: task.error.clone(),
+        result: result(task).filter(|_| task.handled.is_none()).map(writes),
+        answers: answers(task),
+        questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
+        subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
+        state,
+        attempts: task.attempts,
+    }
+}
+
+fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
+    let values = task.answers.iter().flat_map(|answers| answers.iter());
+    let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
+        name: record.name.clone(),
+        value: rmp_serde::from_slice(bytes).unwrap_or_default(),
+        by: record.by.clone(),
+        at: record.at,
+        note: record.note.clone(),
+    };
+    task.answered.iter().zip(values).map(info).collect()
+}
+
+fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {
+    if node == START_NODE { None } else { table.row(node).child.as_ref() }
+}
+
+async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    reader: &Reader,
+    pos: &Position<S>,
+    task: &Task<S>,
+    live: bool,
+) -> Result<Option<Box<Nested>>, RunError> {
+    let Some(child) = child_of(table, task.node) else { return Ok(None) };
+    let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
+    let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
+    Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
+}
+
+/// Whether a record says that its task failed.
+pub(crate) fn is_failed(record: &TaskRecord) -> bool {
+    record.status == TaskStatus::Failed
+}

@@ -1,0 +1,89 @@
+//! Replaying from inside a subgraph: the checkpoints on the way up are forked, each pointing at the fork below (V10).
+
+use crate::checkpoint::{BoxFuture, CheckpointId, CheckpointRecord, Key, Source, TaskRecord, encode_record};
+
+use super::scope::pointer;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::{Puts, Recorder};
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+use crate::graph::run::superstep::Caller;
+
+/// Forks a checkpoint of a subgraph and everything above it, and moves the head there.
+pub(crate) async fn inside(reader: &Reader, recorder: &Recorder, id: CheckpointId) -> Result<(), RunError> {
+    let mut puts = vec![];
+    let (mut at, mut below) = (id, None);
+    loop {
+        let record = reader.record(at).await?.ok_or_else(|| unknown(reader, at))?;
+        let caller = if record.namespace.is_empty() { None } else { Some(caller(reader, &record)?) };
+        let fork = forked(recorder, at, record, caller.is_none(), &mut puts)?;
+        if let Some((from, to)) = below {
+            let by = Caller { checkpoint: fork, ..from };
+            puts.push(pointer(by, to)?);
+            // noted as started, so that it goes on inside
+            puts.push((Key::Task { checkpoint: fork, task: by.task }, encode_record(&TaskRecord::default())?));
+        }
+        let Some(caller) = caller else {
+            recorder.commit(puts, Some(fork)).await?;
+            return Ok(());
+        };
+        (at, below) = (caller.checkpoint, Some((caller, fork)));
+    }
+}
+
+/// Copies the subgraphs of a task for a fork of its checkpoint: two forks do not share a child (V10).
+pub(crate) fn copy_children<'a>(
+    reader: &'a Reader,
+    recorder: &'a Recorder,
+    from: (CheckpointId, u32),
+    to: (CheckpointId, u32),
+    puts: &'a mut Puts,
+) -> BoxFuture<'a, Result<(), RunError>> {
+    Box::pin(async move {
+        for call in 0.. {
+            let Some(child) = reader.child(from.0, from.1, call).await? else { break };
+            let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
+            let copy = forked(recorder, child, record, false, puts)?;
+            puts.push(pointer(Caller { checkpoint: to.0, task: to.1, call }, copy)?);
+            for (task, record) in reader.tasks(child).await? {
+                puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
+                copy_children(reader, recorder, (child, task), (copy, task), puts).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
+    RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }
+}
+
+fn forked(
+    recorder: &Recorder,
+    from: CheckpointId,
+    mut record: CheckpointRecord,
+    root: bool,
+    puts: &mut Puts,
+) -> Result<CheckpointId, RunError> {
+    let id = recorder.next_id();
+    (record.parent, record.source, record.step) = (Some(from), Source::Fork, record.step + 1);
+    (record.line, record.epoch, record.created_at) = (id, recorder.lease().epoch(), clock::now());
+    let key = if root { Key::Checkpoint(id) } else { Key::Nested(id) };
+    puts.push((key, encode_record(&record)?));
+    Ok(id)
+}
+
+/// The task that a subgraph's checkpoint belongs to, from the last part of its namespace: `/name:checkpoint.task`.
+fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError> {
+    let own = || RunError::InvalidUpdate {
+        what: "a subgraph that keeps its own state is replayed from its parent's checkpoint".into(),
+    };
+    let last = record.namespace.rsplit('/').next().unwrap_or_default();
+    let (name, task) = last.rsplit_once(':').ok_or_else(own)?;
+    let damaged = || reader.damaged("checkpoint of a subgraph", "its namespace cannot be read");
+    let (checkpoint, task) = task.split_once('.').ok_or_else(damaged)?;
+    let checkpoint = CheckpointId(checkpoint.parse().map_err(|_| damaged())?);
+    let task = u32::from_str_radix(task, 16).map_err(|_| damaged())?;
+    let call = name.rsplit_once('#').map_or(Ok(0), |(_, call)| call.parse()).map_err(|_| damaged())?;
+    Ok(Caller { checkpoint, task, call })
+}

@@ -1,0 +1,393 @@
+//! Writing the state from outside: as if a node had returned the update. LangGraph: `update_state`, `bulk_update_state`.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
+
+use super::handle::Thread;
+use super::scope::Scoped;
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::{Held, Puts};
+use crate::graph::records::save;
+use crate::graph::run::advance::NEW_LINE;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::{Finished, Start, apply_writes, named};
+use crate::graph::run::superstep::Run;
+use crate::graph::run::task::{SENT, START_KEY};
+
+/// One update from outside.
+#[must_use]
+pub struct StateUpdate<S: State, N> {
+    values: Option<Writes<S>>,
+    by: By<N>,
+}
+
+enum By<N> {
+    Inferred,
+    Start,
+    Node(N),
+    Input,
+    End,
+    Copy,
+}
+
+impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateUpdate").field("values", &self.values).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, N> StateUpdate<S, N> {
+    /// Returns an update in the name of the node that ran last.
+    pub fn new(values: impl Into<Writes<S>>) -> Self {
+        Self { values: Some(values.into()), by: By::Inferred }
+    }
+
+    /// Puts it in the name of a node: its routers choose and its edges fire.
+    pub fn as_node(mut self, node: N) -> Self {
+        self.by = By::Node(node);
+        self
+    }
+
+    /// Puts it in the name of START.
+    pub fn as_start(mut self) -> Self {
+        self.by = By::Start;
+        self
+    }
+
+    /// Lets it be new input, which the next run begins with.
+    pub fn as_input(mut self) -> Self {
+        self.by = By::Input;
+        self
+    }
+
+    /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
+    pub fn clear() -> Self {
+        Self { values: None, by: By::End }
+    }
+
+    /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
+    pub fn copy() -> Self {
+        Self { values: None, by: By::Copy }
+    }
+}
+
+/// What an update made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// The new checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Nodes whose finished results the update dropped (V9).
+    pub dropped: Vec<String>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
+    ///
+    /// # Errors
+    /// [`RunError::AmbiguousUpdate`] if it is not clear which node that is; whatever its routers, the reducers or the store
+    /// fail with.
+    pub async fn update_state(&self, values: impl Into<Writes<S>>) -> Result<Updated, RunError> {
+        self.update(StateUpdate::new(values)).await
+    }
+
+    /// Writes the state as if this node had returned the update.
+    ///
+    /// # Errors
+    /// As [`update_state`](Self::update_state); [`RunError::UnknownNode`].
+    pub async fn update_state_as(&self, node: N, values: impl Into<Writes<S>>) -> Result<Updated, RunError> {
+        self.update(StateUpdate::new(values).as_node(node)).await
+    }
+
+    /// Writes one update.
+    ///
+    /// # Errors
+    /// As [`update_state`](Self::update_state).
+    pub async fn update(&self, update: StateUpdate<S, N>) -> Result<Updated, RunError> {
+        self.bulk_update([vec![update]]).await
+    }
+
+    /// Writes several supersteps of updates, each a checkpoint; updates of one superstep are reduced together.
+    ///
+    /// # Errors
+    /// [`RunError::InvalidUpdate`] if there are none; otherwise as [`update_state`](Self::update_state). Supersteps before
+    /// the one that failed are stored.
+    pub async fn bulk_update(
+        &self,
+        supersteps: impl IntoIterator<Item = Vec<StateUpdate<S, N>>>,
+    ) -> Result<Updated, RunError> {
+        let supersteps: Vec<_> = supersteps.into_iter().collect();
+        if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
+            return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
+        }
+        let recorder = self.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+        let _held = Held(Arc::clone(&recorder));
+        let shared = self.shared(Some(Arc::clone(&recorder)), None);
+        let mut made: Option<Updated> = None;
+        for updates in supersteps {
+            let at = made.as_ref().map(|made| made.checkpoint).or(self.at);
+            let scoped = self.scoped(Arc::clone(&shared), at).await?;
+            let step = superstep(scoped, updates).await?;
+            let dropped = made.map(|made| made.dropped).unwrap_or_default();
+            made = Some(Updated { dropped: [dropped, step.dropped].concat(), ..step });
+        }
+        recorder.settle().await?;
+        made.ok_or(RunError::InvalidUpdate { what: "there is nothing to update".into() })
+    }
+}
+
+async fn superstep<S: State, N: NodeId, C: Send + Sync + 'static>(
+    scoped: Scoped<S, N, C>,
+    mut updates: Vec<StateUpdate<S, N>>,
+) -> Result<Updated, RunError> {
+    let alone = updates.len() == 1;
+    let special = updates.iter().position(|update| matches!(update.by, By::End | By::Input | By::Copy));
+    match special {
+        Some(_) if !alone => {
+            Err(RunError::InvalidUpdate { what: "this update must be the only one of its superstep".into() })
+        }
+        Some(at) => {
+            let update = updates.swap_remove(at);
+            match update.by {
+                By::End => clear(scoped, update.values).await,
+                By::Copy => copy(scoped).await,
+                By::Input | By::Inferred | By::Start | By::Node(_) => input(scoped, update.values).await,
+            }
+        }
+        None => nodes(scoped, updates).await,
+    }
+}
+
+/// Finished results are applied, everything else is dropped. U5.
+async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
+    mut scoped: Scoped<S, N, C>,
+    values: Option<Writes<S>>,
+) -> Result<Updated, RunError> {
+    if values.is_some_and(|values| !values.is_empty()) {
+        return Err(RunError::InvalidUpdate { what: "clearing takes no values".into() });
+    }
+    scoped.restore().await?;
+    let run = &mut scoped.run;
+    if !run.pos.is_stored() {
+        run.pos.step = -1;
+    }
+    run.clear_pending().await?;
+    scoped.made(vec![]).await
+}
+
+/// New input, which the next run begins with. U6.
+async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
+    mut scoped: Scoped<S, N, C>,
+    values: Option<Writes<S>>,
+) -> Result<Updated, RunError> {
+    let Some(writes) = values else {
+        return Err(RunError::InvalidUpdate { what: "input needs values".into() });
+    };
+    let run = &mut scoped.run;
+    let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+    let mut puts = vec![];
+    if run.pos.start.is_some() {
+        run.pos.line = NEW_LINE;
+    }
+    run.pos.step += 1;
+    run.pos.source = Source::Input;
+    let applying = run.pos.control.begin(&run.table.wiring, &[]);
+    run.pos.control.end(&run.table.wiring, &applying, false);
+    run.enter(&recorder);
+    let made_by = (run.pos.id, START_KEY);
+    let (rows, sizes) = save::rows(&run.table, &run.level.path, made_by, &writes, &mut puts)?;
+    run.pos.start = Some(Start { writes, rows, sizes });
+    scoped.commit(puts).await?;
+    scoped.made(vec![]).await
+}
+
+/// The same checkpoint once more, beside the original.
+async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<S, N, C>) -> Result<Updated, RunError> {
+    let run = &mut scoped.run;
+    if !run.pos.is_stored() {
+        return Err(RunError::InvalidUpdate { what: "there is no checkpoint to copy".into() });
+    }
+    let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+    let parent = run.pos.parent;
+    run.pos.step += 1;
+    run.pos.source = Source::Fork;
+    run.enter(&recorder);
+    (run.pos.parent, run.pos.line) = (parent, run.pos.id);
+    scoped.commit(vec![]).await?;
+    scoped.made(vec![]).await
+}
+
+/// One superstep of updates in the names of nodes. U1 to U4.
+async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
+    mut scoped: Scoped<S, N, C>,
+    updates: Vec<StateUpdate<S, N>>,
+) -> Result<Updated, RunError> {
+    let alone = updates.len() == 1;
+    let mut named = vec![];
+    for update in updates {
+        named.push((whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default()));
+    }
+    scoped.restore().await?;
+    let run = &mut scoped.run;
+    let dropped: Vec<String> = run
+        .tasks
+        .iter()
+        .filter(|task| scoped.is_head && task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
+        .map(|task| run.node_name(task.node).to_string())
+        .collect();
+    // Stored, but not part of the state: the entries of a log must not close over them.
+    if run.pos.start.is_some() || run.tasks.iter().any(|task| task.is_done()) {
+        run.pos.line = NEW_LINE;
+    }
+    let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+    // Several updates may start from one checkpoint: rows are told apart by a number of their own.
+    let made_by = recorder.next_id();
+    if !run.pos.is_stored() {
+        run.pos.step = -1;
+    }
+    let mut puts = vec![];
+    let mut results = vec![];
+    let mut used: Vec<u32> = vec![];
+    for (at, (node, writes)) in named.into_iter().enumerate() {
+        let key = own_key(run, node, at, &mut used);
+        let mut finished = Finished { writes, ..Finished::default() };
+        let from = (made_by, SENT * 2 + at as u32);
+        let seen = crate::graph::run::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
+            .map_err(|error| words(run, error, node))?;
+        run.choose_as(node, from, &seen, &mut finished)?;
+        (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
+        let sends = save::sends(&finished.sends, &mut puts)?;
+        keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
+        results.push((node, finished));
+    }
+    apply(run, results, made_by, &mut puts)?;
+    scoped.checkpoint(Source::Update, puts).await?;
+    scoped.made(dropped).await
+}
+
+/// The node an update is from. U2.
+fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &Run<S, N, C>,
+    by: &By<N>,
+    alone: bool,
+) -> Result<u32, RunError> {
+    match by {
+        By::Start => Ok(START_NODE),
+        By::Node(node) if node.name() == "__start__" => Ok(START_NODE),
+        By::Node(node) => run.table.at(node).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() }),
+        By::Inferred if !alone => Err(RunError::AmbiguousUpdate),
+        By::Inferred => match run.pos.control.last_ran {
+            None => Ok(START_NODE),
+            Some(last) if last.tied => Err(RunError::AmbiguousUpdate),
+            Some(last) => Ok(last.node),
+        },
+        By::Input | By::End | By::Copy => Err(RunError::AmbiguousUpdate),
+    }
+}
+
+/// The key of the planned task that the update stands for, or one that no task has.
+fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
+    let open =
+        |task: &&crate::graph::run::task::Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
+    let planned = run.tasks.iter().find(open);
+    let key = planned.map_or(SENT * 2 + at as u32, |task| task.key);
+    used.push(key);
+    key
+}
+
+/// What an update wrote in the name of a planned task is that task's result.
+fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &Run<S, N, C>,
+    key: u32,
+    finished: &Finished<S>,
+    sends: Vec<SendRecord>,
+    is_head: bool,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
+    let Some(task) = run.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
+    if !is_head {
+        return Ok(());
+    }
+    let record = TaskRecord {
+        status: TaskStatus::Done,
+        writes: finished.rows.clone(),
+        targets: finished.targets.clone(),
+        sends,
+        ..task.record()
+    };
+    puts.push((run.task_key(key), encode_record(&record)?));
+    Ok(())
+}
+
+fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &Run<S, N, C>,
+    error: crate::graph::channels::merge::ApplyError,
+    node: u32,
+) -> RunError {
+    named(&run.table, run.pos.step + 1, error, vec![format!("`{}`", run.node_name(node))])
+}
+
+fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &mut Run<S, N, C>,
+    results: Vec<(u32, Finished<S>)>,
+    made_by: CheckpointId,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
+    let table = Arc::clone(&run.table);
+    run.merge.clear();
+    let mut applying = run.pos.control.begin(&table.wiring, &[]);
+    run.pos.control.clear();
+    run.pos.start = None;
+    let (mut taken, mut changed) = (Mask::default(), Mask::default());
+    for (node, finished) in &results {
+        let state = Arc::make_mut(&mut run.pos.state);
+        let writes = finished.writes.0.iter().cloned();
+        if let Err(error) = apply_writes(&table, state, writes, &mut run.merge) {
+            return Err(words(run, error, *node));
+        }
+        run.pos.keep_rows(&table, &finished.rows, &finished.sizes, &mut taken);
+    }
+    Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.merge.written(), &mut changed);
+    for (node, finished) in results {
+        let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
+        let control = &mut run.pos.control;
+        exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, &mut applying, target));
+        let arrivals = exits.arrivals.iter();
+        arrivals.for_each(|&(join, bit)| control.arrive(&table.wiring, &mut applying, join, bit));
+        finished.targets.iter().for_each(|&target| control.trigger(&table.wiring, &mut applying, target));
+        control.sends.extend(finished.sends);
+    }
+    if run.pos.control.end(&table.wiring, &applying, true) {
+        Arc::make_mut(&mut run.pos.state).finish(&table.schema, &mut changed);
+    }
+    run.merge.written().iter().for_each(|channel| {
+        changed.insert(channel);
+    });
+    run.pos.encode_reduced(&table, &changed, made_by, puts)
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Applies the tasks that have ended and drops the others.
+    async fn clear_pending(&mut self) -> Result<(), RunError> {
+        let mut puts = vec![];
+        if self.tasks.iter().all(|task| !task.is_done()) && self.tasks.is_empty() {
+            return self.checkpoint(Source::Update, puts).await;
+        }
+        let mut tasks = std::mem::take(&mut self.tasks);
+        let changed = self.apply(&mut tasks, &mut puts)?;
+        let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
+        let table = Arc::clone(&self.table);
+        self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
+        self.pos.start = None;
+        self.checkpoint(Source::Update, puts).await
+    }
+}
+
+/// What a reader needs to map stored indexes; kept beside a loaded run.
+pub(crate) type Loaded = (Reader, Mapping);

@@ -1,0 +1,124 @@
+//! Runs that are cut at each commit in turn: the store refuses it, or keeps it and loses the acknowledgement.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rstest::rstest;
+use serde_json::Value;
+use superstep::checkpoint::{Checkpointer, FailingCheckpointer, MemoryCheckpointer};
+use superstep::graph::Durability;
+
+use crate::drive::{Life, Past, logged};
+use crate::graphs::{Feature, Journal, SEEDS, draw};
+
+/// How a commit fails, and all after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Refused,
+    AckLost,
+}
+
+impl Fault {
+    fn at(self, nth: u64, store: &Arc<dyn Checkpointer>) -> Arc<dyn Checkpointer> {
+        let store = Arc::clone(store);
+        Arc::new(match self {
+            Self::Refused => FailingCheckpointer::new(store, nth),
+            Self::AckLost => FailingCheckpointer::losing_ack(store, nth),
+        })
+    }
+
+    /// What the store holds when an acknowledgement is lost, it also holds at the next cut: a sample is enough.
+    fn seeds(self) -> std::iter::StepBy<std::ops::Range<u64>> {
+        SEEDS.step_by(if self == Self::Refused { 1 } else { 4 })
+    }
+}
+
+fn life(seed: u64, store: Arc<dyn Checkpointer>, durability: Durability) -> Life {
+    Life::new(seed, store, durability, Journal::default())
+}
+
+fn memory() -> Arc<dyn Checkpointer> {
+    Arc::new(MemoryCheckpointer::new())
+}
+
+async fn undisturbed(seed: u64, durability: Durability) -> (Value, Past) {
+    let mut life = life(seed, memory(), durability);
+    let end = life.run_through(|_, _| ()).await.unwrap();
+    (end, life.past().await)
+}
+
+#[test]
+fn the_drawn_graphs_have_every_feature() {
+    let mut counts: BTreeMap<Feature, usize> = BTreeMap::new();
+    for feature in SEEDS.flat_map(|seed| draw(seed).features) {
+        *counts.entry(feature).or_default() += 1;
+    }
+    assert!(counts.len() == 11 && counts.values().all(|&count| count > 1), "{counts:?}");
+}
+
+#[rstest]
+#[tokio::test]
+async fn every_task_of_an_undisturbed_run_is_logged_once(#[values(0, 1, 2, 3, 4, 5, 6, 7)] seed: u64) {
+    let (end, _) = undisturbed(seed, Durability::Sync).await;
+    assert_eq!(logged(&end).len(), end["log"].as_array().unwrap().len(), "{:#}", end["log"]);
+    assert!(logged(&end).len() > 4);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_run_cut_at_any_commit_comes_to_the_undisturbed_end(
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Fault::Refused, Fault::AckLost)] fault: Fault,
+) {
+    let mut cuts = 0;
+    for seed in fault.seeds() {
+        let (end, past) = undisturbed(seed, durability).await;
+        for nth in 1.. {
+            let store = memory();
+            let mut first = life(seed, fault.at(nth, &store), durability);
+            if first.run_through(|_, _| ()).await.is_ok() {
+                break;
+            }
+            cuts += 1;
+            let mut second = life(seed, store, durability);
+            let acknowledged = second.acknowledged().await;
+            let at = format!("seed {seed}, cut at commit {nth}, {durability:?}");
+            assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
+            let again: BTreeSet<String> =
+                second.journal.started().into_iter().filter(|task| acknowledged.contains(task)).collect();
+            assert!(again.is_empty(), "{at}: ran again though acknowledged: {again:#?}");
+            if durability == Durability::Exit || nth % 3 > 0 {
+                continue; // the past is long to read
+            }
+            let kept = second.past().await;
+            assert_eq!(kept.way(), past.way(), "{at}");
+            if durability == Durability::Sync {
+                kept.assert_holds(&first.told);
+            }
+        }
+    }
+    assert!(cuts > 40, "only {cuts} cuts");
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_thread_whose_every_life_ends_after_one_commit_comes_to_the_undisturbed_end(
+    #[values(Durability::Sync, Durability::Async)] durability: Durability,
+    #[values(Fault::Refused, Fault::AckLost)] fault: Fault,
+) {
+    for seed in SEEDS.step_by(2) {
+        let (end, past) = undisturbed(seed, durability).await;
+        let store = memory();
+        let mut lives = 0;
+        let last = loop {
+            lives += 1;
+            assert!(lives < 1000, "seed {seed} makes no progress");
+            let mut life = life(seed, fault.at(2, &store), durability);
+            if let Ok(last) = life.run_through(|_, _| ()).await {
+                break last;
+            }
+        };
+        assert_eq!(last, end, "seed {seed}");
+        assert_eq!(life(seed, store, durability).past().await.way(), past.way(), "seed {seed}");
+    }
+}

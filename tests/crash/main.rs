@@ -1,0 +1,11 @@
+//! Crashes: runs that are cut at every commit, and processes that are killed. What was acknowledged is there, once, and
+//! every thread comes to the end it would have come to undisturbed.
+
+#![allow(clippy::unwrap_used)]
+
+mod cuts;
+mod drive;
+mod graphs;
+#[cfg(all(unix, feature = "sled"))]
+mod kill;
+mod rng;

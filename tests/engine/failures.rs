@@ -1,0 +1,215 @@
+//! Bodies that fail, panic, hang or lie: what becomes of them, of their siblings, and of the thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::graph::{Failure, MemoryCache};
+use superstep::prelude::*;
+use tokio::time::Instant;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// A node that panics or fails in its first so many runs.
+fn failing(
+    tally: &Tally,
+    times: usize,
+    fail: fn() -> Result<(), NodeError>,
+) -> impl Fn(Arc<Pad>, Ctx) -> superstep::graph::Boxed<'static, Ended> + Clone + use<> {
+    let tally = tally.clone();
+    move |_, _| {
+        let tally = tally.clone();
+        Box::pin(async move {
+            if tally.add("bad") <= times {
+                fail()?;
+            }
+            Ok(Pad::update().notes(["bad"]))
+        })
+    }
+}
+
+#[rstest]
+#[case::panics(|| panic!("out of ink"), "node `bad` panicked in superstep 1: out of ink")]
+#[case::fails(|| Err("out of ink".into()), "node `bad` failed in superstep 1: out of ink")]
+#[tokio::test]
+async fn a_failure_is_the_nodes_own_and_only_the_node_runs_again(
+    #[case] fail: fn() -> Result<(), NodeError>,
+    #[case] text: &str,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (bad, good) = (Tally::default(), Tally::default());
+    let builder =
+        Builder::new().add_node(id("bad"), failing(&bad, 1, fail)).add_node(id("good"), tallied(&good, "good"));
+    let graph = fan(builder, &["bad", "good"]);
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), text);
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason } if reason == text), "{status:?}");
+    let now = store.thread(&graph).state().await.unwrap().unwrap();
+    assert_eq!((now.values.notes.join(" "), now.next.join(" ")), ("good".into(), "bad".into()));
+    assert_eq!(now.tasks[0].error.as_deref(), Some(text));
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), bad.count(), good.count()), ("bad good".into(), 2, 1));
+}
+
+#[tokio::test]
+async fn a_panic_of_a_router_is_an_error_of_its_node() {
+    let route = |pad: &Pad| -> superstep::graph::Name { panic!("no way from {}", pad.title) };
+    let builder = Builder::new().add_node(id("a"), note("a")).add_edge(START, id("a"));
+    let graph = builder.add_conditional_edges_to(id("a"), route, END).compile().unwrap();
+    let error = graph.invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` panicked in superstep 1: its router: no way from tides");
+}
+
+#[rstest]
+#[case::transient(|| Err(NodeError::transient("no")), 3)]
+#[case::unclassified(|| Err("no".into()), 3)]
+#[case::permanent(|| Err(NodeError::permanent("no")), 1)]
+#[case::panic(|| panic!("no"), 1)]
+#[tokio::test(start_paused = true)]
+async fn a_retry_policy_applies_to_all_but_permanent_failures(
+    #[case] fail: fn() -> Result<(), NodeError>,
+    #[case] attempts: usize,
+) {
+    let tally = Tally::default();
+    let node = failing(&tally, usize::MAX, fail).retry(RetryPolicy::attempts(3));
+    let graph = chain(Builder::new().add_node(id("bad"), node), &["bad"]);
+    assert!(graph.invoke(start()).await.is_err());
+    assert_eq!(tally.count(), attempts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_between_attempts_grow_up_to_the_longest() {
+    let tally = Tally::default();
+    let policy = RetryPolicy::attempts(5).pause(Duration::from_secs(1)).backoff(2.0, Duration::from_secs(3));
+    let node = failing(&tally, 4, || Err("no".into())).retry(policy);
+    let graph = chain(Builder::new().add_node(id("bad"), node), &["bad"]);
+    let began = Instant::now();
+    assert!(graph.invoke(start()).await.unwrap().finished().is_some());
+    assert_eq!((began.elapsed().as_secs(), tally.count()), (1 + 2 + 3 + 3, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_policy_that_fits_decides() {
+    let tally = Tally::default();
+    let never = RetryPolicy::attempts(9).when(|error| error.to_string() == "something else");
+    let twice = RetryPolicy::attempts(2).when(|error| error.to_string() == "no");
+    let node = failing(&tally, usize::MAX, || Err("no".into())).retry(never).retry(twice);
+    let graph = chain(Builder::new().add_node(id("bad"), node), &["bad"]);
+    assert!(graph.invoke(start()).await.is_err());
+    assert_eq!(tally.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_takes_too_long_is_a_transient_failure() {
+    let hang = |_: Arc<Pad>, ctx: Ctx| async move {
+        if ctx.attempt() < 3 {
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+        }
+        Ok::<_, NodeError>(Pad::update().notes([format!("attempt {}", ctx.attempt())]))
+    };
+    let limit = Duration::from_secs(2);
+    let graph = chain(Builder::new().add_node(id("a"), hang.timeout(limit)), &["a"]);
+    let error = graph.invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` failed in superstep 1: no end after 2000 ms");
+    let policy = RetryPolicy::attempts(3).pause(Duration::ZERO);
+    let graph = chain(Builder::new().add_node(id("a"), hang.timeout(limit).retry(policy)), &["a"]);
+    let began = Instant::now();
+    assert_eq!(graph.invoke(start()).await.unwrap().state().notes, ["attempt 3"]);
+    assert_eq!(began.elapsed(), 2 * limit);
+}
+
+#[tokio::test(start_paused = true)]
+async fn signs_of_life_keep_an_idle_timeout_away() {
+    let slow = |beats: u64| {
+        move |_: Arc<Pad>, ctx: Ctx| async move {
+            for _ in 0..beats {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                ctx.heartbeat();
+            }
+            tokio::time::sleep(Duration::from_secs(if beats == 0 { 60 } else { 3 })).await;
+            Ok::<_, NodeError>(())
+        }
+    };
+    let graph =
+        |beats| chain(Builder::new().add_node(id("a"), slow(beats).idle_timeout(Duration::from_secs(4))), &["a"]);
+    assert!(graph(20).invoke(start()).await.unwrap().finished().is_some());
+    let error = graph(0).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` failed in superstep 1: no sign of life for 4000 ms");
+}
+
+#[rstest]
+#[case::fails(|| Err("out of ink".into()), "out of ink")]
+#[case::panics(|| panic!("out of ink"), "panicked: out of ink")]
+#[tokio::test(start_paused = true)]
+async fn a_handler_takes_over_once_the_retries_are_used_up(
+    #[case] fail: fn() -> Result<(), NodeError>,
+    #[case] text: &str,
+) {
+    let tally = Tally::default();
+    let handler = |_: Arc<Pad>, failure: Failure, _: Ctx| async move {
+        let said = format!("{}: {}", failure.node, failure.error);
+        Ok::<_, NodeError>(Command::update(Pad::update().notes([said])).goto(id("rescue")))
+    };
+    let node = failing(&tally, usize::MAX, fail).retry(RetryPolicy::attempts(2)).on_error(handler);
+    let builder = Builder::new().add_node(id("bad"), node).add_node(id("next"), note("next"));
+    let builder = builder.add_node(id("rescue"), note("rescue")).add_edge(START, id("bad"));
+    let graph = builder.add_edge(id("bad"), id("next")).compile().unwrap();
+    let end = graph.invoke(start()).await.unwrap();
+    assert_eq!(end.state().notes, [format!("bad: {text}"), "rescue".into()]);
+    assert!(tally.count() <= 2);
+}
+
+#[tokio::test]
+async fn a_cached_node_runs_once_for_each_input() {
+    let tally = Tally::default();
+    let node = tallied(&tally, "a").cache(CachePolicy::default());
+    let graph = chain(Builder::new().add_node(id("a"), node), &["a"]).with_cache(Arc::new(MemoryCache::default()));
+    for title in ["tides", "tides", "moons"] {
+        assert_eq!(graph.invoke(Pad::update().title(title)).await.unwrap().state().notes, ["a"]);
+    }
+    assert_eq!(tally.count(), 2);
+}
+
+#[tokio::test]
+async fn a_cached_result_goes_where_its_command_went() {
+    let tally = Tally::default();
+    let runs = tally.clone();
+    let node = move |_: Arc<Pad>, _: Ctx| {
+        runs.add("a");
+        async { Ok::<_, NodeError>(Command::update(Pad::update().notes(["a"])).goto(id("b"))) }
+    };
+    let builder = Builder::new().add_node(id("a"), node.cache(CachePolicy::default())).add_node(id("b"), note("b"));
+    let graph = builder.add_edge(START, id("a")).compile().unwrap().with_cache(Arc::new(MemoryCache::default()));
+    for _ in 0..2 {
+        assert_eq!(graph.invoke(start()).await.unwrap().state().notes, ["a", "b"]);
+    }
+    assert_eq!(tally.count(), 1);
+}
+
+#[rstest]
+#[case::by_default(false, &["good"])]
+#[case::fail_fast(true, &[])]
+#[tokio::test]
+async fn siblings_of_a_failed_task_finish_unless_it_must_fail_fast(#[case] fast: bool, #[case] kept: &[&str]) {
+    let tally = Tally::default();
+    let began = tally.clone();
+    let slow = move |_: Arc<Pad>, _: Ctx| {
+        began.add("good");
+        async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, NodeError>(Pad::update().notes(["good"]))
+        }
+    };
+    let bad = |_: Arc<Pad>, _: Ctx| async { Err::<(), NodeError>("no".into()) };
+    let graph = fan(Builder::new().add_node(id("worse"), bad).add_node(id("good"), slow), &["good", "worse"]);
+    let store = Store::memory();
+    let thread = store.thread(&graph);
+    let thread = if fast { thread.fail_fast() } else { thread };
+    assert!(thread.invoke(start()).await.is_err());
+    assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, kept);
+    assert_eq!(tally.count(), 1);
+}

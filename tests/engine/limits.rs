@@ -1,0 +1,268 @@
+//! What ends a run before its graph does: budgets, the recursion limit, cancellation, draining, breakpoints. The thread
+//! can always go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::graph::{Budget, Persistence};
+use superstep::prelude::*;
+use tokio::sync::watch;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+fn abc() -> Graph {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
+    chain(builder, &["a", "b", "c"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_budget_of_supersteps_ends_the_run_and_a_new_one_goes_on(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let outcome = store.thread(&abc()).max_supersteps(2).invoke(start()).await.unwrap();
+    let Outcome::Budget(Budget::Supersteps(2), rest) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((&rest.state().notes[..], rest.next()), (&["a", "b"].map(String::from)[..], &["c".to_owned()][..]));
+    let end = store.thread(&abc()).max_supersteps(2).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["a", "b", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_of_time_ends_the_run_between_supersteps() {
+    let slow = |_: Arc<Pad>, _: Ctx| async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        Ok::<_, NodeError>(Pad::update().notes(["slow"]))
+    };
+    let builder = Builder::new().add_node(id("a"), slow).add_node(id("b"), slow).add_node(id("c"), slow);
+    let (store, graph) = (Store::memory(), chain(builder, &["a", "b", "c"]));
+    let limit = Duration::from_secs(15);
+    let outcome = store.thread(&graph).max_wall_time(limit).invoke(start()).await.unwrap();
+    assert!(matches!(&outcome, Outcome::Budget(Budget::WallTime(spent), _) if *spent == limit), "{outcome:?}");
+    assert_eq!(outcome.state().notes.len(), 2);
+    assert_eq!(store.thread(&graph).proceed().await.unwrap().finished().unwrap().notes.len(), 3);
+}
+
+#[tokio::test]
+async fn a_run_over_the_recursion_limit_keeps_its_state_and_can_go_on() {
+    let store = Store::memory();
+    let error = store.thread(&abc()).recursion_limit(2).invoke(start()).await.unwrap_err();
+    assert!(matches!(error, RunError::RecursionLimit { limit: 2 }), "{error:?}");
+    assert_eq!(store.thread(&abc()).state().await.unwrap().unwrap().values.notes, ["a", "b"]);
+    assert!(store.thread(&abc()).proceed().await.unwrap().finished().is_some());
+}
+
+#[tokio::test]
+async fn a_limit_of_one_task_runs_parallel_tasks_one_after_the_other() {
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, top) = (Arc::clone(&running), Arc::clone(&most));
+    let node = move |_: Arc<Pad>, _: Ctx| {
+        let (now, top) = (Arc::clone(&now), Arc::clone(&top));
+        async move {
+            top.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            now.fetch_sub(1, Ordering::SeqCst);
+            Ok::<_, NodeError>(Pad::update().sum(1))
+        }
+    };
+    let names = ["a", "b", "c", "d", "e"];
+    let graph = fan(names.iter().fold(Builder::new(), |graph, name| graph.add_node(id(name), node.clone())), &names);
+    for (limit, expected) in [(1, 1), (3, 3), (usize::MAX, 5)] {
+        most.store(0, Ordering::SeqCst);
+        let end = graph.detached(()).max_concurrency(limit).invoke(start()).await.unwrap();
+        assert_eq!((end.state().sum, most.load(Ordering::SeqCst)), (5, expected), "limit {limit}");
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_finished_is_stored_while_a_sibling_waits_for_its_turn(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (_open, gate) = watch::channel(false);
+    let tally = Tally::default();
+    let soon = |_: Arc<Pad>, _: Ctx| async {
+        tokio::task::yield_now().await;
+        Ok::<_, NodeError>(Pad::update().notes(["a"]))
+    };
+    let builder = Builder::new().add_node(id("a"), soon).add_node(id("b"), gated(&tally, "b", &gate));
+    let graph = fan(builder.add_node(id("c"), note("c")), &["a", "b", "c"]);
+    let thread = store.thread(&graph).max_concurrency(1);
+    let run = tokio::spawn(async move { thread.invoke(start()).await });
+    while tally.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let reader = store.thread(&graph);
+    let stored = || async { reader.state().await.unwrap().unwrap().values.notes.clone() };
+    for _ in 0..10_000 {
+        if stored().await == ["a"] {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(stored().await, ["a"]);
+    run.abort();
+}
+
+#[rstest]
+#[case::all_at_once(usize::MAX)]
+#[case::one_at_a_time(1)]
+#[tokio::test]
+async fn a_cancelled_run_keeps_what_finished_and_goes_on_with_the_rest(
+    #[case] at_once: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (open, gate) = watch::channel(false);
+    let (tally, token) = (Tally::default(), CancellationToken::new());
+    let builder = Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), gated(&tally, "b", &gate));
+    let builder = builder.add_node(id("c"), note("c"));
+    let graph = fan(builder, &["a", "b", "c"]);
+    let thread = store.thread(&graph).max_concurrency(at_once).cancel_with(token.clone());
+    let run = tokio::spawn(async move { thread.invoke(start()).await });
+    while tally.count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    token.cancel();
+    let outcome = run.await.unwrap().unwrap();
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Pending { next } if next.contains(&"b".to_owned())), "{status:?}");
+    open.send(true).unwrap();
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(
+        (&end.notes[..], tally.names()),
+        (&["a", "b", "c"].map(String::from)[..], ["a", "b", "b"].map(String::from).to_vec())
+    );
+}
+
+#[tokio::test]
+async fn cancelling_drops_the_body_of_a_lone_task() {
+    struct Dropped(Tally);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.add("dropped");
+        }
+    }
+    let (tally, token) = (Tally::default(), CancellationToken::new());
+    let (drops, cancel) = (tally.clone(), token.clone());
+    let node = move |_: Arc<Pad>, _: Ctx| {
+        let (guard, cancel) = (Dropped(drops.clone()), cancel.clone());
+        async move {
+            let _guard = guard;
+            cancel.cancel();
+            std::future::pending::<Ended>().await
+        }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), node), &["a"]);
+    let outcome = Store::memory().thread(&graph).cancel_with(token).invoke(start()).await.unwrap();
+    assert!(matches!(&outcome, Outcome::Cancelled(rest) if rest.next() == ["a"]), "{outcome:?}");
+    assert_eq!(tally.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_the_pause_before_a_retry() {
+    let (tally, token) = (Tally::default(), CancellationToken::new());
+    let (tried, cancel) = (tally.clone(), token.clone());
+    let node = move |_: Arc<Pad>, _: Ctx| {
+        tried.add("try");
+        cancel.cancel();
+        async { Err::<(), _>(NodeError::transient("again")) }
+    };
+    let graph = chain(
+        Builder::new().add_node(id("a"), node.retry(RetryPolicy::attempts(9).pause(Duration::from_secs(60)))),
+        &["a"],
+    );
+    let outcome = Store::memory().thread(&graph).cancel_with(token).invoke(start()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
+    assert_eq!(tally.count(), 1);
+}
+
+fn around(inside: Graph) -> Graph {
+    let builder = Builder::new().add_subgraph(id("inside"), inside).add_node(id("after"), note("after"));
+    chain(builder, &["inside", "after"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_run_cancelled_inside_a_subgraph_goes_on_inside_it(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+) {
+    let (open, gate) = watch::channel(false);
+    let (tally, token) = (Tally::default(), CancellationToken::new());
+    let builder = Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), gated(&tally, "b", &gate));
+    let graph = around(chain(builder, &["a", "b"]).persistence(persistence));
+    let thread = store.thread(&graph).cancel_with(token.clone());
+    let run = tokio::spawn(async move { thread.invoke(start()).await });
+    while tally.count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    token.cancel();
+    let outcome = run.await.unwrap().unwrap();
+    assert!(matches!(&outcome, Outcome::Cancelled(rest) if rest.next() == ["inside"]), "{outcome:?}");
+    open.send(true).unwrap();
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.names().join(" ")), ("a b after".into(), "a b b".into()));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_drained_run_ends_after_its_superstep(#[values(Store::memory(), Store::disk())] store: Store) {
+    let token = CancellationToken::new();
+    let drain = token.clone();
+    let stop = move |_: Arc<Pad>, _: Ctx| {
+        drain.cancel();
+        async { Ok::<_, NodeError>(Pad::update().notes(["a"])) }
+    };
+    let builder = Builder::new().add_node(id("a"), stop).add_node(id("b"), note("b"));
+    let graph = chain(builder, &["a", "b"]);
+    let outcome = store.thread(&graph).drain_with(token).invoke(start()).await.unwrap();
+    assert!(matches!(&outcome, Outcome::Drained(rest) if rest.next() == ["b"]), "{outcome:?}");
+    assert_eq!(outcome.state().notes, ["a"]);
+    assert_eq!(store.thread(&graph).proceed().await.unwrap().finished().unwrap().notes, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_run_drained_inside_a_subgraph_says_so_and_goes_on_inside_it() {
+    let (token, tally) = (CancellationToken::new(), Tally::default());
+    let (drain, runs) = (token.clone(), tally.clone());
+    let stop = move |_: Arc<Pad>, _: Ctx| {
+        runs.add("a");
+        drain.cancel();
+        async { Ok::<_, NodeError>(Pad::update().notes(["a"])) }
+    };
+    let graph = around(chain(Builder::new().add_node(id("a"), stop).add_node(id("b"), note("b")), &["a", "b"]));
+    let store = Store::memory();
+    let outcome = store.thread(&graph).drain_with(token).invoke(start()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained(_)), "{outcome:?}");
+    assert_eq!(store.thread(&graph).proceed().await.unwrap().finished().unwrap().notes, ["a", "b", "after"]);
+    assert_eq!(tally.count(), 1);
+}
+
+#[tokio::test]
+async fn breakpoints_stop_before_and_after_nodes_and_a_thread_may_set_its_own() {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
+    let graph = chain(builder.interrupt_before([id("b")]).interrupt_after([id("b")]), &["a", "b", "c"]);
+    let store = Store::memory();
+    let mut next = vec![];
+    let mut outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    while let Outcome::Stopped(rest) = &outcome {
+        next.push(rest.next().join(" "));
+        let status = store.thread(&graph).status().await.unwrap();
+        assert!(matches!(status, Status::Stopped { .. } | Status::Pending { .. }), "{status:?}");
+        outcome = store.thread(&graph).proceed().await.unwrap();
+    }
+    assert_eq!((next.join(", "), outcome.state().notes.join(" ")), ("b, c".into(), "a b c".into()));
+
+    let other = store.store.clone();
+    let thread = graph.with_shared_checkpointer(other).thread("u").interrupt_before_all().interrupt_after([]);
+    let mut stops = 0;
+    let mut outcome = thread.invoke(start()).await.unwrap();
+    while let Outcome::Stopped(_) = &outcome {
+        stops += 1;
+        outcome = thread.proceed().await.unwrap();
+    }
+    assert_eq!(stops, 3);
+}

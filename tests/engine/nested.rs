@@ -1,0 +1,106 @@
+//! Graphs inside graphs: what they hand back, what they keep, and that they go on inside.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::Persistence;
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// `before` and `inside` (`c`, `d`, a question, `e`), then `after`.
+fn around(tally: &Tally, persistence: Persistence) -> Graph {
+    let builder = Builder::new().add_node(id("c"), tallied(tally, "c")).add_node(id("d"), tallied(tally, "d"));
+    let builder = builder.add_node(id("ask"), approval.asks::<Approve>()).add_node(id("e"), tallied(tally, "e"));
+    let inside = chain(builder, &["c", "d", "ask", "e"]).persistence(persistence);
+    let builder = Builder::new().add_node(id("before"), note("before")).add_subgraph(id("inside"), inside);
+    chain(builder.add_node(id("after"), note("after")), &["before", "inside", "after"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_subgraph_over_the_same_state_hands_back_only_what_it_changed_also_after_a_question(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+) {
+    let tally = Tally::default();
+    let thread = || store.thread(&around(&tally, persistence)).durability(durability);
+    let asked = thread().invoke(Pad::update().title("tides").notes(["input"])).await.unwrap();
+    assert_eq!(asked.questions()[0].namespace(), ["inside"]);
+    let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["input", "before", "c", "d", "approved: true", "e", "after"]);
+    assert_eq!(tally.names(), ["c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn a_stateless_subgraph_starts_over_when_it_is_resumed() {
+    let (tally, store) = (Tally::default(), Store::memory());
+    let thread = || store.thread(&around(&tally, Persistence::Stateless));
+    thread().invoke(start()).await.unwrap();
+    let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["before", "c", "d", "approved: true", "e", "after"]);
+    assert_eq!(tally.names(), ["c", "d", "c", "d", "e"]);
+}
+
+/// A body that calls a graph twice and notes how many notes each call ended with.
+fn caller(persistence: Persistence) -> Graph {
+    let inside = chain(Builder::new().add_node(id("c"), note("c")), &["c"]).persistence(persistence);
+    let child = inside.clone();
+    let call = move |_: Arc<Pad>, ctx: Ctx| {
+        let child = child.clone();
+        async move {
+            let first = ctx.call(&child, start()).await?.notes.len();
+            let second = ctx.call(&child, start()).await?.notes.len();
+            Ok::<_, NodeError>(Pad::update().notes([format!("{first} {second}")]))
+        }
+    };
+    chain(Builder::new().add_node(id("a"), call).calls(&id("a"), &inside), &["a"])
+}
+
+#[rstest]
+#[case::inherit(Persistence::Inherit, &["1 1", "1 1"])]
+#[case::per_thread(Persistence::PerThread, &["1 1", "2 2"])]
+#[case::stateless(Persistence::Stateless, &["1 1", "1 1"])]
+#[tokio::test]
+async fn a_called_graph_remembers_earlier_turns_only_if_it_is_kept_for_the_thread(
+    #[case] persistence: Persistence,
+    #[case] notes: &[&str],
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    store.thread(&caller(persistence)).invoke(start()).await.unwrap();
+    let end = store.thread(&caller(persistence)).invoke(start()).await.unwrap();
+    assert_eq!(end.state().notes, notes);
+    let other = caller(persistence).with_shared_checkpointer(Arc::clone(&store.store)).thread("other");
+    assert_eq!(other.invoke(start()).await.unwrap().state().notes, ["1 1"]);
+}
+
+#[tokio::test]
+async fn a_failure_inside_names_the_inner_node_and_only_it_runs_again() {
+    let (tally, store) = (Tally::default(), Store::memory());
+    let graph = |bad: bool| {
+        let fails = move |_: Arc<Pad>, _: Ctx| async move {
+            if bad { Err(NodeError::from("no")) } else { Ok(Pad::update().notes(["d"])) }
+        };
+        let builder = Builder::new().add_node(id("c"), tallied(&tally, "c")).add_node(id("d"), fails);
+        let builder = Builder::new().add_subgraph(id("inside"), chain(builder, &["c", "d"]));
+        chain(builder, &["inside"])
+    };
+    let error = store.thread(&graph(true)).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `d` failed in superstep 2: no");
+    let end = store.thread(&graph(false)).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.count()), ("c d".into(), 1));
+}
+
+#[tokio::test]
+async fn a_subgraph_hands_a_command_to_the_graph_around_it() {
+    let up = |_: Arc<Pad>, _: Ctx| async {
+        let command: Command<Pad, superstep::graph::Name> = Command::update(Pad::update().notes(["up"])).goto(id("z"));
+        Ok::<_, NodeError>(Command::<Pad, superstep::graph::Name>::parent(command))
+    };
+    let inside = chain(Builder::new().add_node(id("c"), note("c")).add_node(id("up"), up), &["c", "up"]);
+    let builder = Builder::new().add_subgraph(id("inside"), inside).add_node(id("z"), note("z"));
+    let graph = builder.add_edge(START, id("inside")).compile().unwrap();
+    assert_eq!(graph.invoke(start()).await.unwrap().state().notes, ["up", "z"]);
+}

@@ -1,0 +1,175 @@
+//! Reading and rewriting the past: updates, forks, time travel, deletion.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::Source;
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+fn abc() -> Graph {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
+    chain(builder, &["a", "b", "c"])
+}
+
+/// `a` and a question at once, then `z`.
+fn pair(tally: &Tally) -> Graph {
+    let builder = Builder::new().add_node(id("a"), tallied(tally, "a")).add_node(id("ask"), approval.asks::<Approve>());
+    let builder = builder.add_node(id("z"), note("z")).add_edge(START, [id("a"), id("ask")]);
+    builder.add_edge([id("a"), id("ask")], id("z")).compile().unwrap()
+}
+
+#[rstest]
+#[tokio::test]
+async fn history_tells_each_superstep_newest_first(#[values(Store::memory(), Store::disk())] store: Store) {
+    store.thread(&abc()).invoke(start()).await.unwrap();
+    let history = store.thread(&abc()).history().await.unwrap().all().await.unwrap();
+    let lines =
+        history.iter().map(|made| format!("{} {:?} {:?} {:?}", made.step, made.source, made.values.notes, made.next));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    insta::allow_duplicates! {
+        insta::assert_snapshot!(lines, @r#"
+        3 Loop ["a", "b", "c"] []
+        2 Loop ["a", "b"] ["c"]
+        1 Loop ["a"] ["b"]
+        0 Loop [] ["a"]
+        -1 Input [] ["__start__"]
+        "#);
+    }
+    let parents = history.windows(2).all(|pair| pair[0].parent == Some(pair[1].id));
+    assert!(parents && history[4].parent.is_none());
+    let limited = store.thread(&abc()).history().await.unwrap().before(history[1].id).limit(2);
+    let steps: Vec<i64> = limited.metadata_only().await.unwrap().iter().map(|made| made.step).collect();
+    assert_eq!(steps, [1, 0]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn going_on_from_the_past_leaves_the_past_as_it_was(#[values(Store::memory(), Store::disk())] store: Store) {
+    store.thread(&abc()).invoke(start()).await.unwrap();
+    let before = store.thread(&abc()).history().await.unwrap().all().await.unwrap();
+    let fork =
+        store.thread(&abc()).at(before[2].id).update_state_as(id("a"), Pad::update().notes(["x"])).await.unwrap();
+    let end = store.thread(&abc()).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["a", "x", "b", "c"]);
+    let after = store.thread(&abc()).history().await.unwrap().all().await.unwrap();
+    assert_eq!(after.len(), before.len() + 3);
+    assert_eq!(format!("{:?}", &after[3..]), format!("{before:?}"));
+    assert_eq!((after[2].id, after[2].source, after[2].parent), (fork.checkpoint, Source::Update, Some(before[2].id)));
+    let old = store.thread(&abc()).at(before[0].id).state().await.unwrap().unwrap();
+    assert_eq!(old.values.notes, ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn replaying_a_checkpoint_runs_its_tasks_again_on_a_fork() {
+    let (tally, store) = (Tally::default(), Store::memory());
+    let graph = chain(
+        Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), tallied(&tally, "b")),
+        &["a", "b"],
+    );
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
+    let end = store.thread(&graph).at(history[1].id).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.names().join(" ")), ("a b".into(), "a b b".into()));
+}
+
+#[rstest]
+#[case::of_the_node_that_waited("ask", &["a"])]
+#[case::of_the_node_that_finished("a", &[])]
+#[tokio::test]
+async fn an_update_tells_which_finished_results_it_dropped(
+    #[case] node: &str,
+    #[case] dropped: &[&str],
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let tally = Tally::default();
+    store.thread(&pair(&tally)).invoke(start()).await.unwrap();
+    let updated = store.thread(&pair(&tally)).update_state_as(id(node), Pad::update().sum(1)).await.unwrap();
+    assert_eq!(updated.dropped, dropped);
+    let now = store.thread(&pair(&tally)).state().await.unwrap().unwrap();
+    assert_eq!((now.values.sum, now.id, now.questions().count()), (1, updated.checkpoint, 0));
+}
+
+#[tokio::test]
+async fn an_update_that_could_be_from_several_nodes_must_name_one() {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b"));
+    let (store, graph) = (Store::memory(), fan(builder, &["a", "b"]));
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let before = everything(&store.thread(&graph)).await;
+    let error = store.thread(&graph).update_state(Pad::update().sum(1)).await.unwrap_err();
+    assert!(matches!(error, RunError::AmbiguousUpdate), "{error:?}");
+    let error = store.thread(&graph).update_state_as(id("nobody"), Pad::update().sum(1)).await.unwrap_err();
+    assert!(matches!(error, RunError::UnknownNode { .. }), "{error:?}");
+    assert_eq!(everything(&store.thread(&graph)).await, before);
+}
+
+#[tokio::test]
+async fn an_update_is_inferred_to_be_from_the_node_that_ran_last() {
+    let store = Store::memory();
+    store.thread(&abc()).max_supersteps(1).invoke(start()).await.unwrap();
+    store.thread(&abc()).update_state(Pad::update().notes(["x"])).await.unwrap();
+    let now = store.thread(&abc()).state().await.unwrap().unwrap();
+    assert_eq!((now.values.notes.join(" "), now.next.join(" ")), ("a x".into(), "b".into()));
+}
+
+#[rstest]
+#[tokio::test]
+async fn clearing_keeps_what_finished_and_drops_the_rest(#[values(Store::memory(), Store::disk())] store: Store) {
+    let tally = Tally::default();
+    store.thread(&pair(&tally)).invoke(start()).await.unwrap();
+    store.thread(&pair(&tally)).update(StateUpdate::clear()).await.unwrap();
+    let now = store.thread(&pair(&tally)).state().await.unwrap().unwrap();
+    assert_eq!((now.values.notes.join(" "), now.questions().count()), ("a".into(), 0));
+    assert!(matches!(store.thread(&pair(&tally)).status().await.unwrap(), Status::Finished));
+}
+
+#[tokio::test]
+async fn an_update_as_input_is_what_the_next_run_begins_with() {
+    let store = Store::memory();
+    store.thread(&abc()).update(StateUpdate::new(Pad::update().notes(["given"])).as_input()).await.unwrap();
+    let end = store.thread(&abc()).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["given", "a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn updates_of_one_superstep_are_reduced_together_and_a_refused_one_writes_nothing() {
+    let store = Store::memory();
+    let by = |node, update| StateUpdate::new(update).as_node(id(node));
+    let thread = store.thread(&abc());
+    let both = vec![by("a", Pad::update().sum(1)), by("b", Pad::update().sum(2))];
+    thread.bulk_update([both]).await.unwrap();
+    assert_eq!(thread.state().await.unwrap().unwrap().values.sum, 3);
+    let before = everything(&thread).await;
+    let twice = vec![by("a", Pad::update().title("x")), by("b", Pad::update().title("y"))];
+    let error = thread.bulk_update([twice]).await.unwrap_err();
+    assert!(matches!(error, RunError::ConcurrentUpdate { .. }), "{error:?}");
+    assert_eq!(everything(&thread).await, before);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_deleted_thread_is_as_if_it_had_never_run(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = chain(Builder::new().add_subgraph(id("inside"), abc()).add_node(id("z"), note("z")), &["inside", "z"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let other = graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("other");
+    other.invoke(start()).await.unwrap();
+    store.thread(&graph).delete().await.unwrap();
+    assert!(store.thread(&graph).state().await.unwrap().is_none());
+    assert!(store.thread(&graph).history().await.unwrap().all().await.unwrap().is_empty());
+    assert!(matches!(store.thread(&graph).proceed().await.unwrap_err(), RunError::EmptyInput { .. }));
+    let end = store.thread(&graph).invoke(start()).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["a", "b", "c", "z"]);
+    assert_eq!(other.state().await.unwrap().unwrap().values.notes, ["a", "b", "c", "z"]);
+}
+
+#[tokio::test]
+async fn a_question_of_a_deleted_thread_takes_no_answer_from_its_namesake() {
+    let (tally, store) = (Tally::default(), Store::memory());
+    let old = store.thread(&pair(&tally)).invoke(start()).await.unwrap().questions()[0].id();
+    store.thread(&pair(&tally)).delete().await.unwrap();
+    store.thread(&pair(&tally)).invoke(start()).await.unwrap();
+    let stale = store.thread(&pair(&tally)).answer(Answer::new::<Approve>(&true).to(old)).await.unwrap_err();
+    assert!(matches!(stale, RunError::UnknownQuestion { .. }), "{stale:?}");
+}

@@ -1,0 +1,96 @@
+//! A superstep whose results cannot be applied: the thread stays readable, says why, and can be mended.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+fn title(title: &'static str) -> impl Fn(Arc<Pad>, Ctx) -> std::future::Ready<Ended> + Clone {
+    move |_, _| std::future::ready(Ok(Pad::update().title(title).notes([title])))
+}
+
+fn spender(amount: u8) -> impl Fn(Arc<Pad>, Ctx) -> std::future::Ready<Ended> + Clone {
+    move |_, _| std::future::ready(Ok(Pad::update().spent(amount)))
+}
+
+/// Two nodes that write one last-value channel in one superstep; mended, only one does.
+fn writers(mended: bool) -> Graph {
+    let builder = Builder::new().add_node(id("a"), title("a"));
+    let builder = if mended { builder.add_node(id("b"), note("b")) } else { builder.add_node(id("b"), title("b")) };
+    fan(builder, &["a", "b"])
+}
+
+fn spenders(mended: bool) -> Graph {
+    let builder = Builder::new().add_node(id("a"), spender(200));
+    fan(builder.add_node(id("b"), spender(if mended { 50 } else { 100 })), &["a", "b"])
+}
+
+fn lone(mended: bool) -> Graph {
+    let start = Builder::new().add_node(id("a"), spender(200));
+    chain(start.add_node(id("b"), spender(if mended { 50 } else { 100 })), &["a", "b"])
+}
+
+/// The second writer is a subgraph, whose own nodes finished.
+fn inside(mended: bool) -> Graph {
+    let child = chain(Builder::new().add_node(id("c"), if mended { title("tides") } else { title("c") }), &["c"]);
+    let child = child.mapped(
+        |_: &Pad| start(),
+        |child: &Pad| {
+            let update = Pad::update().notes(child.notes.clone());
+            if child.title == "tides" { update } else { update.title(child.title.clone()) }
+        },
+    );
+    fan(Builder::new().add_node(id("a"), title("a")).add_subgraph(id("b"), child), &["a", "b"])
+}
+
+#[rstest]
+#[case::two_writers(writers, "channel `title` was written more than once in superstep 1, by `a` and `b`")]
+#[case::a_reducer_refused(
+    spenders,
+    "channel `spent` refused a write of `a` and `b` in superstep 1: the budget is gone"
+)]
+#[case::a_reducer_refused_a_lone_task(
+    lone,
+    "channel `spent` refused a write of `b` in superstep 2: the budget is gone"
+)]
+#[case::a_subgraph_wrote(inside, "channel `title` was written more than once in superstep 1, by `a` and `b`")]
+#[tokio::test]
+async fn a_poisoned_thread_is_readable_and_ends_once_its_graph_is_mended(
+    #[case] graph: fn(bool) -> Graph,
+    #[case] reason: &str,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let broken = graph(false);
+    let error = store.thread(&broken).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), reason);
+    let status = store.thread(&broken).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason: told } if told == reason), "{status:?}");
+    let now = store.thread(&broken).state_deep().await.unwrap().unwrap();
+    assert_eq!((now.values.title.as_str(), now.values.notes.len()), ("tides", 0));
+    assert!(store.thread(&broken).history().await.unwrap().all().await.unwrap().len() >= 2);
+    assert_eq!(store.thread(&broken).proceed().await.unwrap_err().to_string(), reason);
+    let anew = store.thread(&broken).retry().await.unwrap_err(); // on a fork, which is a superstep of its own
+    assert_eq!(unnumbered(&anew.to_string()), unnumbered(reason));
+    let end = store.thread(&graph(true)).retry().await.unwrap();
+    assert!(end.finished().is_some());
+    assert!(matches!(store.thread(&broken).status().await.unwrap(), Status::Finished));
+}
+
+fn unnumbered(reason: &str) -> String {
+    reason.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+#[tokio::test]
+async fn input_that_a_reducer_refuses_can_be_replaced() {
+    let graph = chain(Builder::new().add_node(id("a"), spender(100)), &["a"]);
+    let store = Store::memory();
+    let error = store.thread(&graph).invoke(Pad::update().spent(200).spent(100)).await.unwrap_err();
+    assert!(matches!(error, RunError::Refused { .. }), "{error:?}");
+    assert!(matches!(store.thread(&graph).status().await.unwrap(), Status::Failed { .. }));
+    assert!(store.thread(&graph).state().await.unwrap().is_some());
+    let end = store.thread(&graph).discard_pending().invoke(Pad::update().spent(100)).await.unwrap();
+    assert_eq!(end.finished().unwrap().spent, 200);
+}

@@ -1,0 +1,297 @@
+//! Questions to a person and their answers: nothing swallows a question unseen, and a refused answer writes nothing.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::{AnyQuestion, Name};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// An error of the user's own, which knows nothing of questions.
+#[derive(Debug, thiserror::Error)]
+#[error("our own")]
+struct Own;
+
+fn asking(body: impl Node<Pad, Name, ()>) -> Graph {
+    chain(Builder::new().add_node(id("a"), body.asks::<Approve>()), &["a"])
+}
+
+async fn passes_on(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    ctx.interrupt(Approve)?;
+    Ok(Pad::update().title("done"))
+}
+async fn makes_it_its_own(_: Arc<Pad>, ctx: Ctx) -> Result<PadUpdate, Own> {
+    ctx.interrupt(Approve).map_err(|_| Own)?;
+    Ok(Pad::update().title("done"))
+}
+async fn boxes(_: Arc<Pad>, ctx: Ctx) -> Result<PadUpdate, Box<dyn std::error::Error + Send + Sync>> {
+    ctx.interrupt(Approve)?;
+    Ok(Pad::update().title("done"))
+}
+async fn makes_it_permanent(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    ctx.interrupt(Approve).map_err(NodeError::permanent)?;
+    Ok(Pad::update().title("done"))
+}
+async fn fails_after_it(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    let _ = ctx.interrupt(Approve);
+    Err(Own.into())
+}
+
+#[rstest]
+#[case::passed_on(asking(passes_on))]
+#[case::made_into_an_own_error(asking(makes_it_its_own))]
+#[case::boxed(asking(boxes))]
+#[case::made_permanent(asking(makes_it_permanent))]
+#[case::followed_by_another_failure(asking(fails_after_it))]
+#[tokio::test]
+async fn whatever_error_a_node_makes_of_a_question_it_waits_for_the_answer(#[case] graph: Graph) {
+    let outcome = Store::memory().thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!(outcome.questions().iter().map(Question::name).collect::<Vec<_>>(), ["approve"]);
+}
+
+async fn discards(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    ctx.interrupt(Approve).ok();
+    Ok(Pad::update().title("done"))
+}
+async fn assumes(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    let approved = ctx.interrupt(Approve).unwrap_or(true);
+    Ok(Pad::update().title(approved.to_string()))
+}
+async fn asks_in_a_spawned_task(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    tokio::spawn(async move { ctx.interrupt(Approve).is_ok() }).await?;
+    Ok(Pad::update().title("done"))
+}
+
+#[rstest]
+#[case::ok(asking(discards))]
+#[case::unwrap_or(asking(assumes))]
+#[case::asked_in_a_spawned_task(asking(asks_in_a_spawned_task))]
+#[tokio::test]
+async fn a_node_that_goes_on_without_its_answer_fails_and_its_update_is_dropped(#[case] graph: Graph) {
+    let store = Store::memory();
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.title, "tides");
+}
+
+async fn unwraps(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    Ok(Pad::update().title(ctx.interrupt(Approve).unwrap().to_string()))
+}
+
+#[tokio::test]
+async fn a_node_that_panics_over_its_question_has_panicked() {
+    let error = Store::memory().thread(&asking(unwraps)).invoke(start()).await.unwrap_err();
+    assert!(matches!(&error, RunError::Panicked { node, .. } if &**node == "a"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_question_of_a_subgraph_cannot_be_swallowed_by_the_node_that_calls_it() {
+    let child = asking(passes_on);
+    let inside = child.clone();
+    let call = move |_: Arc<Pad>, ctx: Ctx| {
+        let inside = inside.clone();
+        async move {
+            let _ = ctx.call(&inside, start()).await;
+            Ok::<_, NodeError>(Pad::update().title("done"))
+        }
+    };
+    let builder = Builder::new().add_node(id("a"), call).calls(&id("a"), &child);
+    let error = Store::memory().thread(&chain(builder, &["a"])).invoke(start()).await.unwrap_err();
+    assert!(matches!(error, RunError::QuestionIgnored { .. }), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_neither_retried_nor_handled() {
+    let tally = Tally::default();
+    let tried = tally.clone();
+    let node = move |_: Arc<Pad>, ctx: Ctx| {
+        tried.add("a");
+        async move { ctx.interrupt(Approve).map(|_| ()) }
+    };
+    let node =
+        node.asks::<Approve>().retry(RetryPolicy::attempts(5)).on_error(|_, _, _: Ctx| async { Err::<(), _>(Own) });
+    let graph = chain(Builder::new().add_node(id("a"), node), &["a"]);
+    let outcome = Store::memory().thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!((outcome.questions().len(), tally.count()), (1, 1));
+}
+
+#[tokio::test]
+async fn an_undeclared_question_names_the_declaration_it_lacks() {
+    let graph = chain(Builder::new().add_node(id("a"), passes_on), &["a"]);
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.help().unwrap(), "add `.asks::<Approve>()` to the node");
+}
+
+#[tokio::test]
+async fn a_node_that_asks_in_another_order_than_before_is_told_so() {
+    let node = |first: bool| {
+        move |_: Arc<Pad>, ctx: Ctx| async move {
+            if first {
+                ctx.interrupt(Approve)?;
+            }
+            let title = ctx.interrupt(Rename { from: String::new() })?;
+            Ok::<_, NodeError>(Pad::update().title(title))
+        }
+    };
+    let graph = |first| {
+        let node = node(first).asks::<Approve>().asks::<Rename>();
+        chain(Builder::new().add_node(id("a"), node), &["a"])
+    };
+    let store = Store::memory();
+    store.thread(&graph(true)).invoke(start()).await.unwrap();
+    let error = store.thread(&graph(false)).resume::<Approve>(true).await.unwrap_err();
+    assert_eq!(error.to_string(), "question 0 of node `a` was `approve` before the pause and is `rename` now");
+}
+
+/// Two nodes that ask for approval and one that asks for a name, in one superstep.
+fn three() -> Graph {
+    let rename = |pad: Arc<Pad>, ctx: Ctx| async move {
+        let title = ctx.interrupt(Rename { from: pad.title.clone() })?;
+        Ok::<_, NodeError>(Pad::update().title(title))
+    };
+    let builder =
+        Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_node(id("b"), approval.asks::<Approve>());
+    fan(builder.add_node(id("c"), rename.asks::<Rename>()), &["a", "b", "c"])
+}
+
+async fn asked(thread: &PadThread) -> Vec<Question> {
+    let now = thread.state().await.unwrap().unwrap();
+    now.questions().filter(|question| !question.is_answered()).cloned().collect()
+}
+
+type Refused = fn(&RunError) -> bool;
+type Wrong = fn(&[Question]) -> Answer;
+
+#[rstest]
+#[case::of_a_type_that_nobody_asked(|_: &[Question]| Answer::new::<AnyQuestion>(&true.into()), |e: &RunError| matches!(e, RunError::UnknownQuestion { .. }))]
+#[case::that_two_questions_take(|_: &[Question]| Answer::new::<Approve>(&true), |e: &RunError| matches!(e, RunError::AmbiguousAnswer { count: 2, .. }))]
+#[case::that_any_question_might_take(|_: &[Question]| Answer::json(&true.into()), |e: &RunError| matches!(e, RunError::AmbiguousAnswer { count: 3, .. }))]
+#[case::of_the_wrong_type_by_id(|asked: &[Question]| Answer::new::<Rename>(&"x".into()).to(asked[0].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
+#[case::of_the_wrong_json_type(|asked: &[Question]| Answer::json(&"yes".into()).to(asked[0].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
+#[case::of_json_null(|asked: &[Question]| Answer::json(&().into()).to(asked[2].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
+#[case::to_an_id_of_another_thread(|_: &[Question]| Answer::new::<Approve>(&true).to("0-1-0-0".parse().unwrap()), |e: &RunError| matches!(e, RunError::UnknownQuestion { .. }))]
+#[tokio::test]
+async fn a_refused_answer_writes_nothing(
+    #[case] wrong: Wrong,
+    #[case] refused: Refused,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    store.thread(&three()).invoke(start()).await.unwrap();
+    let open = asked(&store.thread(&three())).await;
+    let before = everything(&store.thread(&three())).await;
+    // A process that has not run the node refuses it all the same.
+    let error = store.thread(&three()).answer(wrong(&open)).await.unwrap_err();
+    assert!(refused(&error), "{error:?}");
+    assert_eq!(everything(&store.thread(&three())).await, before);
+}
+
+#[tokio::test]
+async fn of_several_answers_one_that_is_refused_keeps_the_others_out() {
+    let store = Store::memory();
+    store.thread(&three()).invoke(start()).await.unwrap();
+    let open = asked(&store.thread(&three())).await;
+    let before = everything(&store.thread(&three())).await;
+    let good = || Answer::new::<Approve>(&true).to(open[0].id());
+    let twice = store.thread(&three()).run(Request::answers([good(), good()])).await.unwrap_err();
+    assert!(matches!(twice, RunError::AlreadyAnswered { .. }), "{twice:?}");
+    let bad = Answer::json(&3.into()).to(open[2].id());
+    assert!(store.thread(&three()).run(Request::answers([good(), bad])).await.is_err());
+    assert_eq!(everything(&store.thread(&three())).await, before);
+}
+
+#[tokio::test]
+async fn a_refused_answer_to_a_checkpoint_of_the_past_makes_no_fork() {
+    let store = Store::memory();
+    store.thread(&three()).invoke(start()).await.unwrap();
+    let asked_at = store.thread(&three()).state().await.unwrap().unwrap().id;
+    store.thread(&three()).update_state_as(id("a"), Pad::update().sum(1)).await.unwrap();
+    let before = everything(&store.thread(&three())).await;
+    let thread = store.thread(&three()).at(asked_at);
+    assert!(thread.resume::<AnyQuestion>(true.into()).await.is_err());
+    assert_eq!(everything(&store.thread(&three())).await, before);
+}
+
+#[rstest]
+#[tokio::test]
+async fn each_question_takes_its_own_answer_and_the_others_stay_open(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    store.thread(&three()).invoke(start()).await.unwrap();
+    let open = asked(&store.thread(&three())).await;
+    let first = store.thread(&three()).answer(Answer::new::<Approve>(&true).to(open[1].id())).await.unwrap();
+    assert_eq!(first.questions().iter().map(Question::node).collect::<Vec<_>>(), ["a", "c"]);
+    let again = store.thread(&three()).answer(Answer::new::<Approve>(&false).to(open[1].id())).await.unwrap_err();
+    assert!(matches!(again, RunError::AlreadyAnswered { .. }), "{again:?}");
+    // Now one of each type is left.
+    store.thread(&three()).resume::<Approve>(false).await.unwrap();
+    let end = store.thread(&three()).resume::<Rename>("moons".into()).await.unwrap().finished().unwrap();
+    assert_eq!((end.title.as_str(), end.notes.join(", ")), ("moons", "approved: false, approved: true".into()));
+    let stale = store.thread(&three()).answer(Answer::new::<Approve>(&true).to(open[0].id())).await.unwrap_err();
+    assert!(matches!(stale, RunError::UnknownQuestion { .. } | RunError::AlreadyAnswered { .. }), "{stale:?}");
+}
+
+#[rstest]
+#[tokio::test]
+async fn who_answered_and_their_note_are_stored(#[values(Store::memory(), Store::disk())] store: Store) {
+    store.thread(&three()).invoke(start()).await.unwrap();
+    let open = asked(&store.thread(&three())).await;
+    let answer = Answer::new::<Approve>(&true).to(open[0].id()).by("ada").note("looks fine");
+    store.thread(&three()).answer(answer).await.unwrap();
+    let now = store.thread(&three()).state().await.unwrap().unwrap();
+    let [given] = &now.tasks[0].answers[..] else { panic!("{:?}", now.tasks) };
+    assert_eq!((given.name.as_str(), &given.value), ("approve", &serde_json::json!(true)));
+    assert_eq!((given.by.as_deref(), given.note.as_deref()), (Some("ada"), Some("looks fine")));
+}
+
+#[tokio::test]
+async fn a_question_is_found_by_its_id_as_text() {
+    let store = Store::memory();
+    let outcome = store.thread(&three()).invoke(start()).await.unwrap();
+    let text = outcome.questions()[2].id().to_string();
+    let answer = Answer::json(&"moons".into()).to(text.parse().unwrap());
+    assert_eq!(store.thread(&three()).answer(answer).await.unwrap().questions().len(), 2);
+}
+
+#[tokio::test]
+async fn null_and_an_empty_object_are_ordinary_answers() {
+    let twice = |_: Arc<Pad>, ctx: Ctx| async move {
+        let first = ctx.interrupt(AnyQuestion("first".into()))?;
+        let second = ctx.interrupt(AnyQuestion("second".into()))?;
+        Ok::<_, NodeError>(Pad::update().notes([first.to_string(), second.to_string()]))
+    };
+    let graph = chain(Builder::new().add_node(id("a"), twice.asks::<AnyQuestion>()), &["a"]);
+    let store = Store::memory();
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).resume::<AnyQuestion>(serde_json::Value::Null).await.unwrap();
+    let end = store.thread(&graph).resume::<AnyQuestion>(serde_json::json!({})).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["null", "{}"]);
+}
+
+#[rstest]
+#[case::left_alone(false, 1)]
+#[case::asked_again(true, 2)]
+#[tokio::test]
+async fn a_task_without_a_new_answer_is_left_alone_unless_told_to_run_again(#[case] rerun: bool, #[case] runs: usize) {
+    let tally = Tally::default();
+    let counted = tally.clone();
+    let other = move |_: Arc<Pad>, ctx: Ctx| {
+        counted.add("other");
+        async move { ctx.interrupt(Rename { from: String::new() }).map(|_| ()) }
+    };
+    let builder =
+        Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_node(id("b"), other.asks::<Rename>());
+    let graph = fan(builder, &["a", "b"]);
+    let store = Store::memory();
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let thread = if rerun { store.thread(&graph).rerun_unanswered() } else { store.thread(&graph) };
+    thread.resume::<Approve>(true).await.unwrap();
+    assert_eq!(tally.count(), runs);
+}
+
+#[tokio::test]
+async fn a_graph_that_can_ask_does_not_run_without_a_store() {
+    let error = three().invoke(start()).await.unwrap_err();
+    assert!(matches!(error, RunError::NoCheckpointer { .. }), "{error:?}");
+}

@@ -1,0 +1,117 @@
+//! Channels that must not show, and channels that must not be kept.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::Boxed;
+use superstep::prelude::*;
+
+use crate::pad::Approve;
+use crate::stores::Store;
+
+/// What a run must not tell.
+const SECRET: &str = "open sesame";
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Vault {
+    #[channel(secret)]
+    key: String,
+    #[channel(append, secret)]
+    tries: Vec<String>,
+    #[channel(untracked)]
+    scratch: u32,
+    door: String,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Turn,
+    Ask,
+}
+
+async fn turn(vault: Arc<Vault>, ctx: Ctx) -> Result<VaultUpdate, NodeError> {
+    ctx.emit("turning").await;
+    Ok(Vault::update().tries([vault.key.clone()]).key(format!("{} again", vault.key)).scratch(7).door("ajar"))
+}
+
+async fn ask(vault: Arc<Vault>, ctx: Ctx) -> Result<VaultUpdate, NodeError> {
+    ctx.interrupt(Approve)?;
+    Ok(Vault::update().door(format!("scratch {}", vault.scratch)))
+}
+
+fn graph(
+    ask: impl Fn(Arc<Vault>, Ctx) -> Boxed<'static, Result<VaultUpdate, NodeError>> + Send + Sync + 'static,
+) -> CompiledGraph<Vault, Step> {
+    let graph = StateGraph::new().add_node(Step::Turn, turn).add_node(Step::Ask, ask.asks::<Approve>());
+    graph.add_sequence([Step::Turn, Step::Ask]).compile().unwrap()
+}
+
+fn vault() -> CompiledGraph<Vault, Step> {
+    graph(|vault, ctx| Box::pin(ask(vault, ctx)))
+}
+
+#[tokio::test]
+async fn a_secret_channel_shows_in_no_event() {
+    let store = Store::memory();
+    let thread = vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let modes = [Mode::Values, Mode::Updates, Mode::Custom, Mode::Tasks, Mode::Checkpoints];
+    let mut events = thread.stream(Request::input(Vault::update().key(SECRET)), modes);
+    let mut told = String::new();
+    while let Some(event) = events.next().await {
+        told += &format!("{event:?}\n");
+    }
+    let mut events = thread.stream(Request::answers([Answer::new::<Approve>(&true)]), modes);
+    while let Some(event) = events.next().await {
+        told += &format!("{event:?}\n");
+    }
+    assert!(told.contains("ajar") && told.contains("turning"), "{told}");
+    assert!(!told.contains(SECRET) && !told.contains("tries"), "{told}");
+}
+
+#[tokio::test]
+async fn a_secret_channel_shows_in_no_result_of_a_task() {
+    let store = Store::memory();
+    let thread = vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    thread.invoke(Vault::update().key(SECRET)).await.unwrap();
+    let history = thread.history().await.unwrap().all().await.unwrap();
+    let shown = format!("{:?}", history.iter().map(|made| &made.tasks).collect::<Vec<_>>());
+    assert!(shown.contains("ajar") && !shown.contains(SECRET), "{shown}");
+    assert_eq!(thread.state().await.unwrap().unwrap().values.tries, [SECRET]);
+}
+
+#[rstest]
+#[case::another_handle(true)]
+#[case::the_same_handle(false)]
+#[tokio::test]
+async fn an_untracked_channel_is_its_default_in_the_run_that_goes_on(
+    #[case] fresh: bool,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let thread = || vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let first = thread();
+    let asked = first.invoke(Vault::update().key(SECRET)).await.unwrap();
+    assert_eq!(asked.state().scratch, 7);
+    let second = if fresh { thread() } else { first };
+    let end = second.resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!((end.door.as_str(), end.scratch), ("scratch 0", 0));
+}
+
+#[rstest]
+#[case::another_handle(true)]
+#[case::the_same_handle(false)]
+#[tokio::test]
+async fn an_untracked_channel_is_its_default_in_the_next_turn(#[case] fresh: bool) {
+    let store = Store::memory();
+    let graph =
+        StateGraph::new().add_node(Step::Turn, turn).add_node(Step::Ask, |vault: Arc<Vault>, _: Ctx| async move {
+            Ok::<_, NodeError>(Vault::update().door(format!("{}, scratch {}", vault.door, vault.scratch)))
+        });
+    let graph = graph.add_edge(START, Step::Ask).add_edge(Step::Ask, Step::Turn).compile().unwrap();
+    let thread = || graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let first = thread();
+    assert_eq!(first.invoke(Vault::update().key(SECRET)).await.unwrap().state().scratch, 7);
+    let second = if fresh { thread() } else { first };
+    let mut events = second.stream(Request::input(Vault::update().key(SECRET)), [Mode::Updates]);
+    let asked = events.next().await.unwrap();
+    assert!(format!("{asked:?}").contains("ajar, scratch 0"), "{asked:?}");
+}

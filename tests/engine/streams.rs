@@ -1,0 +1,118 @@
+//! A run as a stream: every event in order, no faster than it is read, and free to be dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rstest::rstest;
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+const ALL: [Mode; 6] = [Mode::Values, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Tasks, Mode::Checkpoints];
+
+fn talkative(words: usize) -> impl Node<Pad, superstep::graph::Name, ()> + Clone {
+    move |_: Arc<Pad>, ctx: Ctx| async move {
+        for word in 0..words {
+            ctx.emit(word).await;
+        }
+        Ok::<_, NodeError>(Pad::update().notes(["said"]))
+    }
+}
+
+#[tokio::test]
+async fn every_event_has_the_next_number_whatever_runs_in_parallel() {
+    let builder = Builder::new().add_node(id("a"), talkative(100)).add_node(id("b"), talkative(100));
+    let (store, graph) = (Store::memory(), fan(builder, &["a", "b"]));
+    let thread = store.thread(&graph);
+    let mut events = thread.stream(Request::input(start()), ALL);
+    let (mut seen, mut custom) = (0, 0);
+    while let Some(event) = events.next().await {
+        assert_eq!(event.seq, seen);
+        seen += 1;
+        custom += usize::from(event.is(Mode::Custom));
+    }
+    assert_eq!((custom, events.outcome().await.unwrap().state().notes.len()), (200, 2));
+}
+
+#[rstest]
+#[case(Mode::Values, 2)]
+#[case(Mode::Updates, 1)]
+#[case(Mode::Custom, 3)]
+#[case(Mode::Messages, 0)]
+#[case(Mode::Tasks, 2)]
+#[case(Mode::Checkpoints, 3)]
+#[case(Mode::Debug, 5)]
+#[tokio::test]
+async fn a_stream_carries_the_events_of_its_modes(#[case] mode: Mode, #[case] count: usize) {
+    let (store, graph) = (Store::memory(), chain(Builder::new().add_node(id("a"), talkative(3)), &["a"]));
+    let mut events = store.thread(&graph).stream(Request::input(start()), [mode]);
+    let mut seen = 0;
+    while let Some(event) = events.next().await {
+        assert!(event.is(mode), "{event:?}");
+        seen += 1;
+    }
+    assert_eq!(seen, count);
+}
+
+#[tokio::test]
+async fn a_run_gets_no_further_ahead_than_its_reader_has_room_for() {
+    let said = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&said);
+    let node = move |_: Arc<Pad>, ctx: Ctx| {
+        let count = Arc::clone(&count);
+        async move {
+            for word in 0..10_000 {
+                ctx.emit(word).await;
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            Ok::<_, NodeError>(())
+        }
+    };
+    let builder = Builder::new().add_node(id("a"), node.clone()).add_node(id("b"), node);
+    let (store, graph) = (Store::memory(), fan(builder, &["a", "b"]));
+    let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Custom]);
+    let mut read = 0;
+    for _ in 0..500 {
+        assert!(events.next().await.is_some());
+        read += 1;
+        for _ in 0..10 {
+            tokio::task::yield_now().await; // time for the tasks to run ahead, if they could
+        }
+        assert!(said.load(Ordering::SeqCst) <= read + 66, "{} ahead", said.load(Ordering::SeqCst) - read);
+    }
+    while events.next().await.is_some() {
+        read += 1;
+    }
+    assert_eq!(read, 20_000);
+}
+
+#[rstest]
+#[tokio::test]
+async fn dropping_a_stream_cancels_the_run_and_the_thread_can_go_on(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (open, gate) = tokio::sync::watch::channel(false);
+    let tally = Tally::default();
+    let builder = Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), gated(&tally, "b", &gate));
+    let graph = chain(builder, &["a", "b"]);
+    let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Updates]);
+    assert!(matches!(events.next().await.unwrap().kind, EventKind::Update { .. }));
+    drop(events);
+    open.send(true).unwrap();
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["a", "b"]);
+    assert!(tally.names().iter().filter(|name| *name == "b").count() >= 1);
+}
+
+#[tokio::test]
+async fn events_of_subgraphs_show_only_in_a_deep_stream() {
+    let inside = chain(Builder::new().add_node(id("c"), talkative(1)), &["c"]);
+    let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
+    let store = Store::memory();
+    let mut shallow = store.thread(&graph).stream(Request::input(start()), [Mode::Custom]);
+    assert!(shallow.next().await.is_none());
+    let mut deep = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Custom]);
+    assert_eq!(*deep.next().await.unwrap().namespace, ["inside"]);
+    assert!(deep.next().await.is_none());
+}

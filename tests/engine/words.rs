@@ -1,0 +1,287 @@
+//! The words of what goes wrong: every problem of a graph at once, and the errors of runs with their help.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::{AnyQuestion, Name};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+#[derive(NodeId)]
+enum Step {
+    Plan,
+    Search,
+    Write,
+    Review,
+    Publish,
+    Forgotten,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Query(String);
+
+/// Another question under a name that is taken.
+#[derive(Serialize, Deserialize)]
+struct ApproveAgain;
+impl Interrupt for ApproveAgain {
+    type Resume = u8;
+    const NAME: &'static str = "approve";
+}
+
+async fn nothing(_: Arc<Pad>, _: Ctx) -> Result<(), NodeError> {
+    Ok(())
+}
+async fn search(_: Arc<Query>, _: Ctx) -> Result<(), NodeError> {
+    Ok(())
+}
+
+const SEARCH: Worker<Step, Query> = Worker::new(Step::Search);
+const SEARCH_BY_TEXT: Worker<Step, String> = Worker::new(Step::Search);
+const WRITE: Worker<Step, Query> = Worker::new(Step::Write);
+
+fn by_text(_: &Pad) -> Sends<Step> {
+    SEARCH_BY_TEXT.each([])
+}
+fn to_write(_: &Pad) -> Sends<Step> {
+    WRITE.each([])
+}
+
+#[test]
+fn compile_reports_every_problem_of_a_typed_graph_at_once() {
+    let graph = StateGraph::<Pad, Step>::new()
+        .add_node(Step::Plan, nothing.asks::<Approve>())
+        .add_node(Step::Write, nothing)
+        .add_node(Step::Write, nothing)
+        .add_node(Step::Review, nothing.asks::<ApproveAgain>())
+        .add_node(Step::Publish, nothing)
+        .add_worker(SEARCH, search)
+        .add_edge(Step::Plan, Step::Search)
+        .add_edge([Step::Plan], Step::Review)
+        .add_edge(END, Step::Plan)
+        .add_conditional_edges_to(Step::Plan, by_text, SEARCH_BY_TEXT)
+        .add_conditional_edges_to(Step::Review, to_write, WRITE)
+        .input_channels(["titel"]);
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    node `Write` was added twice
+     help: remove one of the two, or give `Write` another id
+    error: node `Forgotten` is in the enum but was never added
+     help: add `.add_node(Forgotten, <body>)`, or delete the variant
+    error: an edge leads from `Plan` to `Search`, which only a send of `Query` can start
+     help: send to `Search` from a router, or add it with `.add_node` as a node over the state
+    error: the join into `Review` has fewer than two sources
+     help: write `.add_edge(<source>, Review)`, or name the other sources
+    error: an edge starts at END
+     help: END is where paths end: start the edge at a node
+    error: `Plan` sends a `String` to `Search`, which takes a `Query`
+     help: send a `Query` to `Search`, or change the worker
+    error: `Review` sends a `Query` to `Write`, which takes the state and no payload
+     help: add `Write` with `.add_worker`, or lead an edge to it
+    error: the questions `engine::pad::Approve` and `engine::words::ApproveAgain` are both named `approve`
+     help: give each question type its own `NAME`
+    error: nothing follows START
+     help: add `.add_edge(START, <first node>)`
+    error: the state has no channel `titel`
+     help: use the name of a field of the state
+    ");
+}
+
+fn publish_or_not(_: &Pad) -> Step {
+    Step::Publish
+}
+
+#[test]
+fn compile_reports_every_doubt_about_a_typed_graph_at_once() {
+    let graph = StateGraph::<Pad, Step>::new()
+        .add_node(Step::Plan, nothing)
+        .add_node(Step::Write, nothing)
+        .add_node(Step::Review, nothing)
+        .add_node(Step::Publish, nothing)
+        .add_node(Step::Forgotten, nothing)
+        .add_worker(SEARCH, search)
+        .add_edge(START, Step::Plan)
+        .add_conditional_edges_to(Step::Plan, publish_or_not, [Step::Publish, Step::Write])
+        .add_edge(Step::Write, Step::Review)
+        .add_edge(Step::Review, Step::Write)
+        .add_edge([Step::Publish, Step::Plan], Step::Forgotten);
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    nothing leads to node `Search`
+     help: lead an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
+    error: no way leads out of the loop Review -> Write -> Review
+     help: lead a router out of the loop to END, or `.allow(Lint::TrappedLoop)` if a command leaves it
+    error: the join into `Forgotten` may wait for ever: a router can pass `Publish` by
+     help: join after the paths meet again, let `Forgotten` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Publish` in the end
+    ");
+}
+
+#[test]
+fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
+    let nowhere = |_: &Pad| id("nowhere");
+    let graph = Builder::new()
+        .add_node(id("a"), nothing)
+        .add_node(id("a:b"), nothing)
+        .add_edge(id("a"), id("c"))
+        .add_edge(id("d"), id("a"))
+        .add_edge([id("a"), id("e")], id("a"))
+        .add_edge(id("a"), id("__start__"))
+        .add_branch(id("a"), "way", nowhere, END)
+        .add_branch(id("a"), "way", nowhere, END)
+        .interrupt_before([id("f")]);
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    `a:b` cannot be the name of a node
+     help: choose a name without `|` and `:` that does not begin with `__`
+    error: `a` leads to `c`, which is not a node
+     help: add the node `c`, or correct the name
+    error: an edge to `a` starts at `d`, which is not a node
+     help: add the node `d`, or correct the name
+    error: the join [a, e] names `e`, which is not a node
+     help: add the node `e`, or take it out of the join
+    error: `a` leads to START
+     help: START is where runs begin: lead the edge to the first node instead
+    error: `a` has two routers named `way`
+     help: give the second router another name
+    error: a breakpoint is set at `f`, which is not a node
+     help: add the node `f`, or remove the breakpoint
+    error: nothing follows START
+     help: add `.add_edge(START, <first node>)`
+    ");
+}
+
+/// An error as a `main` that returns it prints it.
+fn printed(error: &RunError) -> String {
+    format!("error: {error:?}")
+}
+
+fn lone(node: impl Node<Pad, Name, ()>) -> Graph {
+    chain(Builder::new().add_node(id("a"), node).add_node(id("z"), nothing), &["a", "z"])
+}
+
+fn title(title: &'static str) -> impl Fn(Arc<Pad>, Ctx) -> std::future::Ready<Ended> + Clone {
+    move |_, _| std::future::ready(Ok(Pad::update().title(title)))
+}
+
+fn going(to: &'static str) -> impl Node<Pad, Name, ()> {
+    let node = move |_: Arc<Pad>, _: Ctx| async move { Ok::<_, NodeError>(Command::to(id(to))) };
+    node.goes_to(id("z"))
+}
+
+async fn lost(_: Arc<Pad>, _: Ctx) -> Result<Command<Pad, Name>, NodeError> {
+    Ok(Command::to(id("lost")))
+}
+
+async fn up(_: Arc<Pad>, _: Ctx) -> Result<Command<Pad, Name>, NodeError> {
+    Ok(Command::parent(Command::<Pad, Name>::to(id("z"))))
+}
+
+async fn undeclared(_: Arc<Pad>, ctx: Ctx) -> Result<(), NodeError> {
+    ctx.interrupt(AnyQuestion("?".into()))?;
+    Ok(())
+}
+
+async fn ignored(_: Arc<Pad>, ctx: Ctx) -> Result<(), NodeError> {
+    ctx.interrupt(Approve).ok();
+    Ok(())
+}
+
+fn two_writers() -> Graph {
+    fan(Builder::new().add_node(id("a"), title("a")).add_node(id("b"), title("b")), &["a", "b"])
+}
+
+async fn first_error(graph: Graph, limit: u64) -> RunError {
+    Store::memory().thread(&graph).recursion_limit(limit).invoke(start()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn errors_of_runs_say_what_where_and_what_to_do() {
+    let broken = |_: Arc<Pad>, _: Ctx| async { Err::<(), NodeError>("out of ink".into()) };
+    let panics = |_: Arc<Pad>, _: Ctx| async { if true { panic!("out of paper") } else { Ok::<(), NodeError>(()) } };
+    let over = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().spent(200).spent(200)) };
+    let graphs = [
+        (lone(broken), 9),
+        (lone(panics), 9),
+        (lone(over), 9),
+        (two_writers(), 9),
+        (lone(lost), 9),
+        (lone(going("a")), 9),
+        (lone(up), 9),
+        (lone(undeclared), 9),
+        (lone(ignored.asks::<Approve>()), 9),
+        (lone(nothing), 1),
+    ];
+    let mut told = vec![];
+    for (graph, limit) in graphs {
+        told.push(printed(&first_error(graph, limit).await));
+    }
+    insta::assert_snapshot!(told.join("\n"), @r"
+    error: node `a` failed in superstep 1: out of ink
+     help: mend the cause, then `thread.proceed()`
+    error: node `a` panicked in superstep 1: out of paper
+     help: mend the cause, then `thread.proceed()`
+    error: channel `spent` refused a write of `a` in superstep 1: the budget is gone
+     help: mend the reducer or the write, then `thread.retry()`
+    error: channel `title` was written more than once in superstep 1, by `a` and `b`
+     help: give `title` a reducer, or write it from one node, then `thread.retry()`
+    error: `a` leads to `lost`, which is not a node
+     help: add the node `lost`, or correct the name
+    error: `a` leads to `a`, which is not among its declared targets
+     help: declare it: `.goes_to(a)` on the node, or beside its router in `add_conditional_edges_to`
+    error: node `a` returned a command for the parent graph, but its graph has none
+     help: return a command without `parent`, or run the graph as a subgraph
+    error: node `a` asked `any` (superstep::graph::define::interrupt::AnyQuestion) without declaring it
+     help: add `.asks::<AnyQuestion>()` to the node
+    error: node `a` went on although its question `approve` has no answer
+     help: return the error of `ctx.interrupt(..)` with `?`
+    error: no end after 1 supersteps
+     help: check the loop's way out, or raise `.recursion_limit(..)`
+    ");
+}
+
+/// Two nodes that ask the same at once.
+fn asking() -> Graph {
+    let node = || approval.asks::<Approve>();
+    fan(Builder::new().add_node(id("a"), node()).add_node(id("b"), node()), &["a", "b"])
+}
+
+#[tokio::test]
+async fn errors_of_threads_say_what_where_and_what_to_do() {
+    let (store, graph) = (Store::memory(), asking());
+    let thread = || store.thread(&graph);
+    let mut told = vec![thread().proceed().await.unwrap_err()];
+    told.push(thread().recursion_limit(0).invoke(start()).await.unwrap_err());
+    told.push(graph.invoke(start()).await.unwrap_err());
+    thread().invoke(start()).await.unwrap();
+    told.push(thread().invoke(start()).await.unwrap_err());
+    told.push(thread().resume::<Approve>(true).await.unwrap_err());
+    told.push(thread().resume::<Rename>(String::new()).await.unwrap_err());
+    told.push(thread().update_state_as(id("c"), start()).await.unwrap_err());
+    told.push(thread().at(CheckpointId(77)).state().await.unwrap_err());
+    insta::assert_snapshot!(told.iter().map(printed).collect::<Vec<_>>().join("\n"), @r"
+    error: thread `t` has never run
+     help: begin it with `thread.invoke(input)`
+    error: the recursion limit must be at least 1
+    error: a graph that can ask questions needs a checkpointer
+     help: add `.with_checkpointer(..)` to the graph
+    error: thread `t` is not at rest: it waits for an answer to `approve` and `approve`
+     help: answer or `proceed()`; or drop what is unfinished with `.discard_pending()`
+    error: 2 questions are open of the type `approve`: say which one the answer is for
+     help: answer by id: `thread.answer(Answer::new(..).to(id))`
+    error: no open question of the type `rename`
+     help: nothing was written; `thread.status()` shows the questions that are open
+    error: `c` is not a node
+    error: thread `t` has no checkpoint 77
+     help: `thread.history()` lists the checkpoints there are
+    ");
+}
+
+#[rstest]
+#[case::yes("\"yes\"")]
+#[case::number("3")]
+#[tokio::test]
+async fn a_mistyped_answer_is_told_the_type_it_should_have(#[case] json: &str) {
+    let (store, graph) = (Store::memory(), asking());
+    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    let answer = Answer::json(&serde_json::from_str(json).unwrap()).to(asked.questions()[0].id());
+    let error = store.thread(&graph).answer(answer).await.unwrap_err();
+    assert!(error.to_string().contains("it takes `bool`"), "{error}");
+}

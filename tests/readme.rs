@@ -1,0 +1,158 @@
+//! What the README shows is what is compiled: its first program is an example, its other snippets stand here, between marks.
+#![cfg(feature = "sled")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "it is what the README shows")]
+
+const README: &str = include_str!("../README.md");
+
+/// Returns what stands here between the marks of a snippet, as far to the left as it goes.
+fn snippet(name: &str) -> String {
+    let (_, rest) = include_str!("readme.rs").split_once(&format!("// <{name}>\n")).unwrap();
+    let (inside, _) = rest.split_once(&format!("// </{name}>")).unwrap();
+    let left = inside.lines().filter(|line| !line.trim().is_empty()).map(|line| line.len() - line.trim_start().len());
+    let left = left.min().unwrap_or(0);
+    inside.trim_end().lines().map(|line| format!("{}\n", line.get(left..).unwrap_or_default())).collect()
+}
+
+#[test]
+fn first_program_is_the_compiled_example() {
+    let (_, program) = include_str!("../examples/readme.rs").split_once("use std::").unwrap();
+    assert!(README.contains(&format!("```rust,no_run\nuse std::{program}```\n")));
+}
+
+#[rstest::rstest]
+#[case::define(snippet("items") + "\n" + &snippet("graph"))]
+#[case::ask(snippet("ask"))]
+#[case::debug(snippet("debug"))]
+fn snippet_is_compiled(#[case] code: String) {
+    assert!(README.contains(&format!("```rust,ignore\n{code}```\n")), "the README lacks:\n{code}");
+}
+
+mod define {
+    // <items>
+    use std::sync::Arc;
+    use superstep::prelude::*;
+
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    struct Search {
+        queries: Vec<String>,
+        #[channel(append)]
+        hits: Vec<String>,
+        #[channel(add)]
+        rounds: u32,
+    }
+
+    #[derive(NodeId)]
+    enum Step {
+        Plan,
+        Find,
+        Judge,
+    }
+
+    const FIND: Worker<Step, String> = Worker::new(Step::Find);
+    fn fan_out(search: &Search) -> Sends<Step> {
+        FIND.each(search.queries.clone())
+    }
+
+    #[derive(Labels)]
+    enum AfterJudge {
+        Again,
+        Enough,
+    }
+    impl Route<Step> for AfterJudge {
+        fn target(self) -> Target<Step> {
+            match self {
+                Self::Again => Step::Plan.into(),
+                Self::Enough => END.into(),
+            }
+        }
+    }
+    fn after_judge(search: &Search) -> AfterJudge {
+        if search.hits.len() < 4 { AfterJudge::Again } else { AfterJudge::Enough }
+    }
+
+    async fn plan(search: Arc<Search>, _: Ctx) -> Result<SearchUpdate, NodeError> {
+        let round = search.rounds + 1;
+        Ok(Search::update().queries(vec![format!("tides {round}"), format!("moon {round}")]).rounds(1))
+    }
+    async fn find(query: Arc<String>, _: Ctx) -> Result<SearchUpdate, NodeError> {
+        Ok(Search::update().hits([format!("a page on {query}")]))
+    }
+    async fn judge(_: Arc<Search>, _: Ctx) -> Result<(), NodeError> {
+        Ok(())
+    }
+    // </items>
+
+    #[tokio::test]
+    async fn graph_of_the_readme_finds_four_pages() -> Result<(), Box<dyn std::error::Error>> {
+        // <graph>
+        let graph = StateGraph::new()
+            .add_node(Step::Plan, plan)
+            .add_worker(FIND, find)
+            .add_node(Step::Judge, judge)
+            .add_edge(START, Step::Plan)
+            .add_conditional_edges_to(Step::Plan, fan_out, FIND)
+            .add_edge(Step::Find, Step::Judge)
+            .add_conditional_edges(Step::Judge, after_judge)
+            .compile()?;
+        let Outcome::Finished(search) = graph.invoke(Search::update()).await? else { panic!("nothing asks") };
+        assert_eq!(search.hits, ["a page on tides 1", "a page on moon 1", "a page on tides 2", "a page on moon 2"]);
+        println!("{}", graph.mermaid(0)); // the graph, drawn from its declared edges
+        // </graph>
+        Ok(())
+    }
+}
+
+#[allow(dead_code, reason = "it is there to be compiled")]
+mod later {
+    use superstep::prelude::*;
+
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    struct Draft {
+        topic: String,
+    }
+
+    #[derive(NodeId)]
+    enum Step {
+        Review,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct Approve(String);
+    impl Interrupt for Approve {
+        type Resume = bool;
+        const NAME: &'static str = "approve";
+    }
+
+    async fn ask(graph: CompiledGraph<Draft, Step>, id: superstep::graph::InterruptId) -> Result<(), RunError> {
+        // <ask>
+        let thread = graph.thread("essay-1");
+        if let Status::Interrupted { questions } = thread.status().await? {
+            for question in &questions {
+                println!("{} asks {}: {}", question.node(), question.id(), question.json());
+            }
+        }
+        thread.resume::<Approve>(true).await?; // answers the only open question of this type
+        thread.answer(Answer::new::<Approve>(&true).by("ada").note("new title")).await?; // or: says who, and why
+        thread.answer(Answer::json(&true.into()).to(id)).await?; // or: one of several, as JSON
+        thread.proceed().await?; // goes on after a failure, a kill, a breakpoint
+        // </ask>
+        Ok(())
+    }
+
+    async fn debug(graph: CompiledGraph<Draft, Step>) -> Result<(), RunError> {
+        // <debug>
+        let thread = graph.thread("essay-1");
+        let mut steps = thread.history().await?.limit(20); // newest first
+        while let Some(step) = steps.next().await {
+            let step = step?;
+            println!("checkpoint {} after superstep {}: next {:?}, {:?}", step.id, step.step, step.next, step.values);
+        }
+        let there = thread.clone().at(CheckpointId(3));
+        there.update_state(Draft::update().topic("moons")).await?; // a new branch from checkpoint 3 ...
+        thread.proceed().await?; // ... which is the thread's newest now; the old branch stays in its history
+        there.proceed().await?; // or run from checkpoint 3 again as it was: for real, side effects included
+        println!("{}", thread.mermaid(0).await?); // the graph with the nodes that run next and the open questions marked
+        // </debug>
+        Ok(())
+    }
+}
