@@ -13,6 +13,7 @@ pub(crate) mod delta;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod execute;
+pub(crate) mod left;
 pub(crate) mod perform;
 pub(crate) mod position;
 pub(crate) mod settle;

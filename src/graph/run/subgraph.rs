@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::checkpoint::{CheckpointId, RowId};
 
-use super::control::START_NODE;
 use super::ctx::{Borrowed, Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
@@ -254,34 +253,12 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     Left { state: run.left.unwrap_or(run.pos.state), delta }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
-    pub(crate) async fn keep_children(&mut self, reader: &Reader) -> Result<(), RunError> {
-        let table = Arc::clone(&self.table);
-        let per_thread = |node: u32| {
-            node != START_NODE && table.row(node).child.as_ref().is_some_and(|child| child.0.is_per_thread())
-        };
-        if !(0..table.nodes.len()).any(|node| per_thread(node as u32)) {
-            return Ok(());
-        }
-        self.plan();
-        for (task, call, id) in reader.children(self.pos.id).await? {
-            let Some(task) = self.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
-                continue;
-            };
-            let name = numbered(&table.row(task.node).name, call);
-            self.pos.keep_child(name, id);
-        }
-        Ok(())
-    }
-}
-
 /// Calls after the first of one task are told apart by number.
 fn own_name<C>(ctx: &Ctx<C>, call: u32) -> String {
     numbered(&ctx.0.facts.name, call)
 }
 
-fn numbered(name: &str, call: u32) -> String {
+pub(crate) fn numbered(name: &str, call: u32) -> String {
     if call == 0 { name.to_string() } else { format!("{name}#{call}") }
 }
 

@@ -190,6 +190,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Err(RunError::InvalidUpdate { what: "input needs values".into() });
     };
     let run = &mut scoped.run;
+    let writes = run.taken(writes);
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
     if run.pos.start.is_some() {
@@ -231,7 +232,8 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let alone = updates.len() == 1;
     let mut named = vec![];
     for update in updates {
-        named.push((whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default()));
+        let (node, writes) = (whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
+        named.push((node, if node == START_NODE { scoped.run.taken(writes) } else { writes }));
     }
     scoped.restore().await?;
     let run = &mut scoped.run;

@@ -1,0 +1,33 @@
+//! What subgraphs leave behind in a run that is dropped.
+
+use std::sync::Arc;
+
+use super::control::START_NODE;
+use super::error::RunError;
+use super::subgraph::numbered;
+use super::superstep::Run;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
+    pub(crate) async fn keep_children(&mut self, reader: &Reader) -> Result<(), RunError> {
+        let table = Arc::clone(&self.table);
+        let per_thread = |node: u32| {
+            node != START_NODE && table.row(node).child.as_ref().is_some_and(|child| child.0.is_per_thread())
+        };
+        if !(0..table.nodes.len()).any(|node| per_thread(node as u32)) {
+            return Ok(());
+        }
+        self.plan();
+        for (task, call, id) in reader.children(self.pos.id).await? {
+            let Some(task) = self.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
+                continue;
+            };
+            let name = numbered(&table.row(task.node).name, call);
+            self.pos.keep_child(name, id);
+        }
+        Ok(())
+    }
+}
