@@ -110,8 +110,8 @@ impl Body {
         input: Value,
         error: Option<Value>,
     ) -> Result<Return, Exit<H::Error>> {
-        let runs = counters.started(&self.place);
-        let env = Env { input, error, runs, ..Env::default() };
+        counters.started(&self.place);
+        let env = Env { input, error, ..Env::default() };
         Walk { body: self, host, counters, env, update: Vec::new() }.run().await
     }
 }
@@ -132,6 +132,7 @@ impl<'a, H: Host> Walk<'a, H> {
                 open.pop();
                 continue;
             };
+            self.env.runs = self.counters.starts(&self.body.place);
             if let Op::If { cond, then, otherwise } = op {
                 open.push(if cond.test(&self.env)? { then.iter() } else { otherwise.iter() });
             } else if let Some(end) = self.step(op).await? {

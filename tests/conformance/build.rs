@@ -249,7 +249,10 @@ fn add_node(
             async move {
                 let input = match &input {
                     Input::State(state) => ways.0(state),
-                    Input::Payload(payload) => schema(&child_graph).writes(payload.as_object().unwrap_or(&Map::new())),
+                    Input::Payload(payload) if payload.is_null() => return Ok(Command::update(Writes::default())),
+                    Input::Payload(payload) => {
+                        schema(&child_graph).writes(payload.as_object().ok_or_else(|| NodeError::from(InvalidReturn))?)
+                    }
                 };
                 ctx.context().note_computed(&ctx);
                 let left = ctx.call(&called, input).await?;

@@ -18,11 +18,16 @@ struct Counts {
 }
 
 impl Counters {
-    /// Notes that a body starts; returns how often it has been started in this case, this time included.
-    pub(crate) fn started(&self, place: &str) -> u64 {
+    /// Notes that a body starts.
+    pub(crate) fn started(&self, place: &str) {
         let mut counts = self.lock();
         bump(&mut counts.runs, place);
-        bump(&mut counts.all_runs, place)
+        bump(&mut counts.all_runs, place);
+    }
+
+    /// How often a body has been started in this case.
+    pub(crate) fn starts(&self, place: &str) -> u64 {
+        self.lock().all_runs.get(place).copied().unwrap_or_default()
     }
 
     /// Notes that a `fail` op was reached; returns how often this counter was, this time included.

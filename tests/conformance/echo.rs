@@ -45,7 +45,7 @@ impl Echo {
 
     fn start_bodies(&self, outcome: &Value) {
         for (place, times) in outcome.get("runs").and_then(Value::as_object).into_iter().flatten() {
-            (0..times.as_u64().unwrap_or(0)).for_each(|_| _ = self.counters.started(place));
+            (0..times.as_u64().unwrap_or(0)).for_each(|_| self.counters.started(place));
         }
     }
 

@@ -29,26 +29,33 @@ pub(crate) struct Loaded {
 }
 
 impl Suite {
-    /// The folder that the environment names, or the recorded cases.
+    /// The folder that the environment names, or the recorded cases: those given and those found since.
     pub(crate) fn load() -> Self {
         let own = home();
-        let folder = std::env::var_os(FOLDER).map_or_else(|| own.join("cases"), PathBuf::from);
-        Self::of(&folder, &own)
+        match std::env::var_os(FOLDER) {
+            Some(folder) => Self::of(&[PathBuf::from(folder)], &own),
+            None => Self::of(&[own.join("cases"), own.join("more")], &own),
+        }
     }
 
-    /// The cases of a folder, with its own table of deviations or ours.
-    fn of(folder: &Path, own: &Path) -> Self {
+    /// The cases of folders, with the first one's own table of deviations or ours.
+    fn of(folders: &[PathBuf], own: &Path) -> Self {
         let mut suite = Self { cases: Vec::new(), deviations: Deviations::default(), faults: Vec::new() };
-        match files(folder) {
-            Ok(files) => files.iter().for_each(|file| suite.read(file)),
-            Err(error) => suite.faults.push(format!("{}: {error}", folder.display())),
-        }
-        if suite.cases.is_empty() {
-            suite.faults.push(format!("{}: no cases", folder.display()));
-        }
+        folders.iter().for_each(|folder| suite.read_folder(folder));
         suite.name_apart();
-        suite.read_deviations(folder, own);
+        suite.read_deviations(&folders[0], own);
         suite
+    }
+
+    fn read_folder(&mut self, folder: &Path) {
+        let before = self.cases.len();
+        match files(folder) {
+            Ok(files) => files.iter().for_each(|file| self.read(file)),
+            Err(error) => self.faults.push(format!("{}: {error}", folder.display())),
+        }
+        if self.cases.len() == before {
+            self.faults.push(format!("{}: no cases", folder.display()));
+        }
     }
 
     fn read(&mut self, file: &Path) {

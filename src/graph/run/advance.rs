@@ -72,6 +72,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Err((error, nodes)) = write(&table, state, &mut self.merge, self.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
+        if self.caller.is_some() {
+            note_left(&mut self.left, state, self.merge.written());
+        }
         let mut changed = Mask::default();
         state.end_step(&table.schema, self.merge.written(), &mut changed);
         if lone {
@@ -266,4 +269,13 @@ fn write<S: State, N: NodeId, C>(
         }
     }
     Ok(())
+}
+
+/// A superstep that writes nothing is not shown, so it does not change what a subgraph hands up.
+fn note_left<S: State>(left: &mut Option<Arc<S>>, state: &S, written: &Mask) {
+    if !written.is_empty() {
+        *left = None;
+    } else if left.is_none() {
+        *left = Some(Arc::new(state.clone()));
+    }
 }

@@ -22,10 +22,8 @@ use crate::graph::records::save;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Lets START wait with new input. What was unfinished is dropped (I2).
-    pub(crate) fn begin_input(&mut self, mut writes: Writes<S>) -> Result<(), RunError> {
-        if let Some(only) = &self.table.input {
-            writes.0.retain(|write| only.contains(S::channel_of(write)));
-        }
+    pub(crate) fn begin_input(&mut self, writes: Writes<S>) -> Result<(), RunError> {
+        let writes = self.taken(writes);
         let dropped = self.discard();
         self.pos.step += 1;
         self.pos.source = Source::Input;
@@ -47,6 +45,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.carry = puts;
         (self.planned, self.armed) = (false, true);
         Ok(())
+    }
+
+    /// What START takes of input.
+    pub(crate) fn taken(&self, mut writes: Writes<S>) -> Writes<S> {
+        if let Some(only) = &self.table.input {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
     }
 
     /// Drops the planned tasks as if they had run without a result. Returns whether there were any.

@@ -251,7 +251,7 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
     }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
-    Left { state: run.pos.state, delta }
+    Left { state: run.left.unwrap_or(run.pos.state), delta }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {

@@ -96,6 +96,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
+    /// Of a subgraph: the state before supersteps that wrote nothing. It hands this up, as its caller saw it last.
+    pub left: Option<Arc<S>>,
     /// Whether the checkpoint that this run began with has a parent.
     pub had_parent: bool,
     /// The checkpoint before the present one.
@@ -131,6 +133,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             has_failed: false,
             ran: 0,
             exit_parent,
+            left: None,
             had_parent,
             came_from: CheckpointId(0),
             planned: false,

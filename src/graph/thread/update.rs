@@ -14,6 +14,7 @@ use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Held, Puts};
 use crate::graph::records::save;
+use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Start, apply_writes, named};
@@ -189,6 +190,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Err(RunError::InvalidUpdate { what: "input needs values".into() });
     };
     let run = &mut scoped.run;
+    let writes = run.taken(writes);
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
     if run.pos.start.is_some() {
@@ -230,7 +232,8 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let alone = updates.len() == 1;
     let mut named = vec![];
     for update in updates {
-        named.push((whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default()));
+        let (node, writes) = (whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
+        named.push((node, if node == START_NODE { scoped.run.taken(writes) } else { writes }));
     }
     scoped.restore().await?;
     let run = &mut scoped.run;
@@ -242,7 +245,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         .collect();
     // Stored, but not part of the state: the entries of a log must not close over them.
     if run.pos.start.is_some() || run.tasks.iter().any(|task| task.is_done()) {
-        run.pos.line = crate::graph::run::advance::NEW_LINE;
+        run.pos.line = NEW_LINE;
     }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     // Several updates may start from one checkpoint: rows are told apart by a number of their own.
