@@ -1,6 +1,5 @@
 //! From records back to a run. Indexes of another version of the graph are mapped by name.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
@@ -8,7 +7,7 @@ use crate::checkpoint::{
 };
 
 use super::mapping::Mapping;
-use super::reader::Reader;
+use super::reader::{Reader, Tasks};
 use super::save::{log_name, row_key};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
@@ -275,13 +274,13 @@ impl Reader {
         table: &Table<S, N, C>,
         path: &str,
         tasks: &mut [Task<S>],
-        records: HashMap<u32, TaskRecord>,
+        records: Tasks,
         mapping: &Mapping,
     ) -> Result<(), RunError> {
-        let mut by_key = HashMap::new();
-        for (key, record) in records {
-            by_key.insert(mapping.task(key).map_err(|reason| self.incompatible(reason))?, record);
-        }
+        let here = |(key, record)| Ok((mapping.task(key)?, record));
+        let by_key: Result<Tasks, String> =
+            if mapping.is_same() { Ok(records) } else { records.into_iter().map(here).collect() };
+        let mut by_key = by_key.map_err(|reason| self.incompatible(reason))?;
         for task in tasks {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(record) = by_key.remove(&task.key) else { continue };

@@ -1,6 +1,5 @@
 //! From a request to a run under way, and from its end to an outcome.
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
@@ -15,7 +14,7 @@ use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::{Held, Puts, Recorder};
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
@@ -274,7 +273,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         run: &mut Run<S, N, C>,
         reader: &Reader,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &mut Tasks,
         command: Command<S, N>,
         forks: bool,
     ) -> Result<(), RunError> {
@@ -306,7 +305,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         run: &mut Run<S, N, C>,
         reader: &Reader,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &mut Tasks,
         answers: Vec<Answer>,
         forks: bool,
     ) -> Result<(), RunError> {
@@ -323,12 +322,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
-    async fn forget(
-        &self,
-        run: &Run<S, N, C>,
-        records: &HashMap<u32, TaskRecord>,
-        mapping: &Mapping,
-    ) -> Result<(), RunError> {
+    async fn forget(&self, run: &Run<S, N, C>, records: &Tasks, mapping: &Mapping) -> Result<(), RunError> {
         let Some(recorder) = run.recorder() else { return Ok(()) };
         let (mut puts, mut gone) = (vec![], vec![]);
         for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
@@ -352,7 +346,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         run: &Run<S, N, C>,
         reader: &Reader,
         from: CheckpointId,
-        records: &HashMap<u32, TaskRecord>,
+        records: &Tasks,
     ) -> Result<Puts, RunError> {
         let mut puts = vec![];
         let Some(recorder) = run.recorder() else { return Ok(puts) };
