@@ -55,6 +55,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
+    /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
+    pub(crate) async fn keep_carried(&mut self) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().filter(|_| !self.carry.is_empty() && self.wants(Mode::Checkpoints)) else {
+            return Ok(());
+        };
+        let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.id));
+        Ok(recorder.commit(std::mem::take(&mut self.carry), head).await?)
+    }
+
     pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
         if lone && self.recorder().is_some() {

@@ -164,6 +164,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.plan();
         let over = self.pos.step + 1 > self.stop;
         if self.shared.sink.is_some() {
+            self.keep_carried().await?;
             self.emit_checkpoint().await;
         }
         if over {
