@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod branches;
+mod commands;
 mod durability;
 mod failures;
 mod inside;

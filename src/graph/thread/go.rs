@@ -90,22 +90,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
     fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
         let head = shared.recorder.as_ref()?.head();
-        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
+        let (then, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let same = self.at.is_none() && then == head && Some(pos.id) == head.checkpoint;
         same.then_some(pos)
     }
 
     fn keep(&self, run: Run<S, N, C>) {
-        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
         if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
-        if let Some((reader, _)) = loaded {
+        if let Some((reader, mapping)) = loaded {
+            let mut records = reader.tasks(run.pos.id).await?;
+            reader.commanded(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
             run.keep_children(&reader).await?;
         }
         Ok(run)

@@ -153,12 +153,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Why the superstep at the head cannot go on, if it cannot.
     async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
-        let records = reader.tasks(id).await?;
+        let mut records = reader.tasks(id).await?;
         if let Some(record) = records.values().find(|record| is_failed(record) && !record.handled) {
             return Ok(Some(record.error.clone().unwrap_or_default()));
         }
         let table = &self.graph.table;
-        let (pos, mapping) = position(reader, table, id).await?;
+        let (mut pos, mapping) = position(reader, table, id).await?;
+        reader.commanded(table, &mut pos, "", &mut records, &mapping).await?;
         let mut tasks = planned(table, &pos);
         reader.restore(table, "", &mut tasks, records, &mapping).await?;
         let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
@@ -178,7 +179,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
         let table = &self.graph.table;
-        let (pos, _) = position(reader, table, id).await?;
+        let (mut pos, mapping) = position(reader, table, id).await?;
+        reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
         let nodes = planned(table, &pos).into_iter().map(|task| task.node);
         let before = self.before.as_ref().unwrap_or(&table.before);
         Ok(pos.start.is_none() && Table::<S, N, C>::stops_at(before, nodes))

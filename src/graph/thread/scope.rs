@@ -144,13 +144,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
         let mut records = reader.tasks(run.pos.id).await?;
-        if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command = reader.finished(&run.table, &run.level.path, &command, mapping).await?;
-            super::snapshot::add_command(&run.table, &mut run.pos, command);
-        }
+        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
+        reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
         run.planned = false;
         run.plan();
-        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
         reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
         run.keep_children(reader).await
     }

@@ -12,6 +12,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
@@ -115,11 +116,9 @@ impl<S: State> Snapshot<Arc<S>> {
     ) -> Result<Self, RunError> {
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
-        let mut tasks = planned(table, &pos);
-        if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command: Finished<S> = reader.finished(table, &path, &command, &mapping).await?;
-            add_command(table, &mut pos, command);
-        }
+        let was = planned(table, &pos);
+        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
+        let mut tasks = if live { planned(table, &pos) } else { was }; // a checkpoint planned nothing of what came later
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
@@ -176,6 +175,24 @@ pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Posi
     let sends = pos.control.sends.iter().enumerate();
     tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
     tasks
+}
+
+impl Reader {
+    /// Brings a position to where commands from outside led it since its checkpoint was made.
+    pub(crate) async fn commanded<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        pos: &mut Position<S>,
+        path: &str,
+        records: &mut Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        if let Some(command) = records.remove(&COMMAND_KEY) {
+            let command: Finished<S> = self.finished(table, path, &command, mapping).await?;
+            add_command(table, pos, command);
+        }
+        Ok(())
+    }
 }
 
 /// What a command from outside did to a checkpoint after it was made.
