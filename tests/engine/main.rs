@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod branches;
+mod cache;
 mod commands;
 mod durability;
 mod failures;

@@ -63,7 +63,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self
     }
 
-    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy).
+    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache: results
+    /// are told apart by the graph's name and [`fingerprint`](Self::fingerprint), the nodes on the way down to a subgraph, and
+    /// the type of the node's body. Give graphs a name each if one function makes their bodies from other values.
     #[must_use]
     pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
         self.cache = Some(cache);
