@@ -4,6 +4,7 @@
 
 mod branches;
 mod cache;
+mod calls;
 mod commands;
 mod durability;
 mod failures;

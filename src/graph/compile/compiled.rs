@@ -6,7 +6,7 @@ use crate::checkpoint::{Checkpointer, ThreadId};
 
 use super::described::AnyChild;
 use super::draw::{self, DrawOptions, Drawing};
-use super::table::Table;
+use super::table::{Row, Table};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::interrupt::Answer;
@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     fn drawing(&self) -> Drawing<'_> {
         let children = self.table.nodes.iter().enumerate();
         let children =
-            children.filter_map(|(at, row)| row.child.as_ref().map(|child| (at, drawing_of(child)))).collect();
+            children.filter_map(|(at, row)| row.children.first().map(|child| (at, drawing_of(child)))).collect();
         Drawing { outline: &self.table.outline, children }
     }
 }
@@ -199,19 +199,32 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
     let inside = &child.0;
     let outline = inside.outline();
     let nodes = outline.nodes.iter().enumerate();
-    let children =
-        nodes.filter_map(|(at, node)| inside.child(&node.name).map(|child| (at, drawing_of(child)))).collect();
+    let children = nodes
+        .filter_map(|(at, node)| inside.children(&node.name).first().map(|child| (at, drawing_of(child))))
+        .collect();
     Drawing { outline, children }
 }
 
+/// Who asked what: the nodes on the way down, the node and the name of the question.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub namespace: &'a [String],
+    pub node: &'a str,
+    pub name: &'a str,
+}
+
 impl<S: State, N: NodeId, C> Table<S, N, C> {
-    /// Checks an answer's bytes against the declared type of its question; none if nobody declared it.
-    pub(crate) fn check_answer(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first());
-        if let Some(asks) = own {
-            let checked = (asks.check)(bytes, answer.json.as_ref());
-            return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))));
+    /// Checks an answer's bytes against the type that its question was declared with; none if nobody declared it.
+    pub(crate) fn check_answer(&self, asked: &Asked<'_>, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
+        if let [first, rest @ ..] = asked.namespace {
+            let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
+            let asked = Asked { namespace: &rest[calls..], ..*asked };
+            let row = self.row(self.named(first)?);
+            return row.children.iter().find_map(|child| child.0.check(&asked, answer, bytes));
         }
-        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, answer, bytes))
+        let by = |row: &&Row<S, N, C>| [&row.facts.name, &row.handler.name].iter().any(|name| ***name == *asked.node);
+        let asks = self.nodes.iter().find(by)?.options.asks.get(asked.name)?.first()?;
+        let checked = (asks.check)(bytes, answer.json.as_ref());
+        Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))))
     }
 }

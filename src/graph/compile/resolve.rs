@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::compiled::CompiledGraph;
-use super::rows::{asks, rows};
+use super::described::AnyChild;
+use super::rows::{asks, declared, rows};
 use super::shape::{fingerprint, shape};
 use super::table::{Branch, Exits, Row, Table};
 use super::validate::{Edge, EdgeKind, Outline, OutlineNode};
@@ -19,12 +20,14 @@ use crate::graph::run::control::{Join, Wiring};
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     graph: StateGraph<S, N, C>,
 ) -> Result<CompiledGraph<S, N, C>, CompileError> {
-    let StateGraph { schema, name, nodes, edges, branches, before, after, allowed, defaults, input, output } = graph;
+    let StateGraph { schema, name, nodes, calls, edges, branches, before, after, allowed, defaults, input, output } =
+        graph;
     let mut problems = vec![];
     let nodes = rows(nodes, &defaults, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
     let mut building = Building { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
     building.missing();
+    calls.into_iter().for_each(|(node, child)| building.call(&node, child));
     edges.into_iter().for_each(|(from, to)| building.edge(&from, &to));
     branches.into_iter().for_each(|branch| building.branch(branch));
     building.commands();
@@ -85,6 +88,14 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             if !self.index.contains_key(&id) {
                 self.problems.push(Problem::NotAdded { node: id.name().to_owned() });
             }
+        }
+    }
+
+    fn call(&mut self, node: &N, child: AnyChild) {
+        match self.index.get(node) {
+            Some(&at) => self.nodes[at as usize].children.push(child),
+            None if N::all().is_empty() => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
+            None => {} // reported as never added
         }
     }
 
@@ -242,13 +253,11 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
 
     fn questions(&mut self) {
         let mut known: BTreeMap<&'static str, &'static str> = BTreeMap::new();
-        for (name, asks) in self.nodes.iter().flat_map(|row| &row.options.asks) {
-            for ask in asks {
-                let first = known.entry(name).or_insert(ask.type_name);
-                if *first != ask.type_name {
-                    let (first, second) = ((*first).to_owned(), ask.type_name.to_owned());
-                    self.problems.push(Problem::QuestionTwice { name: (*name).to_owned(), first, second });
-                }
+        for (name, type_name) in self.nodes.iter().flat_map(declared) {
+            let first = *known.entry(name).or_insert(type_name);
+            if first != type_name {
+                let (first, second) = (first.to_owned(), type_name.to_owned());
+                self.problems.push(Problem::QuestionTwice { name: name.to_owned(), first, second });
             }
         }
     }

@@ -42,6 +42,8 @@ pub enum Problem {
     JoinOfOne { target: String },
     /// Two routers of one name after one node.
     BranchTwice { from: String, name: String },
+    /// `calls` names an unknown node.
+    UnknownCaller { node: String },
     /// A breakpoint at an unknown node.
     UnknownBreakpoint { node: String },
     /// An edge to a node that only sends can start.
@@ -87,6 +89,7 @@ impl Problem {
             Self::StartAsTarget { .. } => "START is where runs begin: lead the edge to the first node instead".into(),
             Self::JoinOfOne { target } => format!("write `.add_edge(<source>, {target})`, or name the other sources"),
             Self::BranchTwice { .. } => "give the second router another name".into(),
+            Self::UnknownCaller { node } => format!("add the node `{node}`, or correct the name"),
             Self::UnknownBreakpoint { node } => format!("add the node `{node}`, or remove the breakpoint"),
             Self::EdgeToWorker { worker, .. } => {
                 format!("send to `{worker}` from a router, or add it with `.add_node` as a node over the state")
@@ -125,6 +128,7 @@ impl fmt::Display for Problem {
             Self::StartAsTarget { from } => write!(f, "`{from}` leads to START"),
             Self::JoinOfOne { target } => write!(f, "the join into `{target}` has fewer than two sources"),
             Self::BranchTwice { from, name } => write!(f, "`{from}` has two routers named `{name}`"),
+            Self::UnknownCaller { node } => write!(f, "a graph is called from `{node}`, which is not a node"),
             Self::UnknownBreakpoint { node } => write!(f, "a breakpoint is set at `{node}`, which is not a node"),
             Self::EdgeToWorker { from, worker, takes } => {
                 write!(f, "an edge leads from `{from}` to `{worker}`, which only a send of `{takes}` can start")

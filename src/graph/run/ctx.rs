@@ -39,6 +39,8 @@ pub(crate) struct Shared<C> {
     pub thread: Option<ThreadId>,
     pub sink: Option<Sink>,
     pub recorder: Option<Arc<Recorder>>,
+    /// Whether questions may be asked: answers have somewhere to go, or nobody wants to answer.
+    pub may_ask: bool,
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
@@ -278,6 +280,9 @@ impl<C> TaskCtx<C> {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
             return Raised::Wrong(super::error::RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
+        }
+        if !self.shared.may_ask {
+            return Raised::Wrong(super::error::RunError::NoCheckpointer { what: "a graph that asks a question" });
         }
         match rmp_serde::to_vec_named(question) {
             Ok(payload) => Raised::Ask(Question {

@@ -8,6 +8,7 @@ use crate::checkpoint::{
 
 use super::handle::Thread;
 use crate::graph::channels::state::State;
+use crate::graph::compile::compiled::Asked;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::{Reader, Tasks};
@@ -86,7 +87,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
         let bytes = answer.bytes.clone().map_err(mistyped)?;
-        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &answer, &bytes) {
+        let asked = Asked { namespace: &question.namespace, node: &question.node, name: &question.name };
+        if let Some(Err(reason)) = self.graph.table.check_answer(&asked, &answer, &bytes) {
             return Err(mistyped(reason));
         }
         Ok(Matched { question, root, answer, bytes })

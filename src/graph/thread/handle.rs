@@ -353,6 +353,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             context: Arc::clone(&self.context),
             thread: self.id.clone(),
             sink,
+            may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
             recorder,
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),

@@ -253,7 +253,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
         answers: answers(task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
-        subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
+        subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
     }
@@ -271,8 +271,8 @@ fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
     task.answered.iter().zip(values).map(info).collect()
 }
 
-fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {
-    if node == START_NODE { None } else { table.row(node).child.as_ref() }
+fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
+    if node == START_NODE { &[] } else { &table.row(node).children }
 }
 
 async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -282,9 +282,15 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     task: &Task<S>,
     live: bool,
 ) -> Result<Option<Box<Nested>>, RunError> {
-    let Some(child) = child_of(table, task.node) else { return Ok(None) };
+    let children = children_of(table, task.node);
+    if children.is_empty() {
+        return Ok(None);
+    }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
     let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
+    let shape = reader.record(id).await?.map(|record| record.shape);
+    let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
+    let Some(child) = called else { return Ok(None) };
     Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
 }
 
