@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod commands;
 mod durability;
+mod edges;
 mod failures;
 mod inside;
 mod leases;

@@ -14,7 +14,7 @@ use crate::graph::define::builder::{AddedBranch, Edges, StateGraph, Stops};
 use crate::graph::define::command::{Sends, Target};
 use crate::graph::define::node::NodeId;
 use crate::graph::define::problem::{CompileError, Lint, Problem, short};
-use crate::graph::define::route::Declared;
+use crate::graph::define::route::{Choose, Declared};
 use crate::graph::run::control::{Join, Wiring};
 
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -105,7 +105,11 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
         let Some(source) = self.source(from, to) else { return };
         let label = source_name(from);
-        for target in self.targets(&label, to) {
+        let targets = self.targets(&label, to);
+        if targets.iter().any(|target| target.sent) {
+            self.sends(source, to);
+        }
+        for target in targets {
             self.edges.push(Edge { from: source, to: target.node, kind: EdgeKind::Always, label: String::new() });
             if target.sent {
                 continue;
@@ -115,6 +119,13 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
                 self.exits(source).targets.push(node as u32);
             }
         }
+    }
+
+    /// The sends of an edge start their workers each time the edge fires.
+    fn sends(&mut self, source: Option<usize>, to: &Target<N>) {
+        let sends = only_sends(to);
+        let choose: Choose<S, N, C> = Box::new(move |_, _| sends.clone());
+        self.exits(source).routers.push(Branch { choose, only: None });
     }
 
     fn exits(&mut self, source: Option<usize>) -> &mut Exits<S, N, C> {
@@ -156,8 +167,12 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
         for target in self.targets(&name, to) {
             let Some(node) = target.node else { continue };
-            self.startable(&name, target.node);
-            if known.len() < 2 && sources.len() < 2 && !N::all().is_empty() {
+            if target.sent {
+                self.only_sent(&name, node);
+            } else {
+                self.startable(&name, target.node);
+            }
+            if distinct(sources) < 2 && !N::all().is_empty() {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -263,10 +278,13 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
     }
 
     fn startable(&mut self, from: &str, node: Option<usize>) {
-        let Some(row) = node.map(|node| &self.nodes[node]) else { return };
-        if row.body.by_edges() {
-            return;
+        if let Some(node) = node.filter(|&node| !self.nodes[node].body.by_edges()) {
+            self.only_sent(from, node);
         }
+    }
+
+    fn only_sent(&mut self, from: &str, node: usize) {
+        let row = &self.nodes[node];
         let takes = row.body.takes().map_or(String::new(), |(_, takes)| short(takes));
         let (from, worker) = (from.to_owned(), row.name.to_string());
         self.problems.push(Problem::EdgeToWorker { from, worker, takes });
@@ -318,6 +336,10 @@ struct Resolved {
     sent: bool,
 }
 
+fn distinct<N: NodeId>(nodes: &[N]) -> usize {
+    nodes.iter().enumerate().filter(|(at, node)| !nodes[..*at].contains(node)).count()
+}
+
 fn source_name<N: NodeId>(from: &Edges<N>) -> String {
     match from {
         Edges::Start => "START".into(),
@@ -333,6 +355,14 @@ fn target_name<N: NodeId>(to: &Target<N>) -> String {
         Target::Node(node) => node.name().to_owned(),
         Target::Sends(sends) => sends.node.name().to_owned(),
         Target::Many(many) => many.iter().map(target_name).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
+    match to {
+        Target::End | Target::Node(_) => Target::End,
+        Target::Sends(_) => to.clone(),
+        Target::Many(many) => Target::Many(many.iter().map(only_sends).collect()),
     }
 }
 

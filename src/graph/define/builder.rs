@@ -252,7 +252,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join).
+    /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join). To
+    /// sends, it starts their worker once for each payload: `.add_edge(Step::Plan, SEARCH.each(queries))`.
     pub fn add_edge(mut self, from: impl Into<Edges<N>>, to: impl Into<Target<N>>) -> Self {
         self.edges.push((from.into(), to.into()));
         self
