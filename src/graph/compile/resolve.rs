@@ -39,8 +39,8 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         problems.push(Problem::NoEntry);
     }
     let outline = outline(&nodes, edges, &joins);
-    if problems.is_empty() {
-        problems = outline.lints(&allowed);
+    if !problems.iter().any(Problem::leaves_a_hole) {
+        problems.extend(outline.lints(&allowed));
     }
     let input = mask::<S>(&schema, input, &mut problems);
     let output = mask::<S>(&schema, output, &mut problems);

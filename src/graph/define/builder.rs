@@ -377,7 +377,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Checks the graph and turns it into tables.
     ///
     /// # Errors
-    /// [`CompileError`] with every problem at once.
+    /// [`CompileError`] with every problem at once. Doubts ([`Lint`]) are among them unless a node or an edge is missing: what
+    /// leads where can only be told of a whole graph.
     pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
         resolve::compile(self)
     }

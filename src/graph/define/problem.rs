@@ -75,12 +75,29 @@ impl Problem {
         }
     }
 
+    /// Whether the graph lacks something because of it, so that what leads where cannot be told.
+    pub(crate) fn leaves_a_hole(&self) -> bool {
+        matches!(
+            self,
+            Self::NotAdded { .. }
+                | Self::AddedTwice { .. }
+                | Self::NoEntry
+                | Self::UnknownTarget { .. }
+                | Self::UnknownSource { .. }
+                | Self::UnknownJoinNode { .. }
+                | Self::EndAsSource
+                | Self::StartAsTarget { .. }
+        )
+    }
+
     /// Returns what to do about it.
     pub fn help(&self) -> String {
         match self {
             Self::NotAdded { node } => format!("add `.add_node({node}, <body>)`, or delete the variant"),
             Self::AddedTwice { node } => format!("remove one of the two, or give `{node}` another id"),
-            Self::ReservedName { .. } => "choose a name without `|` and `:` that does not begin with `__`".into(),
+            Self::ReservedName { .. } => {
+                "choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`".into()
+            }
             Self::NoEntry => "add `.add_edge(START, <first node>)`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
             Self::UnknownSource { from, .. } => format!("add the node `{from}`, or correct the name"),
