@@ -4,7 +4,7 @@ use rstest::rstest;
 use superstep::graph::CancellationToken;
 use superstep::prelude::*;
 
-use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, id, note, start};
+use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, id, note, start};
 use crate::stores::Store;
 
 /// Only `a` runs by itself.
@@ -71,4 +71,46 @@ async fn a_node_that_failed_on_a_command_is_told_and_tried_again() {
     assert!(matches!(thread.invoke(start()).await, Err(RunError::Unfinished { .. })));
     let fresh = thread.discard_pending().invoke(Pad::update().title("again")).await.unwrap();
     assert_eq!(fresh.state().notes, ["a", "a"]);
+}
+
+#[tokio::test]
+async fn every_checkpoint_that_a_handle_makes_bears_its_words() {
+    let inside = chain(Builder::new().add_node(id("inner"), note("inner")), &["inner"]);
+    let nodes = Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_subgraph(id("sub"), inside.clone());
+    let graph = nodes.add_edge(START, id("a")).compile().unwrap();
+    let store = Store::memory();
+    let words = |who: &str| store.thread(&graph).metadata("who", who);
+    let newest = async || {
+        let made = store.thread(&graph).history().await.unwrap().metadata_only().await.unwrap();
+        made[0].metadata.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ")
+    };
+
+    words("begun").command(Command::to(id("sub"))).await.unwrap();
+    assert_eq!(newest().await, "who: begun");
+
+    words("edited").update_state_as(id("a"), start()).await.unwrap();
+    assert_eq!(newest().await, "who: edited");
+
+    words("forked").update(superstep::graph::StateUpdate::copy()).await.unwrap();
+    assert_eq!(newest().await, "who: forked");
+
+    store.thread(&graph).update_state_as(id("a"), start()).await.unwrap();
+    assert_eq!(newest().await, "");
+}
+
+#[tokio::test]
+async fn the_checkpoints_of_a_subgraph_bear_the_words_of_the_run() {
+    let inside = chain(Builder::new().add_node(id("inner"), approval.asks::<Approve>()), &["inner"]);
+    let graph = chain(Builder::new().add_subgraph(id("sub"), inside.clone()), &["sub"]);
+    let store = Store::memory();
+    let thread = store.thread(&graph).metadata("who", "me");
+
+    thread.invoke(start()).await.unwrap();
+
+    let inside = thread.subgraph(&inside, ["sub"]);
+    inside.update_state_as(id("inner"), start()).await.unwrap();
+    let made = inside.history().await.unwrap().metadata_only().await.unwrap();
+    assert_eq!(made.len(), 3);
+    assert_eq!(made.len(), 3);
+    assert!(made.iter().all(|made| made.metadata == [("who".to_owned(), "me".to_owned())]), "{made:?}");
 }

@@ -44,6 +44,8 @@ pub(crate) struct Shared<C> {
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
+    /// The words that each checkpoint of the run is given.
+    pub metadata: Vec<(String, String)>,
     pub limits: Limits,
     pub budgets: Budgets,
     /// Supersteps taken so far, those of subgraphs included.

@@ -64,7 +64,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 };
                 self.at_rest(&run).await?;
                 run.limit();
-                run.pos.metadata.clone_from(&self.metadata);
                 run.begin_input(writes)?;
                 run
             }
@@ -199,7 +198,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
-        run.pos.metadata.clone_from(&self.metadata);
         run.armed = false;
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());

@@ -48,6 +48,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         graph.store.clone_from(&self.graph.store);
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.durability = self.durability;
+        thread.metadata.clone_from(&self.metadata);
         thread.scope.nodes.clone_from(&self.scope.nodes);
         thread.scope.nodes.extend(nodes.into_iter().map(Into::into));
         thread
