@@ -5,11 +5,13 @@
 mod branches;
 mod durability;
 mod failures;
+mod handles;
 mod inside;
 mod leases;
 mod limits;
 mod nested;
 mod order;
+mod own_state;
 mod pad;
 mod past;
 mod poisoned;

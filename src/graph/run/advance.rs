@@ -138,7 +138,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let record = TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
-        let head = (self.pos.start.is_some() && self.caller.is_none()).then_some(self.pos.id);
+        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.id);
         recorder.commit(puts, head).await?;
         Err(error)
     }
@@ -172,7 +172,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn is_root(&self) -> bool {
-        self.caller.is_none()
+        self.level.names.is_empty()
     }
 
     async fn tell_values(&self) {

@@ -27,6 +27,7 @@ use crate::graph::run::task::COMMAND_KEY;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+        self.check_whole("a run")?;
         self.check()?;
         let recorder = self.open().await?;
         let _held = recorder.clone().map(Held);
@@ -90,17 +91,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
     fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
         let head = shared.recorder.as_ref()?.head();
-        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
-        same.then_some(pos)
+        let (left, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        (self.at.is_none() && left == head).then_some(pos)
     }
 
     fn keep(&self, run: Run<S, N, C>) {
-        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
         if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
@@ -125,6 +125,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(id) = self.at.or(recorder.head().checkpoint) else {
             return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
         };
+        self.check_at(&reader).await?;
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if fresh && recorder.head().checkpoint != Some(id) {
             pos.line = NEW_LINE;
