@@ -7,6 +7,7 @@ mod durability;
 mod failures;
 mod handles;
 mod inside;
+mod kinds;
 mod leases;
 mod limits;
 mod nested;

@@ -86,6 +86,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let mut changed = Mask::default();
         state.end_step(&table.schema, self.merge.written(), &mut changed);
+        self.pos.empty_slots(&changed);
+        if let Some(delta) = &mut self.delta {
+            changed.iter().for_each(|channel| delta.forget(channel));
+        }
         if lone {
             self.route_alone(&mut tasks[0])?;
             if self.recorder().is_some() {

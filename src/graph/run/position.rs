@@ -145,6 +145,14 @@ impl<S: State> Position<S> {
         self.children.push((name, at));
     }
 
+    /// Notes that channels were emptied.
+    pub(crate) fn empty_slots(&mut self, emptied: &Mask) {
+        for channel in emptied.iter() {
+            self.moved.insert(channel);
+            self.slots[channel] = Slot::Absent;
+        }
+    }
+
     /// Whether anything is stored under this position.
     pub(crate) fn is_stored(&self) -> bool {
         self.id != CheckpointId(0)

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::checkpoint::{CheckpointId, RowId};
+use crate::checkpoint::{CheckpointId, RowId, Slot};
 
 use super::children::{kept_at, own_name};
 use super::ctx::{Borrowed, Ctx, Level, Raised};
@@ -307,7 +307,10 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
-            run.delta = Some(Delta::read(&child.table, &reader, id).await?);
+            let mut delta = Delta::read(&child.table, &reader, id).await?;
+            let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
+            emptied.for_each(|channel| delta.forget(channel));
+            run.delta = Some(delta);
         }
         return Ok(run);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 
 use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
@@ -86,6 +86,10 @@ pub(crate) struct Run<S: State, N, C> {
     pub caller: Option<Caller>,
     /// Of a subgraph that is updated while no task runs it: the checkpoint that says where it stands.
     pub keeper: Option<Box<Keeper>>,
+    /// Of an update from outside: what changes beside the next checkpoint.
+    pub aside: Puts,
+    /// What it wrote.
+    pub by_hand: Option<TaskRecord>,
     /// Kept by subgraphs over the state of their parent.
     pub delta: Option<Delta<S>>,
     /// Where a command that began the thread goes besides START's edges.
@@ -132,6 +136,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             halted: None,
             caller: None,
             keeper: None,
+            aside: vec![],
+            by_hand: None,
             delta: None,
             first_goto: vec![],
             adopted: false,

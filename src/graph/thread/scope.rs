@@ -49,8 +49,8 @@ impl Scope {
 pub(crate) enum Above {
     /// By the head: it is the root's.
     Head,
-    /// By the task that runs the subgraph.
-    Task(Caller),
+    /// By the tasks that run the subgraph and those around it, outermost first.
+    Task(Vec<Caller>),
     /// By the checkpoint above, where a subgraph with state of its own ended last.
     Ended(CheckpointId),
 }
@@ -90,8 +90,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
         let mut above = Above::Head;
         for node in &self.scope.nodes {
-            let Some((below, by)) = reader.below(at, node).await? else { return Ok(None) };
-            (at, above) = (below, by);
+            let Some((below, caller)) = reader.below(at, node).await? else { return Ok(None) };
+            above = match (caller, above) {
+                (None, _) => Above::Ended(at),
+                (Some(caller), Above::Task(callers)) => Above::Task([callers, vec![caller]].concat()),
+                (Some(caller), Above::Head | Above::Ended(_)) => Above::Task(vec![caller]),
+            };
+            at = below;
         }
         Ok(Some((at, above)))
     }
@@ -142,7 +147,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let level = self.level(&reader, id).await?;
         let mut run = Run::new(table, shared, level, pos);
         match above {
-            Some(Above::Task(caller)) => run.caller = Some(caller),
+            Some(Above::Task(callers)) => {
+                run.aside = self.unasked(&reader, &callers).await?;
+                run.caller = callers.last().copied();
+            }
             Some(Above::Ended(above)) => run.keeper = self.keeper(&reader, above).await?,
             Some(Above::Head) | None => {}
         }
@@ -154,6 +162,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(None);
         };
         Ok(Some(Box::new(Keeper { id: above, record, name: name.clone() })))
+    }
+
+    /// Questions from inside a subgraph that is moved by hand are asked no more: the records of the tasks around it without
+    /// them.
+    async fn unasked(&self, reader: &Reader, callers: &[Caller]) -> Result<Puts, RunError> {
+        let mut puts = vec![];
+        for caller in callers {
+            let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
+            let before = record.questions.len();
+            record.questions.retain(|asked| asked.answered || !asked.namespace.starts_with(&self.scope.nodes));
+            if record.questions.len() < before {
+                let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
+                puts.push((key, encode_record(&record)?));
+            }
+        }
+        Ok(puts)
     }
 
     async fn level(&self, reader: &Reader, id: CheckpointId) -> Result<Arc<Level>, RunError> {
@@ -176,7 +200,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 impl Reader {
     /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
-    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Above)>, RunError> {
+    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
         let Some(record) = self.record(at).await? else { return Ok(None) };
         let shape = self.one(Key::Shape(record.shape)).await?;
         let shape: Shape = match shape {
@@ -188,11 +212,11 @@ impl Reader {
             let ran = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
             let name = ran.and_then(|at| shape.nodes.get(at as usize));
             if name.is_some_and(|name| name == node) {
-                return Ok(Some((id, Above::Task(Caller { checkpoint: at, task, call }))));
+                return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
             }
         }
         let own = record.children.iter().find(|(name, _)| name == node);
-        Ok(own.map(|(_, id)| (*id, Above::Ended(at))))
+        Ok(own.map(|(_, id)| (*id, None)))
     }
 }
 

@@ -268,6 +268,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
         results.push((node, finished));
     }
+    run.by_hand = (!run.is_root()).then(|| by_hand(&results));
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
     scoped.made(dropped).await
@@ -327,6 +328,12 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(())
 }
 
+/// What was written from outside, for the graph around a subgraph: it takes over what changes inside.
+fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
+    let writes = results.iter().flat_map(|(_, finished)| finished.rows.iter().copied()).collect();
+    TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
+}
+
 fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
     error: crate::graph::channels::merge::ApplyError,
@@ -356,6 +363,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
         run.pos.keep_rows(&table, &finished.rows, &finished.sizes, &mut taken);
     }
     Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.merge.written(), &mut changed);
+    run.pos.empty_slots(&changed);
     for (node, finished) in results {
         let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
         let control = &mut run.pos.control;
