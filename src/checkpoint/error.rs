@@ -97,9 +97,9 @@ pub enum CheckpointError {
         reason: Arc<str>,
     },
     /// The operating system refused.
-    #[error("{what} at {}: {reason}", path.display())]
+    #[error("cannot {what} at {}: {reason}", path.display())]
     Io {
-        /// What was tried.
+        /// What was tried: "create the store".
         what: String,
         /// Where.
         path: PathBuf,
@@ -124,13 +124,13 @@ impl CheckpointError {
             Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
             Self::DamagedStore { .. } => "keep a copy of its directory, and restore it from a backup",
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
-            Self::TooLarge { .. } => "keep large data outside the state and store a reference to it",
+            Self::TooLarge { .. } => "keep large data outside the state and store a reference to it; shorten a name",
             Self::Locked { .. } => {
-                "end the other process, or open another store; in one process, share one store by cloning it"
+                "end the other process, or open another store; in one process, share one with `with_shared_checkpointer`"
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
-            Self::Io { .. } => return None,
+            Self::Io { .. } => "check the path, who may write there, and the room on the disk",
         })
     }
 }
