@@ -8,6 +8,7 @@ mod failures;
 mod inside;
 mod leases;
 mod limits;
+mod loops;
 mod nested;
 mod order;
 mod pad;

@@ -341,7 +341,11 @@ fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
 
 fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
     edges.retain(|edge| !edge.label.starts_with('\u{0}'));
-    let node = |row: &Row<S, N, C>| OutlineNode { name: row.name.to_string(), defer: row.options.defer };
+    let node = |row: &Row<S, N, C>| OutlineNode {
+        name: row.name.to_string(),
+        defer: row.options.defer,
+        is_handled: row.options.on_error.is_some(),
+    };
     let joins =
         joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
     Outline { nodes: nodes.iter().map(node).collect(), edges, joins }
