@@ -1,13 +1,13 @@
 //! What can go wrong between the engine and a store.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::id::{CheckpointId, ThreadId};
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// Another run holds the thread.
@@ -106,6 +106,14 @@ pub enum CheckpointError {
         /// What the system said.
         reason: String,
     },
+}
+
+/// The message and the help: what a `main` that returns the error prints.
+impl fmt::Debug for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
+    }
 }
 
 impl CheckpointError {

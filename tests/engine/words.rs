@@ -367,3 +367,24 @@ fn chain_of(graph: Builder) -> Builder {
 fn rare_errors_say_what_to_do_too(#[case] error: RunError) {
     assert!(error.help().is_some(), "{error}");
 }
+
+#[tokio::test]
+async fn a_question_is_printed_with_what_it_asks() {
+    let (store, graph) = (Store::memory(), lone(approval.asks::<Approve>()));
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let Status::Interrupted { questions } = store.thread(&graph).status().await.unwrap() else { panic!() };
+    let id = questions[0].id();
+    assert_eq!(
+        format!("{:?}", questions[0]),
+        format!("Question {{ id: {id}, name: \"approve\", node: \"a\", namespace: [], json: [], is_answered: false }}")
+    );
+}
+
+#[test]
+fn an_error_of_a_store_is_printed_with_its_help() {
+    let error = CheckpointError::ThreadBusy { thread: "t".into() };
+    insta::assert_snapshot!(format!("{error:?}"), @r"
+    thread `t` is being run by another caller
+     help: wait for the other run to end, or cancel it
+    ");
+}
