@@ -16,6 +16,7 @@ mod past;
 mod poisoned;
 mod questions;
 mod secrets;
+mod sends;
 mod stores;
 mod streams;
 mod words;
