@@ -361,7 +361,7 @@ fn chain_of(graph: Builder) -> Builder {
 #[case(RunError::InvalidUpdate { what: "there is nothing to update".into() })]
 #[case(RunError::SendToEnd { from: "plan".into() })]
 #[case(RunError::WrongParent { node: "plan".into(), given: "Essay" })]
-#[case(RunError::Codec { what: "title".into(), reason: "it is no text".into() })]
+#[case(RunError::Codec { what: "channel `title`".into(), reason: "it is no text".into() })]
 #[case(RunError::Incompatible { thread: "t".into(), reason: "its node `plan` no longer exists".into() })]
 #[case(RunError::TooMany { from: "plan".into(), what: "sends", count: 9, limit: 8 })]
 fn rare_errors_say_what_to_do_too(#[case] error: RunError) {
@@ -387,4 +387,22 @@ fn an_error_of_a_store_is_printed_with_its_help() {
     thread `t` is being run by another caller
      help: wait for the other run to end, or cancel it
     ");
+}
+
+/// A pad whose title became a number.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Numbered {
+    title: u32,
+}
+
+#[tokio::test]
+async fn a_channel_of_another_type_than_stored_is_told_with_both_types() {
+    let shared: Arc<dyn superstep::checkpoint::Checkpointer> = Arc::new(MemoryCheckpointer::new());
+    let old = lone(nothing).with_shared_checkpointer(shared.clone());
+    old.thread("t").invoke(start()).await.unwrap();
+    let nothing = |_: Arc<Numbered>, _: Ctx| async { Ok::<(), NodeError>(()) };
+    let new = StateGraph::<Numbered, Name>::with_schema(()).add_node(id("a"), nothing).add_edge(START, id("a"));
+    let new = new.compile().unwrap().with_shared_checkpointer(shared);
+    let error = new.thread("t").state().await.unwrap_err().to_string();
+    assert!(error.starts_with("channel `title`: stored as `String`, cannot be read as `u32`: "), "{error}");
 }

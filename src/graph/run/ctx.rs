@@ -319,7 +319,7 @@ impl<C> TaskCtx<C> {
 }
 
 fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
-    super::error::RunError::Codec { what: what.to_owned(), reason: error.to_string() }
+    super::error::RunError::Codec { what: format!("question `{what}`"), reason: error.to_string() }
 }
 
 impl<C> TaskCtx<C> {

@@ -97,7 +97,7 @@ pub enum RunError {
     #[error("{what}")]
     InvalidUpdate { what: String },
     /// A stored value could not be read back, or a new one not be encoded.
-    #[error("channel or value `{what}`: {reason}")]
+    #[error("{what}: {reason}")]
     Codec { what: String, reason: String },
     /// More of something than a superstep takes.
     #[error("`{from}` makes {count} {what}, more than the limit of {limit} a superstep")]
