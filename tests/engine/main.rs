@@ -5,12 +5,14 @@
 mod branches;
 mod durability;
 mod failures;
+mod handles;
 mod inside;
 mod leases;
 mod limits;
 mod loops;
 mod nested;
 mod order;
+mod own_state;
 mod pad;
 mod past;
 mod poisoned;

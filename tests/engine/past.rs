@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{FailingCheckpointer, Source};
+use superstep::graph::{Name, Target};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -43,6 +44,42 @@ async fn history_tells_each_superstep_newest_first(#[values(Store::memory(), Sto
     let limited = store.thread(&abc()).history().await.unwrap().before(history[1].id).limit(2);
     let steps: Vec<i64> = limited.metadata_only().await.unwrap().iter().map(|made| made.step).collect();
     assert_eq!(steps, [1, 0]);
+}
+
+/// START, then layers of so many nodes at once, with one node after each.
+fn layers(wide: usize, layers: usize) -> Graph {
+    let name = |layer, nth| id(&format!("n{layer}-{nth:03}"));
+    let mut builder = Builder::new();
+    for layer in 0..layers {
+        let all: Vec<Name> = (0..wide).map(|nth| name(layer, nth)).collect();
+        let after = id(&format!("m{layer}"));
+        builder = all.iter().fold(builder, |builder, node| builder.add_node(node.clone(), note("n")));
+        builder = builder.add_node(after.clone(), note("m")).add_edge(all.clone(), after);
+        builder = match layer {
+            0 => builder.add_edge(START, Target::many(all)),
+            _ => builder.add_edge(id(&format!("m{}", layer - 1)), Target::many(all)),
+        };
+    }
+    builder.compile().unwrap()
+}
+
+#[rstest]
+#[case::wide_supersteps(layers(100, 3), 8)]
+#[case::many_checkpoints(layers(1, 40), 82)]
+#[tokio::test]
+async fn history_tells_of_each_checkpoint_what_reading_it_alone_tells(
+    #[case] graph: Graph,
+    #[case] checkpoints: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
+    assert_eq!(history.len(), checkpoints);
+    for told in history {
+        let alone = store.thread(&graph).at(told.id).state().await.unwrap().unwrap();
+        assert_eq!(format!("{told:?}"), format!("{alone:?}"));
+        assert!(told.tasks.iter().all(|task| task.result.is_some()));
+    }
 }
 
 #[rstest]

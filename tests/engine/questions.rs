@@ -213,14 +213,18 @@ async fn a_refused_answer_to_a_checkpoint_of_the_past_makes_no_fork() {
     assert_eq!(everything(&store.thread(&three())).await, before);
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_refused_answer_to_a_checkpoint_inside_a_subgraph_makes_no_fork() {
+async fn a_refused_answer_to_a_checkpoint_inside_a_subgraph_makes_no_fork(
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
     let (store, inside) = (Store::memory(), three());
     let graph = chain(Builder::new().add_subgraph(id("inside"), inside.clone()), &["inside"]);
     store.thread(&graph).invoke(start()).await.unwrap();
     let nested = store.thread(&graph).subgraph(&inside, ["inside"]).state().await.unwrap().unwrap().id;
     let before = everything(&store.thread(&graph)).await;
-    let error = store.thread(&graph).at(nested).resume::<AnyQuestion>(true.into()).await.unwrap_err();
+    let past = store.thread(&graph).at(nested).durability(durability);
+    let error = past.resume::<AnyQuestion>(true.into()).await.unwrap_err();
     assert!(matches!(error, RunError::UnknownQuestion { .. }), "{error:?}");
     assert_eq!(everything(&store.thread(&graph)).await, before);
 }

@@ -105,6 +105,26 @@ async fn dropping_a_stream_cancels_the_run_and_the_thread_can_go_on(
     assert!(tally.names().iter().filter(|name| *name == "b").count() >= 1);
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_checkpoint_that_is_told_of_is_stored(#[values(Store::memory(), Store::disk())] store: Store) {
+    let inside = chain(Builder::new().add_node(id("c"), talkative(1)), &["c"]);
+    let builder = Builder::new().add_node(id("a"), note("a")).add_subgraph(id("inside"), inside.clone());
+    let graph = chain(builder, &["a", "inside"]);
+    let mut told = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Checkpoints]);
+    let mut count = 0;
+    while let Some(event) = told.next().await {
+        let EventKind::Checkpoint(checkpoint) = event.kind else { panic!("{event:?}") };
+        let stored = match event.namespace.is_empty() {
+            true => store.thread(&graph).at(checkpoint.id.unwrap()).state().await,
+            false => store.thread(&graph).subgraph(&inside, ["inside"]).at(checkpoint.id.unwrap()).state().await,
+        };
+        assert!(stored.unwrap().is_some());
+        count += 1;
+    }
+    assert_eq!(count, 4 + 3);
+}
+
 #[tokio::test]
 async fn events_of_subgraphs_show_only_in_a_deep_stream() {
     let inside = chain(Builder::new().add_node(id("c"), talkative(1)), &["c"]);

@@ -266,7 +266,7 @@ async fn errors_of_threads_say_what_where_and_what_to_do() {
     error: no open question on thread `t`, which has never run
      help: nothing was written; `thread.status()` shows the questions that are open
     error: the recursion limit must be at least 1
-     help: correct the setting on the thread's handle
+     help: correct the setting, or take the handle that fits: `graph.thread(..)`
     error: a graph that can ask questions needs a checkpointer
      help: add `.with_checkpointer(..)` to the graph
     error: thread `t` is not at rest: it waits for answers to `approve` (2 times)

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use ::sled::IVec;
 
 use super::disk::Row;
-use super::rows::{RECORDS, after, in_space, row_key};
+use super::rows::{RECORDS, after, in_space, record_key, row_key};
 use super::view::Moment;
-use crate::checkpoint::envelope::{Envelope, damaged, name_of};
+use crate::checkpoint::envelope::{Envelope, damaged};
 use crate::checkpoint::key_bytes::{put_thread, take_key, take_thread};
 use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
 
@@ -16,19 +16,21 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 impl Moment<'_> {
     /// Returns the head of a thread.
     pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<Head>> {
-        if self.is_deleted(&thread_name(thread)) {
+        if self.is_deleted(thread) {
             return Ok(None);
         }
-        let bytes = self.record(&name_of(thread, &Key::Head))?;
+        let bytes = self.record(&record_key(thread, &Key::Head))?;
         bytes.map(|bytes| decode_record(thread, Key::Head, &bytes)).transpose()
     }
 
     /// Returns the records under `keys`.
     pub(super) fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        if self.is_deleted(&thread_name(thread)) {
+        if self.is_deleted(thread) {
             return Ok(vec![None; keys.len()]);
         }
-        keys.iter().map(|key| if *key == Key::Head { Ok(None) } else { self.record(&name_of(thread, key)) }).collect()
+        keys.iter()
+            .map(|key| if *key == Key::Head { Ok(None) } else { self.record(&record_key(thread, key)) })
+            .collect()
     }
 
     /// Returns the records of a range of keys.
@@ -39,12 +41,13 @@ impl Moment<'_> {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Record>> {
-        if range.start() > range.end() || self.is_deleted(&thread_name(thread)) {
+        if range.start() > range.end() || self.is_deleted(thread) {
             return Ok(Vec::new());
         }
-        let (lo, hi) = (name_of(thread, range.start()), name_of(thread, range.end()));
-        let rows = self.rows(&row_key(&lo, 0), &row_key(&hi, 0), order);
-        rows.filter_map(|row| self.first_of_record(thread, row).transpose()).take(limit).collect()
+        let (lo, hi) = (record_key(thread, range.start()), record_key(thread, range.end()));
+        let before = thread_name(thread).len();
+        let rows = self.rows(&lo, &hi, order);
+        rows.filter_map(|row| self.first_of_record(before, row).transpose()).take(limit).collect()
     }
 
     /// Returns names of threads after `from`.
@@ -53,9 +56,8 @@ impl Moment<'_> {
         let mut from = from.map_or(vec![RECORDS], |thread| after(&in_space(RECORDS, &thread_name(thread))));
         while found.len() < limit {
             let Some(thread) = self.next_thread(&from)? else { break };
-            let name = thread_name(&thread);
-            from = after(&in_space(RECORDS, &name));
-            if !self.is_deleted(&name) {
+            from = after(&in_space(RECORDS, &thread_name(&thread)));
+            if !self.is_deleted(&thread) {
                 found.push(thread);
             }
         }
@@ -68,11 +70,12 @@ impl Moment<'_> {
         take_thread(&mut &key[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is no name"))
     }
 
-    /// Returns the record that begins with this row; none if the row is a later part, or the head.
-    fn first_of_record(&self, thread: &ThreadId, row: Result<Row>) -> Result<Option<Record>> {
+    /// Returns the record that begins with this row; none if the row is a later part, or the head. So many bytes name its
+    /// thread.
+    fn first_of_record(&self, thread: usize, row: Result<Row>) -> Result<Option<Record>> {
         let (row_key, first) = row?;
         let name = row_key.get(1..).unwrap_or_default();
-        let mut rest = name.get(thread_name(thread).len()..).unwrap_or_default();
+        let mut rest = name.get(thread..).unwrap_or_default();
         let key = take_key(&mut rest).ok_or_else(|| damaged(name, "its key is no name"))?;
         if !rest.is_empty() || key == Key::Head {
             return Ok(None);
@@ -80,8 +83,12 @@ impl Moment<'_> {
         Ok(Some((key, self.assemble(name, &first)?)))
     }
 
-    fn record(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.row(&row_key(name, 0))?.map(|first| self.assemble(name, &first)).transpose()
+    fn record(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.row(key)?.map(|first| self.assemble(&key[1..], &first)).transpose()
+    }
+
+    fn is_deleted(&self, thread: &ThreadId) -> bool {
+        self.hides_threads() && self.hides_thread(&thread_name(thread))
     }
 
     fn assemble(&self, name: &[u8], first: &IVec) -> Result<Vec<u8>> {

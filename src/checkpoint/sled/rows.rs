@@ -3,7 +3,8 @@
 //! A row of more than 32 KiB could end up in one of sled's blob files, which are never synced.
 
 use crate::checkpoint::envelope::Envelope;
-use crate::checkpoint::key_bytes::put_number;
+use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
+use crate::checkpoint::{Key, ThreadId};
 
 /// The most bytes in one row, name and envelope included.
 const ROW_BYTES: usize = 32 << 10;
@@ -24,6 +25,15 @@ pub(super) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
         put_number(part.into(), &mut key);
     }
     key
+}
+
+/// Returns the key of the first row of a record.
+pub(super) fn record_key(thread: &ThreadId, key: &Key) -> Vec<u8> {
+    let mut row = Vec::with_capacity(thread.as_str().len() + 24);
+    row.push(RECORDS);
+    put_thread(thread, &mut row);
+    put_key(key, &mut row);
+    row
 }
 
 /// Returns `name` with the first byte of its space before it.
@@ -61,7 +71,7 @@ fn room(name: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::checkpoint::envelope::name_of;
-    use crate::checkpoint::{Commit, Key, RowId};
+    use crate::checkpoint::{Commit, RowId};
 
     #[rstest::rstest]
     #[case::empty(0, 1)]

@@ -74,8 +74,13 @@ pub(super) struct Moment<'a> {
 }
 
 impl Moment<'_> {
+    /// Returns whether any thread is being deleted.
+    pub(super) fn hides_threads(&self) -> bool {
+        !self.hidden.deleted.is_empty()
+    }
+
     /// Returns whether the thread of this name is being deleted.
-    pub(super) fn is_deleted(&self, name: &[u8]) -> bool {
+    pub(super) fn hides_thread(&self, name: &[u8]) -> bool {
         self.hidden.deleted.contains(name)
     }
 

@@ -1,14 +1,13 @@
 //! From records back to a run. Indexes of another version of the graph are mapped by name.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Key, QuestionRecord, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
+    CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
 };
 
 use super::mapping::Mapping;
-use super::reader::Reader;
+use super::reader::{Reader, Tasks};
 use super::save::{log_name, row_key};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
@@ -131,6 +130,25 @@ impl Reader {
             applied.map_err(|error| self.damaged(table.channel(at), &error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// Whether logs hold entries after those of a position: some other way led on from it, so it begins a line of its own.
+    pub(crate) async fn is_left<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        position: &Position<S>,
+    ) -> Result<bool, RunError> {
+        let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
+        for (at, slot) in position.slots.iter().enumerate() {
+            let Slot::Log { ranges, .. } = slot else { continue };
+            let Some(range) = ranges.last() else { continue };
+            let key = |row| Key::Log { channel: log_name(table, path, at), row };
+            if self.goes_on(key(range.last)..=key(most)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn control<S: State, N: NodeId, C>(
@@ -275,13 +293,13 @@ impl Reader {
         table: &Table<S, N, C>,
         path: &str,
         tasks: &mut [Task<S>],
-        records: HashMap<u32, TaskRecord>,
+        records: Tasks,
         mapping: &Mapping,
     ) -> Result<(), RunError> {
-        let mut by_key = HashMap::new();
-        for (key, record) in records {
-            by_key.insert(mapping.task(key).map_err(|reason| self.incompatible(reason))?, record);
-        }
+        let here = |(key, record)| Ok((mapping.task(key)?, record));
+        let by_key: Result<Tasks, String> =
+            if mapping.is_same() { Ok(records) } else { records.into_iter().map(here).collect() };
+        let mut by_key = by_key.map_err(|reason| self.incompatible(reason))?;
         for task in tasks {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(record) = by_key.remove(&task.key) else { continue };

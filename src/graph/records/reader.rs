@@ -1,6 +1,6 @@
 //! One thread's records, as its store and the run that reads have them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -9,6 +9,9 @@ use crate::checkpoint::{
     CheckpointId, CheckpointRecord, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record,
 };
 use crate::graph::run::error::RunError;
+
+/// What became of the tasks of a checkpoint, by their keys.
+pub(crate) type Tasks = BTreeMap<u32, TaskRecord>;
 
 /// Reads one thread's records.
 #[derive(Clone)]
@@ -48,6 +51,17 @@ impl Reader {
         Ok(all.into_iter().collect())
     }
 
+    /// Whether there is a record in a range after its first key.
+    pub(crate) async fn goes_on(&self, range: RangeInclusive<Key>) -> Result<bool, RunError> {
+        let mut held = vec![];
+        if let Some(recorder) = &self.recorder {
+            recorder.drain(0).await?;
+            held = recorder.held_in(&range);
+        }
+        let found = self.store.scan(&self.thread, range.clone(), Order::Ascending, 2).await?;
+        Ok(held.iter().chain(&found).any(|(key, _)| key > range.start()))
+    }
+
     pub(crate) async fn one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
         Ok(self.get(vec![key]).await?.pop().flatten())
     }
@@ -81,10 +95,10 @@ impl Reader {
         Ok(children)
     }
 
-    pub(crate) async fn tasks(&self, checkpoint: CheckpointId) -> Result<HashMap<u32, TaskRecord>, RunError> {
+    pub(crate) async fn tasks(&self, checkpoint: CheckpointId) -> Result<Tasks, RunError> {
         let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
         let rows = self.scan(range).await?;
-        let mut tasks = HashMap::new();
+        let mut tasks = Tasks::new();
         for (key, bytes) in rows {
             if let Key::Task { task, .. } = key {
                 tasks.insert(task, decode_record(&self.thread, "task", &bytes)?);

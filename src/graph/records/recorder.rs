@@ -53,6 +53,8 @@ struct Inner {
     /// Checkpoints that the run has moved on from: nothing more is noted there.
     left: HashSet<CheckpointId>,
     shapes: HashSet<u64>,
+    /// Whether what is held back counts only once it is whole.
+    in_part: bool,
     /// Whether what is written now is to be one commit, and what that commit removes.
     gathering: bool,
     gone: Vec<Key>,
@@ -89,6 +91,7 @@ impl Recorder {
             newest: HashMap::new(),
             left: HashSet::new(),
             shapes: HashSet::new(),
+            in_part: false,
             gathering: false,
             gone: vec![],
         };
@@ -168,16 +171,19 @@ impl Recorder {
         inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()
     }
 
-    /// Begins to gather: what is written from outside becomes one commit, or is dropped whole. Not with durability `exit`,
-    /// which holds everything back anyway.
+    /// Begins to gather: what is written from outside becomes one commit, or is dropped whole. With durability `exit` it
+    /// becomes part of the run's own.
     pub(crate) fn gather(&self) {
-        self.lock().gathering = self.durability != Durability::Exit;
+        let mut inner = self.lock();
+        inner.in_part = true;
+        inner.gathering = self.durability != Durability::Exit;
     }
 
     /// Makes what was gathered durable.
     pub(crate) async fn keep_gathered(&self) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
+            inner.in_part = false;
             if !std::mem::take(&mut inner.gathering) || (inner.held.is_empty() && inner.gone.is_empty()) {
                 return Ok(());
             }
@@ -280,8 +286,9 @@ impl Recorder {
     pub(crate) async fn settle(&self) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
-            if std::mem::take(&mut inner.gathering) {
-                inner.held.clear(); // it failed before it was whole
+            if std::mem::take(&mut inner.in_part) {
+                inner.gathering = false;
+                inner.held.clear();
                 inner.gone.clear();
                 inner.head.checkpoint = inner.expected;
             }

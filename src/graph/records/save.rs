@@ -155,6 +155,13 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     if let Some(caller) = run.caller {
         puts.push(crate::graph::thread::scope::pointer(caller, run.pos.id)?);
     }
+    if let Some(keeper) = &mut run.keeper {
+        keeper.record.children.retain(|(name, _)| *name != keeper.name);
+        keeper.record.children.push((keeper.name.clone(), run.pos.id));
+        let above =
+            if keeper.record.namespace.is_empty() { Key::Checkpoint(keeper.id) } else { Key::Nested(keeper.id) };
+        puts.push((above, encode_record(&keeper.record)?));
+    }
     Ok(())
 }
 

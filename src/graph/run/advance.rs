@@ -55,6 +55,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
+    /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
+    pub(crate) async fn keep_carried(&mut self) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().filter(|_| !self.carry.is_empty() && self.wants(Mode::Checkpoints)) else {
+            return Ok(());
+        };
+        let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.id));
+        Ok(recorder.commit(std::mem::take(&mut self.carry), head).await?)
+    }
+
     pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
         if lone && self.recorder().is_some() {
@@ -129,7 +138,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let record = TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
-        let head = (self.pos.start.is_some() && self.caller.is_none()).then_some(self.pos.id);
+        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.id);
         recorder.commit(puts, head).await?;
         Err(error)
     }
@@ -163,7 +172,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn is_root(&self) -> bool {
-        self.caller.is_none()
+        self.level.names.is_empty()
     }
 
     async fn tell_values(&self) {

@@ -54,9 +54,8 @@ impl<S: State> Delta<S> {
         let counts: Vec<_> = counts.collect();
         for (id, record) in counts.into_iter().rev() {
             let mapping = reader.mapping(table, record.shape).await?;
-            let mut tasks: Vec<_> = reader.tasks(id).await?.into_iter().collect();
-            tasks.sort_unstable_by_key(|(key, _)| *key);
-            for (_, task) in tasks.iter().filter(|(_, task)| task.status == TaskStatus::Done) {
+            let tasks = reader.tasks(id).await?;
+            for task in tasks.values().filter(|task| task.status == TaskStatus::Done) {
                 let done = reader.finished(table, &record.namespace, task, &mapping).await?;
                 done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
             }

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::checkpoint::{CheckpointId, RowId};
 
-use super::children::own_name;
+use super::children::{kept_at, own_name};
 use super::ctx::{Borrowed, Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
 use super::position::Position;
 use super::superstep::{Caller, Exit, Run};
+use super::task::SENT;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -263,6 +264,10 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     }
     let own = own_name(ctx, call);
     let path = match persistence {
+        // tasks of one worker run at once
+        Persistence::PerThread if task.task >= SENT => {
+            format!("{}/{own}~{}.{:x}", above.path, task.checkpoint, task.task)
+        }
         Persistence::PerThread => format!("{}/{own}", above.path),
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
@@ -307,23 +312,14 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         return Ok(run);
     }
     let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
-    let pos = match kept {
-        Some(id) => loaded(child, &reader, id).await?.0,
-        None => Position::empty(&child.table),
+    let Some(id) = kept else {
+        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
     };
+    let (pos, level) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
     fresh(child, pos, begin(), ctx, level, caller).await
 }
 
-async fn loaded<T: State, M: NodeId, C>(
-    child: &CompiledGraph<T, M, C>,
-    reader: &Reader,
-    id: CheckpointId,
-) -> Result<(Position<T>, crate::graph::records::mapping::Mapping), RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
-    reader.position(&child.table, id, record).await
-}
-
-fn missing(reader: &Reader) -> RunError {
+pub(crate) fn missing(reader: &Reader) -> RunError {
     reader.damaged("checkpoint of a subgraph", "it is missing")
 }
 
@@ -364,6 +360,7 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.limit();
+    run.adopted = run.pos.is_stored() && caller.task >= SENT;
     let input = match begin {
         Begin::Input(writes) => writes,
         Begin::State(state) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{CheckpointId, CheckpointRecord};
 
 use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
@@ -62,6 +62,14 @@ pub(crate) struct Caller {
     pub call: u32,
 }
 
+/// The checkpoint that says where a subgraph with state of its own ended, and under which name.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub id: CheckpointId,
+    pub record: CheckpointRecord,
+    pub name: String,
+}
+
 pub(crate) struct Run<S: State, N, C> {
     pub table: Arc<Table<S, N, C>>,
     pub shared: Arc<Shared<C>>,
@@ -76,6 +84,8 @@ pub(crate) struct Run<S: State, N, C> {
     /// Why a subgraph came to rest before its end, if not by a question.
     pub halted: Option<Exit>,
     pub caller: Option<Caller>,
+    /// Of a subgraph that is updated while no task runs it: the checkpoint that says where it stands.
+    pub keeper: Option<Box<Keeper>>,
     /// Kept by subgraphs over the state of their parent.
     pub delta: Option<Delta<S>>,
     /// Where a command that began the thread goes besides START's edges.
@@ -121,6 +131,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             after: None,
             halted: None,
             caller: None,
+            keeper: None,
             delta: None,
             first_goto: vec![],
             adopted: false,
@@ -164,6 +175,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.plan();
         let over = self.pos.step + 1 > self.stop;
         if self.shared.sink.is_some() {
+            self.keep_carried().await?;
             self.emit_checkpoint().await;
         }
         if over {

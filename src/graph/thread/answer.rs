@@ -1,6 +1,6 @@
 //! Answers on their way to their questions: each is checked before anything is written (V2).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::checkpoint::{
     AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
@@ -10,7 +10,7 @@ use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
@@ -30,7 +30,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn matching(
         &self,
         reader: &Reader,
-        records: &HashMap<u32, TaskRecord>,
+        records: &Tasks,
         answers: Vec<Answer>,
     ) -> Result<Vec<Matched>, RunError> {
         let mut matched: Vec<Matched> = vec![];
@@ -47,14 +47,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         run: &Run<S, N, C>,
         reader: &Reader,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &mut Tasks,
         matched: Vec<Matched>,
     ) -> Result<(), RunError> {
         let Some(recorder) = run.recorder() else { return Ok(()) };
         // Forks of one checkpoint are answered apart: answers stand under a number of their own.
         let made_by = recorder.next_id();
         let mut puts = vec![];
-        let mut changed: HashMap<(CheckpointId, u32), TaskRecord> = HashMap::new();
+        let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
             store(reader, run.pos.id, records, matched, row, &mut changed, &mut puts).await?;
@@ -72,7 +72,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn matched(
         &self,
         reader: &Reader,
-        records: &HashMap<u32, TaskRecord>,
+        records: &Tasks,
         answer: Answer,
         taken: &[InterruptId],
     ) -> Result<Matched, RunError> {
@@ -100,7 +100,7 @@ fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
 /// The question an answer is for.
 fn find(
     reader: &Reader,
-    records: &HashMap<u32, TaskRecord>,
+    records: &Tasks,
     answer: &Answer,
     taken: &[InterruptId],
 ) -> Result<(QuestionRecord, u32), RunError> {
@@ -147,10 +147,10 @@ async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunE
 async fn store(
     reader: &Reader,
     root: CheckpointId,
-    records: &HashMap<u32, TaskRecord>,
+    records: &Tasks,
     matched: Matched,
     row: RowId,
-    changed: &mut HashMap<(CheckpointId, u32), TaskRecord>,
+    changed: &mut BTreeMap<(CheckpointId, u32), TaskRecord>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let Matched { question, root: task, answer, bytes } = matched;
@@ -191,7 +191,7 @@ async fn below(
     checkpoint: CheckpointId,
     task: u32,
     question: &QuestionRecord,
-    changed: &HashMap<(CheckpointId, u32), TaskRecord>,
+    changed: &BTreeMap<(CheckpointId, u32), TaskRecord>,
 ) -> Result<Option<(CheckpointId, u32, TaskRecord)>, RunError> {
     if (question.checkpoint, question.task) == (checkpoint, task) {
         return Ok(None);

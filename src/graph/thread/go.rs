@@ -1,6 +1,6 @@
 //! From a request to a run under way, and from its end to an outcome.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
@@ -15,7 +15,7 @@ use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::{Held, Puts, Recorder};
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
@@ -28,6 +28,7 @@ use crate::graph::run::task::COMMAND_KEY;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+        self.check_whole("a run")?;
         self.check()?;
         let recorder = self.open().await?;
         let _held = recorder.clone().map(Held);
@@ -91,17 +92,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
     fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
         let head = shared.recorder.as_ref()?.head();
-        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
-        same.then_some(pos)
+        let (left, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        (self.at.is_none() && left == head).then_some(pos)
     }
 
     fn keep(&self, run: Run<S, N, C>) {
-        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
         if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
@@ -126,6 +126,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(id) = self.at.or(recorder.head().checkpoint) else {
             return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
         };
+        self.check_at(&reader).await?;
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if fresh && recorder.head().checkpoint != Some(id) {
             pos.line = NEW_LINE;
@@ -273,7 +274,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         run: &mut Run<S, N, C>,
         reader: &Reader,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &mut Tasks,
         command: Command<S, N>,
         forks: bool,
     ) -> Result<(), RunError> {
@@ -305,7 +306,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         run: &mut Run<S, N, C>,
         reader: &Reader,
-        records: &mut HashMap<u32, TaskRecord>,
+        records: &mut Tasks,
         answers: Vec<Answer>,
         forks: bool,
     ) -> Result<(), RunError> {
@@ -322,12 +323,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
-    async fn forget(
-        &self,
-        run: &Run<S, N, C>,
-        records: &HashMap<u32, TaskRecord>,
-        mapping: &Mapping,
-    ) -> Result<(), RunError> {
+    async fn forget(&self, run: &Run<S, N, C>, records: &Tasks, mapping: &Mapping) -> Result<(), RunError> {
         let Some(recorder) = run.recorder() else { return Ok(()) };
         let (mut puts, mut gone) = (vec![], vec![]);
         for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
@@ -351,7 +347,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         run: &Run<S, N, C>,
         reader: &Reader,
         from: CheckpointId,
-        records: &HashMap<u32, TaskRecord>,
+        records: &Tasks,
     ) -> Result<Puts, RunError> {
         let mut puts = vec![];
         let Some(recorder) = run.recorder() else { return Ok(puts) };

@@ -75,8 +75,8 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) afresh: bool,
 }
 
-/// Where the last run ended, with the thread's birth.
-type Kept<S> = Arc<Mutex<Option<(u64, Position<S>)>>>;
+/// Where the last run ended, with the thread's head as it left it.
+type Kept<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {

@@ -13,7 +13,7 @@ use super::snapshot::{Snapshot, StateSnapshot};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::{Boxed, NodeId};
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::error::RunError;
 
 /// A checkpoint without its state.
@@ -43,7 +43,7 @@ pub struct History<S: State, N, C = ()> {
     before: Option<CheckpointId>,
     left: usize,
     filter: Option<Filter>,
-    found: VecDeque<(CheckpointId, CheckpointRecord)>,
+    found: VecDeque<Listed>,
     next: Option<Boxed<'static, Turn<S>>>,
     ended: bool,
     pub(crate) namespace: Option<String>,
@@ -54,7 +54,15 @@ type Turn<S> = Result<Found<S>, RunError>;
 
 enum Found<S> {
     Snapshot(Box<StateSnapshot<S>>),
-    Page(Vec<(CheckpointId, CheckpointRecord)>),
+    Page(Vec<Listed>),
+}
+
+/// A checkpoint that was scanned.
+struct Listed {
+    id: CheckpointId,
+    record: CheckpointRecord,
+    /// What became of its tasks, if that was read with it.
+    tasks: Option<Tasks>,
 }
 
 impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
@@ -63,7 +71,10 @@ impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
     }
 }
 
+/// How many checkpoints are scanned at once.
 const PAGE: usize = 64;
+/// How many tasks are read at most with a page; those of wider supersteps, or behind subgraphs, are read one by one.
+const TASKS: usize = 4 * PAGE;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader) -> Self {
@@ -122,47 +133,74 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
         let mut all = vec![];
         while self.left > 0 && !self.ended {
-            let page = page(self.reader.clone(), self.before, self.namespace.clone()).await?;
+            let page = page(&self.reader, self.before, self.namespace.clone()).await?;
             self.take_page(page);
-            while let Some((id, record)) = self.found.pop_front() {
+            while let Some(listed) = self.found.pop_front() {
                 if self.left > 0 {
                     self.left -= 1;
-                    all.push(info(id, &record));
+                    all.push(listed.info());
                 }
             }
         }
         Ok(all)
     }
 
-    fn take_page(&mut self, page: Vec<(CheckpointId, CheckpointRecord)>) {
+    fn take_page(&mut self, page: Vec<Listed>) {
         self.ended = page.len() < PAGE;
-        self.before = page.last().map(|(id, _)| *id).or(self.before);
+        self.before = page.last().map(|listed| listed.id).or(self.before);
         let namespace = self.namespace.clone();
-        let fits = |(id, record): &(CheckpointId, CheckpointRecord)| {
-            let here = namespace.as_ref().is_none_or(|namespace| record.namespace == *namespace);
-            here && self.filter.as_ref().is_none_or(|filter| filter(&info(*id, record)))
+        let fits = |listed: &Listed| {
+            let here = namespace.as_ref().is_none_or(|namespace| listed.record.namespace == *namespace);
+            here && self.filter.as_ref().is_none_or(|filter| filter(&listed.info()))
         };
         self.found.extend(page.into_iter().filter(fits));
     }
 }
 
-fn info(id: CheckpointId, record: &CheckpointRecord) -> CheckpointInfo {
-    let CheckpointRecord { parent, source, step, created_at, .. } = *record;
-    CheckpointInfo { id, parent, source, step, created_at, metadata: record.metadata.clone() }
+impl Listed {
+    fn info(&self) -> CheckpointInfo {
+        let CheckpointRecord { parent, source, step, created_at, .. } = self.record;
+        CheckpointInfo { id: self.id, parent, source, step, created_at, metadata: self.record.metadata.clone() }
+    }
 }
 
 async fn page(
-    reader: Reader,
+    reader: &Reader,
     before: Option<CheckpointId>,
     namespace: Option<String>,
-) -> Result<Vec<(CheckpointId, CheckpointRecord)>, RunError> {
+) -> Result<Vec<Listed>, RunError> {
     let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
     let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
     let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
     let mut page = vec![];
     for (key, bytes) in rows {
         if let Key::Checkpoint(id) | Key::Nested(id) = key {
-            page.push((id, decode_record(&reader.thread, "checkpoint", &bytes)?));
+            let record = decode_record(&reader.thread, "checkpoint", &bytes)?;
+            page.push(Listed { id, record, tasks: None });
+        }
+    }
+    Ok(page)
+}
+
+/// Reads the tasks of a page, newest first, as far as one read goes.
+async fn with_tasks(reader: &Reader, mut page: Vec<Listed>) -> Result<Vec<Listed>, RunError> {
+    let (Some(newest), Some(oldest)) = (page.first(), page.last()) else { return Ok(page) };
+    let key = |checkpoint, task| Key::Task { checkpoint, task };
+    let range = key(oldest.id, 0)..=key(newest.id, u32::MAX);
+    let rows = reader.store.scan(&reader.thread, range, Order::Descending, TASKS).await?;
+    let cut_at = match rows.last() {
+        Some((Key::Task { checkpoint, .. }, _)) if rows.len() == TASKS => Some(*checkpoint),
+        _ => None,
+    };
+    let mut rows = rows.into_iter().peekable();
+    for listed in page.iter_mut().take_while(|listed| cut_at.is_none_or(|cut| listed.id > cut)) {
+        let tasks = listed.tasks.get_or_insert_default();
+        while let Some((key, bytes)) = rows.next_if(|(key, _)| *key >= Key::Task { checkpoint: listed.id, task: 0 }) {
+            if let Key::Task { checkpoint, task } = key
+                && checkpoint == listed.id
+            {
+                tasks.insert(task, decode_record(&reader.thread, "task", &bytes)?);
+            }
         }
     }
     Ok(page)
@@ -191,26 +229,34 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
                 return Poll::Ready(None);
             }
             let (table, reader) = (Arc::clone(&this.table), this.reader.clone());
-            if let Some((id, record)) = this.found.pop_front() {
+            if let Some(listed) = this.found.pop_front() {
                 this.left -= 1;
-                this.next = Some(Box::pin(snapshot_of(table, reader, id, record)));
+                this.next = Some(Box::pin(snapshot_of(table, reader, listed)));
             } else if this.ended {
                 return Poll::Ready(None);
             } else {
                 let (before, namespace) = (this.before, this.namespace.clone());
-                this.next = Some(Box::pin(async move { page(reader, before, namespace).await.map(Found::Page) }));
+                this.next = Some(Box::pin(next_page(reader, before, namespace)));
             }
         }
     }
 }
 
+async fn next_page<S>(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>) -> Turn<S> {
+    let page = page(&reader, before, namespace).await?;
+    with_tasks(&reader, page).await.map(Found::Page)
+}
+
 async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: Arc<Table<S, N, C>>,
     reader: Reader,
-    id: CheckpointId,
-    record: CheckpointRecord,
+    listed: Listed,
 ) -> Turn<S> {
-    let records = reader.tasks(id).await?;
-    let snapshot = Snapshot::of(&table, &reader, id, record, records, false, false).await?;
+    let Listed { id, record, tasks } = listed;
+    let tasks = match tasks {
+        Some(tasks) => tasks,
+        None => reader.tasks(id).await?,
+    };
+    let snapshot = Snapshot::of(&table, &reader, id, record, tasks, false, false).await?;
     Ok(Found::Snapshot(Box::new(snapshot)))
 }

@@ -18,7 +18,7 @@ use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
-use crate::graph::run::superstep::{Caller, Run};
+use crate::graph::run::superstep::{Caller, Keeper, Run};
 use crate::graph::run::task::{COMMAND_KEY, SENT};
 
 /// The subgraph a thread handle is about.
@@ -26,6 +26,33 @@ use crate::graph::run::task::{COMMAND_KEY, SENT};
 pub(crate) struct Scope {
     /// The nodes on the way down; empty for the root graph.
     pub nodes: Vec<String>,
+}
+
+impl Scope {
+    /// Whether a checkpoint of this namespace belongs to the graph that is meant.
+    pub(crate) fn holds(&self, namespace: &str) -> bool {
+        let mut rest = namespace;
+        for node in &self.nodes {
+            let Some(after) = rest.strip_prefix('/').and_then(|rest| rest.strip_prefix(node.as_str())) else {
+                return false;
+            };
+            if !after.is_empty() && !after.starts_with([':', '#', '~', '/']) {
+                return false;
+            }
+            rest = after.find('/').map_or("", |at| &after[at..]);
+        }
+        rest.is_empty()
+    }
+}
+
+/// How the newest checkpoint of a graph is found.
+pub(crate) enum Above {
+    /// By the head: it is the root's.
+    Head,
+    /// By the task that runs the subgraph.
+    Task(Caller),
+    /// By the checkpoint above, where a subgraph with state of its own ended last.
+    Ended(CheckpointId),
 }
 
 /// A loaded run, with what is needed to store what is made of it.
@@ -37,9 +64,10 @@ pub(crate) struct Scoped<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns a handle on the subgraph that a pending task of these nodes runs, for reading its state and history and for
-    /// updating it. The nodes are named from the outermost on; where no such subgraph is kept, its state is `None`. What is
-    /// run is always the whole thread: with the handle on the root.
+    /// Returns a handle on the subgraph that a pending task of these nodes runs, or that keeps its state for the thread: for
+    /// reading its state, status and history, and for updating it. The nodes are named from the outermost on; where no such
+    /// subgraph is kept, its state is `None`. Whatever runs or deletes the thread is refused there with
+    /// [`RunError::InvalidConfig`]: that is for the handle on the root.
     ///
     /// ```
     /// # use superstep::prelude::*;
@@ -69,14 +97,32 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         reader: &Reader,
         head: Option<Head>,
-    ) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
+    ) -> Result<Option<(CheckpointId, Above)>, RunError> {
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
-        let mut caller = None;
+        let mut above = Above::Head;
         for node in &self.scope.nodes {
             let Some((below, by)) = reader.below(at, node).await? else { return Ok(None) };
-            (at, caller) = (below, by);
+            (at, above) = (below, by);
         }
-        Ok(Some((at, caller)))
+        Ok(Some((at, above)))
+    }
+
+    /// Checks that the checkpoint this handle is at belongs to the graph that is meant.
+    pub(crate) async fn check_at(&self, reader: &Reader) -> Result<(), RunError> {
+        let Some(checkpoint) = self.at else { return Ok(()) };
+        let record = reader.record(checkpoint).await?;
+        match record {
+            Some(record) if self.scope.holds(&record.namespace) => Ok(()),
+            _ => Err(RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }),
+        }
+    }
+
+    /// Runs, and what is done to a thread as a whole, are the root's.
+    pub(crate) fn check_whole(&self, what: &str) -> Result<(), RunError> {
+        let Some(node) = self.scope.nodes.last() else { return Ok(()) };
+        Err(RunError::InvalidConfig {
+            what: format!("{what} is for the whole thread, and this handle is on its subgraph `{node}`"),
+        })
     }
 
     /// Where the thread (or the checkpoint `at`) stands, ready to be written.
@@ -90,9 +136,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::NoCheckpointer { what: "updating a thread" });
         };
         let reader = reader(&recorder);
-        let newest = self.newest(&reader, Some(recorder.head())).await?;
-        let is_head = at.is_none() || newest.map(|(id, _)| id) == at;
-        let Some(id) = at.or(newest.map(|(id, _)| id)) else {
+        self.check_at(&reader).await?;
+        let (newest, above) = self.newest(&reader, Some(recorder.head())).await?.unzip();
+        let is_head = at.is_none() || newest == at;
+        let Some(id) = at.or(newest) else {
             if !self.scope.nodes.is_empty() {
                 return Err(RunError::InvalidUpdate { what: "the subgraph has no state to update".into() });
             }
@@ -105,8 +152,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let level = self.level(&reader, id).await?;
         let mut run = Run::new(table, shared, level, pos);
-        run.caller = newest.and_then(|(_, caller)| caller);
+        match above {
+            Some(Above::Task(caller)) => run.caller = Some(caller),
+            Some(Above::Ended(above)) => run.keeper = self.keeper(&reader, above).await?,
+            Some(Above::Head) | None => {}
+        }
         Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
+    }
+
+    async fn keeper(&self, reader: &Reader, above: CheckpointId) -> Result<Option<Box<Keeper>>, RunError> {
+        let (Some(record), Some(name)) = (reader.record(above).await?, self.scope.nodes.last()) else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(Keeper { id: above, record, name: name.clone() })))
     }
 
     async fn level(&self, reader: &Reader, id: CheckpointId) -> Result<Arc<Level>, RunError> {
@@ -129,7 +187,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 impl Reader {
     /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
-    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
+    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Above)>, RunError> {
         let Some(record) = self.record(at).await? else { return Ok(None) };
         let shape = self.one(Key::Shape(record.shape)).await?;
         let shape: Shape = match shape {
@@ -141,11 +199,11 @@ impl Reader {
             let ran = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
             let name = ran.and_then(|at| shape.nodes.get(at as usize));
             if name.is_some_and(|name| name == node) {
-                return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
+                return Ok(Some((id, Above::Task(Caller { checkpoint: at, task, call }))));
             }
         }
         let own = record.children.iter().find(|(name, _)| name == node);
-        Ok(own.map(|(_, id)| (*id, None)))
+        Ok(own.map(|(_, id)| (*id, Above::Ended(at))))
     }
 }
 

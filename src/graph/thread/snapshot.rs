@@ -1,6 +1,5 @@
 //! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
@@ -13,7 +12,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::View;
@@ -110,18 +109,18 @@ impl<S: State> Snapshot<Arc<S>> {
         reader: &Reader,
         id: CheckpointId,
         record: CheckpointRecord,
-        records: HashMap<u32, TaskRecord>,
+        mut records: Tasks,
         live: bool,
         deep: bool,
     ) -> Result<Self, RunError> {
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
         let mut tasks = planned(table, &pos);
-        if let Some(command) = records.get(&COMMAND_KEY) {
-            let command: Finished<S> = reader.finished(table, &path, command, &mapping).await?;
+        if let Some(command) = records.remove(&COMMAND_KEY) {
+            let command: Finished<S> = reader.finished(table, &path, &command, &mapping).await?;
             add_command(table, &mut pos, command);
         }
-        reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
+        reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
             if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
