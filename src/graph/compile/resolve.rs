@@ -146,7 +146,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         for target in self.targets(&name, to) {
             let Some(node) = target.node else { continue };
             self.startable(&name, target.node);
-            if known.len() < 2 && sources.len() < 2 && !N::all().is_empty() {
+            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -246,7 +246,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             for ask in asks {
                 let first = known.entry(name).or_insert(ask.type_name);
                 if *first != ask.type_name {
-                    let (first, second) = ((*first).to_owned(), ask.type_name.to_owned());
+                    let (first, second) = told_apart(first, ask.type_name);
                     self.problems.push(Problem::QuestionTwice { name: (*name).to_owned(), first, second });
                 }
             }
@@ -327,6 +327,12 @@ fn target_name<N: NodeId>(to: &Target<N>) -> String {
     }
 }
 
+/// Two type names without their modules, unless only the modules tell them apart.
+fn told_apart(first: &str, second: &str) -> (String, String) {
+    let (brief, other) = (short(first), short(second));
+    if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
+}
+
 fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
     let mut seen = Mask::default();
     nodes.retain(|&node| seen.insert(node as usize));
@@ -335,7 +341,11 @@ fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
 
 fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
     edges.retain(|edge| !edge.label.starts_with('\u{0}'));
-    let node = |row: &Row<S, N, C>| OutlineNode { name: row.name.to_string(), defer: row.options.defer };
+    let node = |row: &Row<S, N, C>| OutlineNode {
+        name: row.name.to_string(),
+        defer: row.options.defer,
+        is_handled: row.options.on_error.is_some(),
+    };
     let joins =
         joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
     Outline { nodes: nodes.iter().map(node).collect(), edges, joins }

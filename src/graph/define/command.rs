@@ -158,6 +158,12 @@ impl<N: NodeId, const K: usize> From<[N; K]> for Target<N> {
     }
 }
 
+impl<N: NodeId> From<Vec<N>> for Target<N> {
+    fn from(nodes: Vec<N>) -> Self {
+        Self::many(nodes)
+    }
+}
+
 impl<N> Target<N> {
     /// Returns several targets at once; none of them is the same as [`END`].
     pub fn many<T: Into<Self>>(targets: impl IntoIterator<Item = T>) -> Self {

@@ -204,7 +204,9 @@ impl<C> Ctx<C> {
         self.0.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Returns when the run is cancelled, and never if it cannot be.
+    /// Returns when the run is cancelled, and never if it cannot be: to clean up before the task is dropped. What the node
+    /// returns after that counts as ever (an update is kept, an error fails the run), so end with
+    /// `std::future::pending().await` to leave the thread cancelled.
     pub async fn cancelled(&self) {
         self.0.shared.cancelled().await;
     }
@@ -317,7 +319,7 @@ impl<C> TaskCtx<C> {
 }
 
 fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
-    super::error::RunError::Codec { what: what.to_owned(), reason: error.to_string() }
+    super::error::RunError::Codec { what: format!("question `{what}`"), reason: error.to_string() }
 }
 
 impl<C> TaskCtx<C> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
 use super::control::Control;
-use super::error::RunError;
+use super::error::{INPUT, RunError};
 use super::perform::words;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::mask::Mask;
@@ -290,6 +290,8 @@ pub(crate) fn named<S: State, N: NodeId, C>(
     error: ApplyError,
     nodes: Vec<String>,
 ) -> RunError {
+    let told = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
+    let nodes = nodes.into_iter().map(told).collect();
     match error {
         ApplyError::Concurrent { channel } => {
             RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }

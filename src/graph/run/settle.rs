@@ -200,7 +200,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn take_cached(&mut self, at: usize, hit: CachedResult) -> Result<(), RunError> {
         let made_by = (self.pos.id, self.tasks[at].key);
         let Some(result) = hit.revive(&self.table, made_by) else {
-            let what = self.node_name(self.tasks[at].node).to_string();
+            let what = format!("node `{}`", self.node_name(self.tasks[at].node));
             return Err(RunError::Codec { what, reason: "its cached result cannot be read".into() });
         };
         self.done(at, Box::new(result), None)

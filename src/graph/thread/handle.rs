@@ -53,7 +53,7 @@ pub const RECURSION_LIMIT: u64 = 10_000;
 /// # Ok(()) }
 /// ```
 #[must_use]
-pub struct Thread<S: State, N, C> {
+pub struct Thread<S: State, N, C = ()> {
     pub(crate) graph: CompiledGraph<S, N, C>,
     pub(crate) id: Option<ThreadId>,
     pub(crate) context: Arc<C>,
@@ -168,7 +168,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Limits how many tasks run at once.
+    /// Limits how many tasks run at once; 0 counts as 1.
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
         self.limits.concurrency = tasks.max(1);
         self

@@ -65,8 +65,19 @@ pub(crate) struct Scoped<S: State, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns a handle on the subgraph that a pending task of these nodes runs, or that keeps its state for the thread: for
-    /// reading its state, status and history, and for updating it. Whatever runs or deletes the thread is refused there
-    /// with [`RunError::InvalidConfig`]: that is for the handle on the root.
+    /// reading its state, status and history, and for updating it. The nodes are named from the outermost on; where no such
+    /// subgraph is kept, its state is `None`. Whatever runs or deletes the thread is refused there with
+    /// [`RunError::InvalidConfig`]: that is for the handle on the root.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Research }
+    /// # async fn example(thread: Thread<Draft, Step>, search: CompiledGraph<Draft, Step>) -> Result<(), RunError> {
+    /// let inside = thread.subgraph(&search, [Step::Research.name()]);
+    /// println!("{:?}", inside.state().await?.map(|snapshot| snapshot.next));
+    /// # Ok(()) }
+    /// ```
     pub fn subgraph<T: State, M: NodeId, I: Into<String>>(
         &self,
         child: &CompiledGraph<T, M, C>,
