@@ -65,6 +65,14 @@ async fn a_handle_on_a_subgraph_runs_and_deletes_nothing(#[values(Store::memory(
 }
 
 #[tokio::test]
+async fn a_handle_on_a_subgraph_of_a_node_that_is_not_there_says_so() {
+    let (store, (graph, inside)) = (Store::memory(), nested());
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let error = store.thread(&graph).subgraph(&inside, ["zed"]).state().await.unwrap_err();
+    assert!(matches!(&error, RunError::UnknownNode { node } if node == "zed"), "{error:?}");
+}
+
+#[tokio::test]
 async fn a_handle_on_a_subgraph_tells_how_the_subgraph_stands() {
     let (store, (graph, inside)) = (Store::memory(), nested());
     store.thread(&graph).invoke(start()).await.unwrap();
@@ -152,4 +160,27 @@ async fn what_lived_for_one_superstep_inside_is_not_handed_back(#[case] stops: b
         end = thread.proceed().await.unwrap();
     }
     assert_eq!(end.finished().unwrap().log, ["inner", "", "outer"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_subgraph_that_was_moved_past_its_question_goes_on(#[values(Store::memory(), Store::disk())] store: Store) {
+    let (graph, inside) = edited(true);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let subgraph = store.thread(&graph).subgraph(&inside, ["s"]);
+    subgraph.update_state_as(id("ask"), Pad::update().notes(["by hand"])).await.unwrap();
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.join(" "), "c by hand e z");
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_was_written_by_hand_outlives_a_further_pause(#[values(Store::memory(), Store::disk())] store: Store) {
+    let (graph, inside) = edited(true);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let subgraph = store.thread(&graph).subgraph(&inside, ["s"]);
+    subgraph.update_state(Pad::update().title("edited").notes(["by hand"])).await.unwrap();
+    store.thread(&graph).proceed().await.unwrap();
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!((end.title.as_str(), end.notes.join(" ")), ("edited", "c by hand approved: true e z".into()));
 }

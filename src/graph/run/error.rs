@@ -171,7 +171,9 @@ impl RunError {
             }
             Self::MistypedAnswer { .. } => "nothing was written; answer with the type that the question takes".into(),
             Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints there are".into(),
-            Self::InvalidConfig { .. } => "correct the setting, or take the handle that fits: `graph.thread(..)`".into(),
+            Self::InvalidConfig { .. } => {
+                "correct the setting, or take the handle that fits: `graph.thread(..)`".into()
+            }
             Self::InvalidUpdate { .. } => "`StateUpdate` tells what each kind of update takes".into(),
             Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
             Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),

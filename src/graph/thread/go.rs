@@ -50,6 +50,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.limits.recursion < 1 {
             return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
         }
+        if self.supersteps == Some(0) {
+            return Err(RunError::InvalidConfig { what: "a budget of supersteps must be at least 1".into() });
+        }
+        if self.id.as_ref().is_some_and(|id| id.as_str().is_empty()) {
+            return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
+        }
         let table = &self.graph.table;
         if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Head, Key, Shape, Source, decode_record, encode_record};
 
+use super::edit::Updated;
 use super::go::{position, reader};
 use super::handle::Thread;
 use super::history::History;
-use super::update::{Loaded, Updated};
+use super::update::Loaded;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::node::NodeId;
@@ -26,6 +27,8 @@ use crate::graph::run::task::{COMMAND_KEY, SENT};
 pub(crate) struct Scope {
     /// The nodes on the way down; empty for the root graph.
     pub nodes: Vec<String>,
+    /// One of them that the graph above does not have.
+    pub unknown: Option<String>,
 }
 
 impl Scope {
@@ -88,7 +91,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.durability = self.durability;
         thread.scope.nodes.clone_from(&self.scope.nodes);
-        thread.scope.nodes.extend(nodes.into_iter().map(Into::into));
+        let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
+        let missing = nodes.first().filter(|node| self.graph.table.named(node).is_none());
+        thread.scope.unknown = self.scope.unknown.as_ref().or(missing).cloned();
+        thread.scope.nodes.extend(nodes);
         thread
     }
 
@@ -98,6 +104,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader: &Reader,
         head: Option<Head>,
     ) -> Result<Option<(CheckpointId, Above)>, RunError> {
+        if let Some(node) = &self.scope.unknown {
+            return Err(RunError::UnknownNode { node: node.clone() });
+        }
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
         let mut above = Above::Head;
         for node in &self.scope.nodes {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
 
+use super::edit::{By, StateUpdate, Updated};
 use super::handle::Thread;
 use super::scope::Scoped;
 use crate::graph::channels::mask::Mask;
@@ -20,72 +21,6 @@ use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Start, apply_writes, named};
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{SENT, START_KEY};
-
-/// One update from outside.
-#[must_use]
-pub struct StateUpdate<S: State, N> {
-    values: Option<Writes<S>>,
-    by: By<N>,
-}
-
-enum By<N> {
-    Inferred,
-    Start,
-    Node(N),
-    Input,
-    End,
-    Copy,
-}
-
-impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StateUpdate").field("values", &self.values).finish_non_exhaustive()
-    }
-}
-
-impl<S: State, N> StateUpdate<S, N> {
-    /// Returns an update in the name of the node that ran last.
-    pub fn new(values: impl Into<Writes<S>>) -> Self {
-        Self { values: Some(values.into()), by: By::Inferred }
-    }
-
-    /// Puts it in the name of a node: its routers choose and its edges fire.
-    pub fn as_node(mut self, node: N) -> Self {
-        self.by = By::Node(node);
-        self
-    }
-
-    /// Puts it in the name of START.
-    pub fn as_start(mut self) -> Self {
-        self.by = By::Start;
-        self
-    }
-
-    /// Lets it be new input, which the next run begins with.
-    pub fn as_input(mut self) -> Self {
-        self.by = By::Input;
-        self
-    }
-
-    /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
-    pub fn clear() -> Self {
-        Self { values: None, by: By::End }
-    }
-
-    /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
-    pub fn copy() -> Self {
-        Self { values: None, by: By::Copy }
-    }
-}
-
-/// What an update made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Updated {
-    /// The new checkpoint.
-    pub checkpoint: CheckpointId,
-    /// Nodes whose finished results the update dropped (V9).
-    pub dropped: Vec<String>,
-}
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
