@@ -255,8 +255,8 @@ fn add_node(
                     }
                 };
                 ctx.context().note_computed(&ctx);
-                let left = ctx.call(&called, input).await?;
-                Ok(Command::update(ways.1(&left)))
+                let left = ctx.call_shown(&called, input).await?;
+                Ok(Command::update(left.map(|left| ways.1(&left)).unwrap_or_default()))
             }
         };
         let builder = builder.add_either::<Value, _, _>(name.clone(), run, options(world, graph_name, graph, node));

@@ -346,6 +346,11 @@ impl<C> TaskCtx<C> {
     pub(crate) fn called(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }
+
+    /// Whether this attempt has used an answer.
+    pub(crate) fn answered(&self) -> bool {
+        self.answers.as_ref().is_some_and(|answers| !answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
+    }
 }
 
 impl Raised {

@@ -27,8 +27,8 @@ pub(crate) struct Performed<S: State, N, C> {
     pub ended: Caught<S, N>,
     pub ctx: Arc<TaskCtx<C>>,
     pub attempts: u32,
-    /// The error that a handler took over.
-    pub handled: Option<Arc<NodeError>>,
+    /// The error that a handler took over, and whether the failed attempt had used answers.
+    pub handled: Option<(Arc<NodeError>, bool)>,
     pub cached: Option<CachedResult>,
     pub cache_key: Option<Vec<u8>>,
 }
@@ -150,11 +150,12 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     if let Some(taken_over) = job.taken_over.take() {
         taken_over(&error).await;
     }
+    let answered = performed.ctx.answered();
     let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
-    Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
+    Performed { handled: Some((error, answered)), ..Performed::plain(ended, ctx, performed.attempts) }
 }
 
 /// Tries until it succeeds, asks, or no policy helps any more.

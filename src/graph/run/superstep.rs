@@ -96,8 +96,10 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
-    /// Of a subgraph: the state before supersteps that wrote nothing. It hands this up, as its caller saw it last.
+    /// Of a subgraph: the state before supersteps that do not show. It hands this up, as its caller saw it last.
     pub left: Option<Arc<S>>,
+    /// Of a subgraph: whether its caller has seen any state.
+    pub shown: bool,
     /// Whether the checkpoint that this run began with has a parent.
     pub had_parent: bool,
     /// The checkpoint before the present one.
@@ -134,6 +136,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             ran: 0,
             exit_parent,
             left: None,
+            shown: false,
             had_parent,
             came_from: CheckpointId(0),
             planned: false,

@@ -212,7 +212,7 @@ fn checked(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Opt
     })
 }
 
-/// Adds to a topic. One without items has no value.
+/// Adds to a topic. One without items has no value; a write without items is none.
 fn apply_topic(
     channel: usize,
     slot: &mut Option<Value>,
@@ -221,6 +221,9 @@ fn apply_topic(
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
     let put = checked(Kind::Topic { accumulate }, channel, put)?;
+    if matches!(&put, Put::Reduce(Value::Array(items)) if items.is_empty()) {
+        return Ok(());
+    }
     if !accumulate && !merge.written().contains(channel) {
         *slot = None;
     }
