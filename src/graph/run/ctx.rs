@@ -321,7 +321,7 @@ fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
 }
 
 impl<C> TaskCtx<C> {
-    /// The context of another attempt: questions and subgraph calls count from the beginning.
+    /// The context of another attempt: its questions count from the beginning.
     pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
@@ -342,7 +342,7 @@ impl<C> TaskCtx<C> {
 }
 
 impl<C> TaskCtx<C> {
-    /// How many subgraphs the task has called.
+    /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.
     pub(crate) fn called(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }

@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -161,11 +162,12 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
-    let mut tried = 0;
+    let (mut tried, mut called) = (0, 0);
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
         let ctx = job.ctx.retried(tried, None, beat.clone());
+        ctx.calls.store(called, Ordering::Relaxed);
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
@@ -177,6 +179,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
             return Performed::plain(ended, ctx, tried);
         };
         tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
+        called = ctx.called();
         tokio::time::sleep(policy.delay(tried + 1)).await;
     }
 }
