@@ -381,6 +381,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.tasks.iter().all(|task| !task.is_done()) && self.tasks.is_empty() {
             return self.checkpoint(Source::Update, puts).await;
         }
+        if self.pos.start.is_some() {
+            self.pos.line = NEW_LINE; // input that never started is stored, but not part of the state
+        }
         let mut tasks = std::mem::take(&mut self.tasks);
         let changed = self.apply(&mut tasks, &mut puts)?;
         let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
