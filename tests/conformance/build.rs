@@ -403,7 +403,7 @@ fn options(
     options.on_error(move |state: Arc<DataState>, failure: Failure, ctx: Ctx<Arc<World>>| {
         let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
         async move {
-            let kind = crate::kinds::fail_of(&failure.error).map_or("other", |fail| fail.kind.as_str());
+            let kind = crate::kinds::told(&failure.error);
             let error = serde_json::json!({"node": &*failure.node, "kind": kind});
             let input = spec.view(&Input::State(state), &ctx);
             spec.run(&body, ctx, input, Some(error)).await
