@@ -172,7 +172,7 @@ impl Subject {
         let command = match input {
             Input::Values(Value::Null) => return Ok(Request::proceed()),
             Input::Values(Value::Object(values)) => {
-                return Ok(Request::input(schema(self.spec(graph)).writes(&values)));
+                return Ok(Request::input(schema(self.spec(graph)).writes(&values)).given(values));
             }
             Input::Values(_) => return Ok(Request::input(self.unwritable(graph)?)),
             Input::Command(command) => command,
@@ -208,14 +208,16 @@ impl Subject {
 
     fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<DataState, Name>> {
         let writes = self.writes(graph, &update.values)?;
-        Ok(match update.as_node.as_deref().map(plain) {
+        let made = match update.as_node.as_deref().map(plain) {
             None => StateUpdate::new(writes),
             Some("__start__") => StateUpdate::new(writes).as_start(),
             Some("__end__") if update.values.is_null() => StateUpdate::clear(),
             Some("__input__") => StateUpdate::new(writes).as_input(),
             Some("__copy__") => StateUpdate::copy(),
             Some(node) => StateUpdate::new(writes).as_node(Name::from(node)),
-        })
+        };
+        let returned = update.values.as_object().cloned();
+        Ok(returned.into_iter().fold(made, StateUpdate::returning))
     }
 
     fn no_store(&self) -> Answered<()> {

@@ -9,7 +9,7 @@ use super::control::{Applying, Control, START_NODE};
 use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode};
-use super::position::{Finished, Packet, apply_writes, named};
+use super::position::{Finished, Packet, apply_writes, named, with_returned};
 use super::superstep::Run;
 use super::task::{Stand, Task};
 use crate::graph::channels::mask::Mask;
@@ -129,7 +129,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let (node, key) = (task.node, task.key);
-        self.choose(node, key, &self.pos.state, done)
+        let seen = with_returned(&self.pos.state, done.returned.take());
+        self.choose(node, key, &seen, done)
     }
 
     /// A superstep whose results cannot be applied: what was done is kept, the thread stays readable (V3).

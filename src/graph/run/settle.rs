@@ -133,7 +133,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
         }
-        let seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        let mut seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        if let Some(returned) = result.returned.take() {
+            seen.note_returned(returned);
+        }
         self.choose(task.node, task.key, &seen, result)
     }
 
@@ -189,7 +192,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) -> Result<(), RunError> {
         let Some(cache) = &self.shared.cache else { return Ok(()) };
-        let mut whole = Finished { writes: result.writes.clone(), ..Finished::default() };
+        let (writes, returned) = (result.writes.clone(), result.returned.clone());
+        let mut whole = Finished { writes, returned, ..Finished::default() };
         (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
         if !result.routed {
             self.route(at, &mut whole)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -80,6 +81,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub delta: Option<Delta<S>>,
     /// Where a command that began the thread goes besides START's edges.
     pub first_goto: Vec<crate::graph::define::command::Target<N>>,
+    /// The input as it was given, for the routers after START.
+    pub given: Option<Arc<Map<String, Value>>>,
     /// Whether the state was taken over from the parent and has to be stored whole.
     pub adopted: bool,
     /// Records of the input, which ride on START's commit.
@@ -125,6 +128,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             caller: None,
             delta: None,
             first_goto: vec![],
+            given: None,
             adopted: false,
             carry: vec![],
             settled: vec![],

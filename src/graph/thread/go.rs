@@ -67,6 +67,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 run.limit();
                 run.pos.metadata.clone_from(&self.metadata);
                 run.begin_input(writes)?;
+                run.given = request.given;
                 run
             }
             Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,

@@ -3,6 +3,7 @@
 //! Knows nothing of what a superstep does.
 
 pub(crate) mod answer;
+pub(crate) mod edit;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
 
+use super::edit::{By, StateUpdate};
 use super::handle::Thread;
 use super::scope::Scoped;
 use crate::graph::channels::mask::Mask;
@@ -17,66 +18,9 @@ use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Start, apply_writes, named};
+use crate::graph::run::position::{Finished, Start, apply_writes, named, with_returned};
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{SENT, START_KEY};
-
-/// One update from outside.
-#[must_use]
-pub struct StateUpdate<S: State, N> {
-    values: Option<Writes<S>>,
-    by: By<N>,
-}
-
-enum By<N> {
-    Inferred,
-    Start,
-    Node(N),
-    Input,
-    End,
-    Copy,
-}
-
-impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StateUpdate").field("values", &self.values).finish_non_exhaustive()
-    }
-}
-
-impl<S: State, N> StateUpdate<S, N> {
-    /// Returns an update in the name of the node that ran last.
-    pub fn new(values: impl Into<Writes<S>>) -> Self {
-        Self { values: Some(values.into()), by: By::Inferred }
-    }
-
-    /// Puts it in the name of a node: its routers choose and its edges fire.
-    pub fn as_node(mut self, node: N) -> Self {
-        self.by = By::Node(node);
-        self
-    }
-
-    /// Puts it in the name of START.
-    pub fn as_start(mut self) -> Self {
-        self.by = By::Start;
-        self
-    }
-
-    /// Lets it be new input, which the next run begins with.
-    pub fn as_input(mut self) -> Self {
-        self.by = By::Input;
-        self
-    }
-
-    /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
-    pub fn clear() -> Self {
-        Self { values: None, by: By::End }
-    }
-
-    /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
-    pub fn copy() -> Self {
-        Self { values: None, by: By::Copy }
-    }
-}
 
 /// What an update made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,7 +177,8 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut named = vec![];
     for update in updates {
         let (node, writes) = (whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
-        named.push((node, if node == START_NODE { scoped.run.taken(writes) } else { writes }));
+        let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
+        named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
     scoped.restore().await?;
     let run = &mut scoped.run;
@@ -256,12 +201,12 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut puts = vec![];
     let mut results = vec![];
     let mut used: Vec<u32> = vec![];
-    for (at, (node, writes)) in named.into_iter().enumerate() {
+    for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
-        let mut finished = Finished { writes, ..Finished::default() };
         let from = (made_by, SENT * 2 + at as u32);
         let seen = crate::graph::run::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
             .map_err(|error| words(run, error, node))?;
+        let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&finished.sends, &mut puts)?;
