@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::{CheckpointId, ThreadId};
 
 use super::cache::NodeCache;
+use super::clock;
 use super::event::{EventKind, Sink};
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
@@ -46,6 +47,8 @@ pub(crate) struct Shared<C> {
     pub budgets: Budgets,
     /// Supersteps taken so far, those of subgraphs included.
     pub spent: AtomicU64,
+    /// Without a store: tells the questions of this run from those of others.
+    pub birth: OnceLock<u64>,
 }
 
 impl<C> Shared<C> {
@@ -293,7 +296,10 @@ impl<C> TaskCtx<C> {
     }
 
     fn question_id(&self, place: u32) -> InterruptId {
-        let birth = self.shared.recorder.as_ref().map_or(0, |recorder| recorder.birth());
+        let birth = match &self.shared.recorder {
+            Some(recorder) => recorder.birth(),
+            None => *self.shared.birth.get_or_init(clock::birth),
+        };
         let (checkpoint, task) = match &self.level.borrowed {
             Some(borrowed) => (borrowed.checkpoint, borrowed.task),
             None => (self.checkpoint, self.task),
