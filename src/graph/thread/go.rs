@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecor
 use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::{Kind, Request};
-use super::snapshot::add_command;
+use super::snapshot::{add_command, add_commanded};
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
@@ -107,8 +107,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
-        if let Some((reader, _)) = loaded {
+        if let Some((reader, mapping)) = loaded {
             run.keep_children(&reader).await?;
+            add_commanded(&mut run, &reader, &mapping).await?;
         }
         Ok(run)
     }

@@ -180,8 +180,10 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
         named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
+    let deferred = scoped.run.pos.control.deferred.clone();
     scoped.restore().await?;
     let run = &mut scoped.run;
+    run.pos.control.deferred = deferred; // what a command from outside triggered is dropped with all that waits
     let dropped: Vec<String> = run
         .tasks
         .iter()
