@@ -257,6 +257,7 @@ impl Reader {
             routed: true,
             saved: true,
             children: record.children.clone(),
+            returned: None,
         })
     }
 

@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use serde_json::{Map, Value as JsonValue};
+
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
 use super::control::Control;
@@ -90,6 +92,8 @@ pub(crate) struct Finished<S: State> {
     /// Whether its records are in the store.
     pub saved: bool,
     pub children: Vec<(String, CheckpointId)>,
+    /// What its routers read beneath the state.
+    pub returned: Option<Arc<Map<String, JsonValue>>>,
 }
 
 impl<S: State> Default for Finished<S> {
@@ -104,6 +108,7 @@ impl<S: State> Default for Finished<S> {
             routed: false,
             saved: false,
             children: vec![],
+            returned: None,
         }
     }
 }
@@ -281,6 +286,15 @@ pub(crate) fn fresh_read<S: State, N: NodeId, C>(
     apply_writes(table, &mut state, writes.0.iter().cloned(), &mut merge)?;
     state.end_step(&table.schema, merge.written(), &mut changed);
     Ok(state)
+}
+
+/// The state as routers after a node see it, which has returned this.
+pub(crate) fn with_returned<S: State>(state: &Arc<S>, returned: Option<Arc<Map<String, JsonValue>>>) -> Arc<S> {
+    let mut seen = Arc::clone(state);
+    if let Some(returned) = returned {
+        Arc::make_mut(&mut seen).note_returned(returned);
+    }
+    seen
 }
 
 /// Turns an index into words: who wrote the channel.

@@ -149,6 +149,7 @@ enum Begin<T: State> {
 struct Left<T: State> {
     state: Arc<T>,
     delta: Writes<T>,
+    shown: bool,
 }
 
 struct Nest<S, T: State, M, C, In, Out> {
@@ -205,6 +206,21 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         let input = input.into();
         Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
     }
+
+    /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
+    /// returns.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_shown<T: State, M: NodeId>(
+        &self,
+        child: &CompiledGraph<T, M, C>,
+        input: impl Into<Writes<T>>,
+    ) -> Result<Option<Arc<T>>, CallError> {
+        let input = input.into();
+        let left = run_child(child, || Begin::Input(input), Way::Own, self).await?;
+        Ok(Some(left.state).filter(|_| left.shown))
+    }
 }
 
 /// Starts the child, or goes on where it stopped.
@@ -252,7 +268,7 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
     }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
-    Left { state: run.left.unwrap_or(run.pos.state), delta }
+    Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
@@ -347,6 +363,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let records = reader.tasks(id).await?;
     let path = run.level.path.clone();
     reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
+    run.shown = true;
     run.tell_loaded().await;
     Ok(run)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -94,6 +95,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub delta: Option<Delta<S>>,
     /// Where a command that began the thread goes besides START's edges.
     pub first_goto: Vec<crate::graph::define::command::Target<N>>,
+    /// The input as it was given, for the routers after START.
+    pub given: Option<Arc<Map<String, Value>>>,
     /// Whether the state was taken over from the parent and has to be stored whole.
     pub adopted: bool,
     /// Records of the input, which ride on START's commit.
@@ -110,8 +113,10 @@ pub(crate) struct Run<S: State, N, C> {
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
-    /// Of a subgraph: the state before supersteps that wrote nothing. It hands this up, as its caller saw it last.
+    /// Of a subgraph: the state before supersteps that do not show. It hands this up, as its caller saw it last.
     pub left: Option<Arc<S>>,
+    /// Of a subgraph: whether its caller has seen any state.
+    pub shown: bool,
     /// Whether the checkpoint that this run began with has a parent.
     pub had_parent: bool,
     /// The checkpoint before the present one.
@@ -140,6 +145,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             by_hand: None,
             delta: None,
             first_goto: vec![],
+            given: None,
             adopted: false,
             carry: vec![],
             settled: vec![],
@@ -151,6 +157,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             ran: 0,
             exit_parent,
             left: None,
+            shown: false,
             had_parent,
             came_from: CheckpointId(0),
             planned: false,

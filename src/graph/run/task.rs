@@ -201,9 +201,10 @@ pub(crate) fn finished<S: State, N: NodeId, C>(
     command: Command<S, N>,
     node: u32,
 ) -> Result<Finished<S>, RunError> {
-    let mut finished = Finished { writes: command.writes, ..Finished::default() };
-    if !command.goto.is_empty() {
-        resolve.command(command.goto, node, &mut finished)?;
+    let Command { writes, returned, goto, .. } = command;
+    let mut finished = Finished { writes, returned, ..Finished::default() };
+    if !goto.is_empty() {
+        resolve.command(goto, node, &mut finished)?;
     }
     Ok(finished)
 }

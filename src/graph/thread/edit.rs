@@ -1,4 +1,8 @@
-//! One update from outside, as it is asked for, and what it made.
+//! What is to be written from outside, in whose name, and what it made. Knows no thread.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointId;
 use crate::graph::channels::state::State;
@@ -7,12 +11,12 @@ use crate::graph::channels::writes::Writes;
 /// One update from outside.
 #[must_use]
 pub struct StateUpdate<S: State, N> {
-    pub(super) values: Option<Writes<S>>,
-    pub(super) by: By<N>,
+    pub(crate) values: Option<Writes<S>>,
+    pub(crate) by: By<N>,
+    pub(crate) returned: Option<Arc<Map<String, Value>>>,
 }
 
-/// In whose name.
-pub(super) enum By<N> {
+pub(crate) enum By<N> {
     Inferred,
     Start,
     Node(N),
@@ -30,7 +34,7 @@ impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
 impl<S: State, N> StateUpdate<S, N> {
     /// Returns an update in the name of the node that ran last.
     pub fn new(values: impl Into<Writes<S>>) -> Self {
-        Self { values: Some(values.into()), by: By::Inferred }
+        Self { values: Some(values.into()), by: By::Inferred, returned: None }
     }
 
     /// Puts it in the name of a node: its routers choose and its edges fire.
@@ -51,14 +55,20 @@ impl<S: State, N> StateUpdate<S, N> {
         self
     }
 
+    /// Adds the object that the node is to have returned, as [`Command::returning`](crate::graph::Command::returning).
+    pub fn returning(mut self, returned: Map<String, Value>) -> Self {
+        self.returned = Some(Arc::new(returned));
+        self
+    }
+
     /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
     pub fn clear() -> Self {
-        Self { values: None, by: By::End }
+        Self { values: None, by: By::End, returned: None }
     }
 
     /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
     pub fn copy() -> Self {
-        Self { values: None, by: By::Copy }
+        Self { values: None, by: By::Copy, returned: None }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecor
 use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::{Kind, Request};
-use super::snapshot::add_command;
+use super::snapshot::{add_command, add_commanded};
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
@@ -50,9 +50,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.limits.recursion < 1 {
             return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
         }
-        if self.supersteps == Some(0) {
-            return Err(RunError::InvalidConfig { what: "a budget of supersteps must be at least 1".into() });
-        }
         if self.id.as_ref().is_some_and(|id| id.as_str().is_empty()) {
             return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
         }
@@ -74,6 +71,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 run.limit();
                 run.pos.metadata.clone_from(&self.metadata);
                 run.begin_input(writes)?;
+                run.given = request.given;
                 run
             }
             Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
@@ -112,8 +110,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
-        if let Some((reader, _)) = loaded {
+        if let Some((reader, mapping)) = loaded {
             run.keep_children(&reader).await?;
+            add_commanded(&mut run, &reader, &mapping).await?;
         }
         Ok(run)
     }

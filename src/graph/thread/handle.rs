@@ -1,7 +1,7 @@
 //! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -226,7 +226,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Ends the run in [`Outcome::Budget`] after so many supersteps.
+    /// Ends the run in [`Outcome::Budget`] after so many supersteps. With 0 an answer or a command is stored, and nothing runs.
     pub fn max_supersteps(mut self, supersteps: u64) -> Self {
         self.supersteps = Some(supersteps);
         self
@@ -360,6 +360,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             limits: self.limits,
             budgets: self.budgets(),
             spent: AtomicU64::new(0),
+            birth: OnceLock::new(),
         })
     }
 
@@ -373,7 +374,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
-        let born = || Head { checkpoint: None, next: 1, birth: clock::noise() & 0xffff_ffff };
+        let born = || Head { checkpoint: None, next: 1, birth: clock::birth() };
         let head = store.head(id).await?.unwrap_or_else(born);
         Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability))))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
+use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus, decode_record};
 
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
@@ -12,11 +12,13 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::View;
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
+use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
@@ -176,6 +178,19 @@ pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Posi
     let sends = pos.control.sends.iter().enumerate();
     tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
     tasks
+}
+
+/// Adds what commands from outside triggered at this checkpoint: a deferred node still waits beside new input.
+pub(crate) async fn add_commanded<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &mut Run<S, N, C>,
+    reader: &Reader,
+    mapping: &Mapping,
+) -> Result<(), RunError> {
+    let Some(bytes) = reader.one(run.task_key(COMMAND_KEY)).await? else { return Ok(()) };
+    let record = decode_record(&reader.thread, "task", &bytes)?;
+    let before = reader.finished(&run.table, "", &record, mapping).await?;
+    add_command(&run.table, &mut run.pos, before);
+    Ok(())
 }
 
 /// What a command from outside did to a checkpoint after it was made.

@@ -18,7 +18,7 @@ use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Start, apply_writes, named};
+use crate::graph::run::position::{Finished, Start, apply_writes, named, with_returned};
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{SENT, START_KEY};
 
@@ -168,10 +168,13 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut named = vec![];
     for update in updates {
         let (node, writes) = (whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
-        named.push((node, if node == START_NODE { scoped.run.taken(writes) } else { writes }));
+        let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
+        named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
+    let deferred = scoped.run.pos.control.deferred.clone();
     scoped.restore().await?;
     let run = &mut scoped.run;
+    run.pos.control.deferred = deferred; // what a command from outside triggered is dropped with all that waits
     let dropped: Vec<String> = run
         .tasks
         .iter()
@@ -191,12 +194,12 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut puts = vec![];
     let mut results = vec![];
     let mut used: Vec<u32> = vec![];
-    for (at, (node, writes)) in named.into_iter().enumerate() {
+    for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
-        let mut finished = Finished { writes, ..Finished::default() };
         let from = (made_by, SENT * 2 + at as u32);
         let seen = crate::graph::run::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
             .map_err(|error| words(run, error, node))?;
+        let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&finished.sends, &mut puts)?;
@@ -323,6 +326,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut puts = vec![];
         if self.tasks.iter().all(|task| !task.is_done()) && self.tasks.is_empty() {
             return self.checkpoint(Source::Update, puts).await;
+        }
+        if self.pos.start.is_some() {
+            self.pos.line = NEW_LINE; // input that never started is stored, but not part of the state
         }
         let mut tasks = std::mem::take(&mut self.tasks);
         let changed = self.apply(&mut tasks, &mut puts)?;
