@@ -49,6 +49,10 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | `reduce = path, write = W` | `V` | calls `fn(&mut V, W)` |
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
 ///
+/// A setter takes what one write is, of exactly that type: the field's, `W` with `write = W`, the inner type for `max` and
+/// `min` of an `Option`. A text field's takes anything `Into<String>`; for `append`, `topic` and `messages` anything that
+/// yields items; for channels that reduce also `overwrite(value)`.
+///
 /// With any rule or none: `secret` (left out of what events and snapshots show as JSON; it is stored all the same, and
 /// `Debug` of the struct prints it) and `version = n` (the schema version of stored values).
 ///

@@ -59,7 +59,7 @@ fn two_types_of_one_question_are_refused_however_deep_they_are_asked() {
     let graph = Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_subgraph(id("s"), deep);
 
     insta::assert_snapshot!(graph.add_sequence([id("s"), id("a")]).compile().unwrap_err(), @r"
-    the questions `engine::pad::Approve` and `engine::calls::ApproveInWords` are both named `approve`
+    the questions `Approve` and `ApproveInWords` are both named `approve`
      help: give each question type its own `NAME`
     ");
 }

@@ -127,7 +127,7 @@ fn split<'a>(channel: &Channel, bytes: &'a [u8]) -> Result<(u8, &'a [u8]), RunEr
 }
 
 fn codec(channel: &Channel, reason: String) -> RunError {
-    RunError::Codec { what: channel.name().to_owned(), reason }
+    RunError::Codec { what: format!("channel `{}`", channel.name()), reason }
 }
 
 fn unreadable(channel: &Channel, bytes: &[u8], reason: String) -> RunError {

@@ -172,7 +172,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             } else {
                 self.startable(&name, target.node);
             }
-            if distinct(sources) < 2 && !N::all().is_empty() {
+            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -271,7 +271,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         for (name, type_name) in self.nodes.iter().flat_map(declared) {
             let first = *known.entry(name).or_insert(type_name);
             if first != type_name {
-                let (first, second) = (first.to_owned(), type_name.to_owned());
+                let (first, second) = told_apart(first, type_name);
                 self.problems.push(Problem::QuestionTwice { name: name.to_owned(), first, second });
             }
         }
@@ -336,10 +336,6 @@ struct Resolved {
     sent: bool,
 }
 
-fn distinct<N: NodeId>(nodes: &[N]) -> usize {
-    nodes.iter().enumerate().filter(|(at, node)| !nodes[..*at].contains(node)).count()
-}
-
 fn source_name<N: NodeId>(from: &Edges<N>) -> String {
     match from {
         Edges::Start => "START".into(),
@@ -366,6 +362,12 @@ fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
     }
 }
 
+/// Two type names without their modules, unless only the modules tell them apart.
+fn told_apart(first: &str, second: &str) -> (String, String) {
+    let (brief, other) = (short(first), short(second));
+    if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
+}
+
 fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
     let mut seen = Mask::default();
     nodes.retain(|&node| seen.insert(node as usize));
@@ -374,7 +376,11 @@ fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
 
 fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
     edges.retain(|edge| !edge.label.starts_with('\u{0}'));
-    let node = |row: &Row<S, N, C>| OutlineNode { name: row.name.to_string(), defer: row.options.defer };
+    let node = |row: &Row<S, N, C>| OutlineNode {
+        name: row.name.to_string(),
+        defer: row.options.defer,
+        is_handled: row.options.on_error.is_some(),
+    };
     let joins =
         joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
     Outline { nodes: nodes.iter().map(node).collect(), edges, joins }

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::node::NodeId;
 use crate::graph::channels::state::State;
@@ -37,12 +38,13 @@ pub struct Command<S: State, N> {
     pub(crate) goto: Vec<Target<N>>,
     pub(crate) parent: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) parent_type: &'static str,
+    pub(crate) returned: Option<Arc<Map<String, Value>>>,
 }
 
 impl<S: State, N> Command<S, N> {
     /// Returns a command that applies an update.
     pub fn update(update: impl Into<Writes<S>>) -> Self {
-        Self { writes: update.into(), goto: vec![], parent: None, parent_type: "" }
+        Self { writes: update.into(), goto: vec![], parent: None, parent_type: "", returned: None }
     }
 
     /// Returns a command that goes to a target, with no update.
@@ -53,6 +55,13 @@ impl<S: State, N> Command<S, N> {
     /// Adds a target.
     pub fn goto(mut self, target: impl Into<Target<N>>) -> Self {
         self.goto.push(target.into());
+        self
+    }
+
+    /// Adds the object that the node returned, for the routers of a data-defined graph: they read it beneath the state,
+    /// keys that are no channels included. It is not stored.
+    pub fn returning(mut self, returned: Map<String, Value>) -> Self {
+        self.returned = Some(Arc::new(returned));
         self
     }
 
@@ -81,8 +90,9 @@ impl<S: State, N> Command<S, N> {
 
 impl<S: State, N: Clone> Clone for Command<S, N> {
     fn clone(&self) -> Self {
-        let Self { writes, goto, parent, parent_type } = self;
-        Self { writes: writes.clone(), goto: goto.clone(), parent: parent.clone(), parent_type }
+        let Self { writes, goto, parent, parent_type, returned } = self;
+        let (writes, goto, parent) = (writes.clone(), goto.clone(), parent.clone());
+        Self { writes, goto, parent, parent_type, returned: returned.clone() }
     }
 }
 
@@ -155,6 +165,12 @@ impl<N> From<Sends<N>> for Target<N> {
 impl<N: NodeId, const K: usize> From<[N; K]> for Target<N> {
     fn from(nodes: [N; K]) -> Self {
         Self::Many(nodes.map(Self::Node).into())
+    }
+}
+
+impl<N: NodeId> From<Vec<N>> for Target<N> {
+    fn from(nodes: Vec<N>) -> Self {
+        Self::many(nodes)
     }
 }
 

@@ -79,7 +79,7 @@ impl FromStr for InterruptId {
 }
 
 /// An open question.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Question {
     pub(crate) id: InterruptId,
     pub(crate) name: String,
@@ -123,6 +123,19 @@ impl Question {
     /// Returns what is asked as JSON.
     pub fn json(&self) -> serde_json::Value {
         rmp_serde::from_slice(&self.payload).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("id", &format_args!("{}", self.id))
+            .field("name", &self.name)
+            .field("node", &self.node)
+            .field("namespace", &self.namespace)
+            .field("json", &format_args!("{}", self.json()))
+            .field("is_answered", &self.answered)
+            .finish()
     }
 }
 

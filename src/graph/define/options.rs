@@ -222,14 +222,15 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Takes the result from the graph's cache when the node has run on equal input before.
+    /// Takes the result from the graph's cache when the node has run on equal input before. The graph gets its cache by
+    /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
         self.cache = Some(policy);
         self
     }
 
-    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then; the handler
-    /// goes on by a [`Command`]. LangGraph: `error_handler`.
+    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then: the handler goes
+    /// on by a [`Command`], or the path ends there. Declare its targets with [`goes_to`](Self::goes_to). LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -244,7 +245,9 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Holds the node back until nothing else is left to run. LangGraph: `defer=True`.
+    /// Holds the node back until a superstep starts no other node by an edge. Sends do not count: while workers are to run,
+    /// the node runs beside them, and again after them if an edge leads from the worker to it. To let it wait for a fan-out,
+    /// let only the last workers lead to it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.defer = true;
         self
@@ -330,7 +333,7 @@ macro_rules! options {
                 with_options(self).$name$(::<$generic>)?($($arg),*)
             })*
 
-            /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
+            /// Runs a handler in place of the node, whose edges do not fire then; see [`NodeOptions::on_error`].
             fn on_error<H, Fut, O, E>(self, handler: H) -> WithOptions<Self, S, N, C>
             where
                 H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -347,7 +350,7 @@ macro_rules! options {
                 self.with(|options| options.$name$(::<$generic>)?($($arg),*))
             })*
 
-            /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
+            /// Runs a handler in place of the node, whose edges do not fire then; see [`NodeOptions::on_error`].
             pub fn on_error<H, Fut, O, E>(self, handler: H) -> Self
             where
                 H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -372,9 +375,9 @@ options! {
     fn timeout(limit: Duration);
     /// Limits how long one attempt may be silent; see [`NodeOptions::idle_timeout`].
     fn idle_timeout(limit: Duration);
-    /// Takes the result from the cache; see [`NodeOptions::cache`].
+    /// Takes the result from the graph's cache, if it has one; see [`NodeOptions::cache`].
     fn cache(policy: CachePolicy);
-    /// Holds the node back until nothing else is left to run; see [`NodeOptions::defer`].
+    /// Holds the node back until no edge starts another; see [`NodeOptions::defer`].
     fn defer();
     /// Names the channels the node reads; see [`NodeOptions::reads`].
     fn reads(channels: impl IntoIterator<Item = impl Into<String>>);

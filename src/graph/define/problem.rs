@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Lint {
     /// A node that nothing leads to.
     Unreachable,
-    /// A loop without a way to END.
+    /// A loop without a way to END, or one whose plain edges fire for ever.
     TrappedLoop,
     /// A join with a source that a router may pass by: the join may never fire.
     ConditionalJoin,
@@ -56,8 +56,10 @@ pub enum Problem {
     QuestionTwice { name: String, first: String, second: String },
     /// [`Lint::Unreachable`].
     Unreachable { node: String },
-    /// [`Lint::TrappedLoop`].
+    /// [`Lint::TrappedLoop`]: no way to END.
     TrappedLoop { path: Vec<String> },
+    /// [`Lint::TrappedLoop`]: a way to END, but every edge of the loop fires every time.
+    EndlessLoop { path: Vec<String> },
     /// [`Lint::ConditionalJoin`].
     ConditionalJoin { source: String, target: String },
     /// An input or output channel that the state does not have.
@@ -69,7 +71,7 @@ impl Problem {
     pub fn lint(&self) -> Option<Lint> {
         match self {
             Self::Unreachable { .. } => Some(Lint::Unreachable),
-            Self::TrappedLoop { .. } => Some(Lint::TrappedLoop),
+            Self::TrappedLoop { .. } | Self::EndlessLoop { .. } => Some(Lint::TrappedLoop),
             Self::ConditionalJoin { .. } => Some(Lint::ConditionalJoin),
             _ => None,
         }
@@ -122,6 +124,11 @@ impl Problem {
             Self::TrappedLoop { .. } => {
                 "lead a router out of the loop to END, or `.allow(Lint::TrappedLoop)` if a command leaves it".into()
             }
+            Self::EndlessLoop { .. } => {
+                "let a router choose between going round and END, in place of the plain edges; \
+                                         or `.allow(Lint::TrappedLoop)` if it is meant, or left by `Command::parent`"
+                    .into()
+            }
             Self::ConditionalJoin { source, target } => format!(
                 "join after the paths meet again, let `{target}` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a \
                  router always leads to `{source}` in the end"
@@ -161,6 +168,9 @@ impl fmt::Display for Problem {
             }
             Self::Unreachable { node } => write!(f, "nothing leads to node `{node}`"),
             Self::TrappedLoop { path } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
+            Self::EndlessLoop { path } => {
+                write!(f, "the loop {} never ends: its edges fire every time", path.join(" -> "))
+            }
             Self::ConditionalJoin { source, target } => {
                 write!(f, "the join into `{target}` may wait for ever: a router can pass `{source}` by")
             }

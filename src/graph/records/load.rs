@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Key, QuestionRecord, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
+    CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
 };
 
 use super::mapping::Mapping;
@@ -132,6 +132,25 @@ impl Reader {
         Ok(())
     }
 
+    /// Whether logs hold entries after those of a position: some other way led on from it, so it begins a line of its own.
+    pub(crate) async fn is_left<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        position: &Position<S>,
+    ) -> Result<bool, RunError> {
+        let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
+        for (at, slot) in position.slots.iter().enumerate() {
+            let Slot::Log { ranges, .. } = slot else { continue };
+            let Some(range) = ranges.last() else { continue };
+            let key = |row| Key::Log { channel: log_name(table, path, at), row };
+            if self.goes_on(key(range.last)..=key(most)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     async fn control<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -238,6 +257,7 @@ impl Reader {
             routed: true,
             saved: true,
             children: record.children.clone(),
+            returned: None,
         })
     }
 

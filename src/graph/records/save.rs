@@ -17,7 +17,7 @@ use crate::graph::run::control::Control;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Packet, Position};
 use crate::graph::run::superstep::Run;
-use crate::graph::run::task::{Stand, Task};
+use crate::graph::run::task::{Stand, Task, UPDATE_KEY};
 
 /// Encodes a task's writes, one row each.
 pub(crate) fn rows<S: State, N: NodeId, C>(
@@ -154,6 +154,17 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
         puts.push(crate::graph::thread::scope::pointer(caller, run.pos.id)?);
+    }
+    puts.append(&mut run.aside);
+    if let Some(record) = run.by_hand.take() {
+        puts.push((run.task_key(UPDATE_KEY), encode_record(&record)?));
+    }
+    if let Some(keeper) = &mut run.keeper {
+        keeper.record.children.retain(|(name, _)| *name != keeper.name);
+        keeper.record.children.push((keeper.name.clone(), run.pos.id));
+        let above =
+            if keeper.record.namespace.is_empty() { Key::Checkpoint(keeper.id) } else { Key::Nested(keeper.id) };
+        puts.push((above, encode_record(&keeper.record)?));
     }
     Ok(())
 }

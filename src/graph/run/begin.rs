@@ -67,10 +67,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.pos.control.clear();
             let (written, mut changed) = (Mask::default(), Mask::default());
             Arc::make_mut(&mut self.pos.state).end_step(&self.table.schema, &written, &mut changed);
-            for channel in changed.iter() {
-                self.pos.moved.insert(channel);
-                self.pos.slots[channel] = Slot::Absent;
-            }
+            self.pos.empty_slots(&changed);
         }
         // The input itself starts something, so the run has not gone quiet: no bump.
         self.pos.control.end(wiring, &applying, false);

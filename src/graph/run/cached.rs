@@ -102,7 +102,9 @@ impl CachedResult {
         };
         let send = |(node, packet): &(u32, Packet)| {
             let bytes = packet.payload.encode();
-            bytes.map(|bytes| (name(node), bytes)).map_err(|reason| RunError::Codec { what: name(node), reason })
+            bytes
+                .map(|bytes| (name(node), bytes))
+                .map_err(|reason| RunError::Codec { what: format!("payload of `{}`", name(node)), reason })
         };
         Ok(Self {
             writes: finished.writes.0.iter().map(write).collect::<Result<_, RunError>>()?,

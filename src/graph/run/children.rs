@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::CheckpointId;
+
+use super::advance::NEW_LINE;
 use super::control::START_NODE;
-use super::ctx::Ctx;
+use super::ctx::{Ctx, Level};
 use super::error::RunError;
+use super::position::Position;
+use super::subgraph::missing;
 use super::superstep::Run;
 use crate::graph::channels::state::State;
+use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
 
@@ -29,6 +35,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         Ok(())
     }
+}
+
+/// What a subgraph with state of its own begins with. One of several tasks of a worker takes it over; any other goes on in
+/// the logs of the last activation.
+pub(crate) async fn kept_at<T: State, M: NodeId, C>(
+    child: &CompiledGraph<T, M, C>,
+    reader: &Reader,
+    id: CheckpointId,
+    level: Arc<Level>,
+    apart: bool,
+) -> Result<(Position<T>, Arc<Level>), RunError> {
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    let path = record.namespace.clone();
+    let (mut pos, _) = reader.position(&child.table, id, record).await?;
+    if apart {
+        return Ok((pos, level));
+    }
+    if reader.is_left(&child.table, &path, &pos).await? {
+        pos.line = NEW_LINE;
+    }
+    Ok((pos, Arc::new(Level { path, ..Level::clone(&level) })))
 }
 
 /// Calls after the first of one task are told apart by number.

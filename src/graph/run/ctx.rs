@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::{CheckpointId, ThreadId};
 
 use super::cache::NodeCache;
+use super::clock;
 use super::event::{EventKind, Sink};
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
@@ -50,6 +51,8 @@ pub(crate) struct Shared<C> {
     pub budgets: Budgets,
     /// Supersteps taken so far, those of subgraphs included.
     pub spent: AtomicU64,
+    /// Without a store: tells the questions of this run from those of others.
+    pub birth: OnceLock<u64>,
 }
 
 impl<C> Shared<C> {
@@ -208,7 +211,9 @@ impl<C> Ctx<C> {
         self.0.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Returns when the run is cancelled, and never if it cannot be.
+    /// Returns when the run is cancelled, and never if it cannot be: to clean up before the task is dropped. What the node
+    /// returns after that counts as ever (an update is kept, an error fails the run), so end with
+    /// `std::future::pending().await` to leave the thread cancelled.
     pub async fn cancelled(&self) {
         self.0.shared.cancelled().await;
     }
@@ -300,7 +305,10 @@ impl<C> TaskCtx<C> {
     }
 
     fn question_id(&self, place: u32) -> InterruptId {
-        let birth = self.shared.recorder.as_ref().map_or(0, |recorder| recorder.birth());
+        let birth = match &self.shared.recorder {
+            Some(recorder) => recorder.birth(),
+            None => *self.shared.birth.get_or_init(clock::birth),
+        };
         let (checkpoint, task) = match &self.level.borrowed {
             Some(borrowed) => (borrowed.checkpoint, borrowed.task),
             None => (self.checkpoint, self.task),
@@ -324,11 +332,11 @@ impl<C> TaskCtx<C> {
 }
 
 fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
-    super::error::RunError::Codec { what: what.to_owned(), reason: error.to_string() }
+    super::error::RunError::Codec { what: format!("question `{what}`"), reason: error.to_string() }
 }
 
 impl<C> TaskCtx<C> {
-    /// The context of another attempt: questions and subgraph calls count from the beginning.
+    /// The context of another attempt: its questions count from the beginning.
     pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
@@ -349,9 +357,14 @@ impl<C> TaskCtx<C> {
 }
 
 impl<C> TaskCtx<C> {
-    /// How many subgraphs the task has called.
+    /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.
     pub(crate) fn called(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Whether this attempt has used an answer.
+    pub(crate) fn answered(&self) -> bool {
+        self.answers.as_ref().is_some_and(|answers| !answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
     }
 }
 

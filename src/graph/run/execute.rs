@@ -15,7 +15,7 @@ use super::control::START_NODE;
 use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
-use super::position::Finished;
+use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
@@ -232,6 +232,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
         finished.rows.clone_from(&start.rows);
         finished.sizes.clone_from(&start.sizes);
+        finished.returned = self.given.take();
         let goto = std::mem::take(&mut self.first_goto);
         if !goto.is_empty() {
             let from = self.node_name(START_NODE);
@@ -251,6 +252,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Input that was put in by hand while other nodes were about to run: START is one task of several.
     fn start_beside(&mut self, at: usize, mut finished: Finished<S>) -> Result<(), RunError> {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
+        let seen = with_returned(&Arc::new(seen), finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
         self.done(at, Box::new(finished), None)
     }

@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ pub(crate) struct Performed<S: State, N, C> {
     pub ended: Caught<S, N>,
     pub ctx: Arc<TaskCtx<C>>,
     pub attempts: u32,
-    /// The error that a handler took over.
-    pub handled: Option<Arc<NodeError>>,
+    /// The error that a handler took over, and whether the failed attempt had used answers.
+    pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
 }
 
@@ -144,21 +145,23 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     if let Some(taken_over) = job.taken_over.take() {
         taken_over(&error).await;
     }
+    let answered = performed.ctx.answered();
     let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
-    Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
+    Performed { handled: Some((error, answered)), ..Performed::plain(ended, ctx, performed.attempts) }
 }
 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
-    let mut tried = 0;
+    let (mut tried, mut called) = (0, 0);
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
         let ctx = job.ctx.retried(tried, None, beat.clone());
+        ctx.calls.store(called, Ordering::Relaxed);
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
@@ -170,6 +173,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
             return Performed::plain(ended, ctx, tried);
         };
         tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
+        called = ctx.called();
         tokio::time::sleep(policy.delay(tried + 1)).await;
     }
 }

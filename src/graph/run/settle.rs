@@ -36,7 +36,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key } = performed;
         self.tasks[at].attempts += attempts.saturating_sub(1);
-        let took_over = handled.as_ref().and_then(|error| self.handler_took_over(at, error));
+        let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
+        let answered = ctx.answered();
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
                 if ctx.called() > 0 {
@@ -51,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
             }
             Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
-            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over }),
+            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
         }
     }
 
@@ -128,7 +129,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
         }
-        let seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        let mut seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        if let Some(returned) = result.returned.take() {
+            seen.note_returned(returned);
+        }
         self.choose(task.node, task.key, &seen, result)
     }
 
@@ -185,7 +189,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A result whose routers fail is not kept; its own routing says why.
     fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
         let Some(cache) = &self.shared.cache else { return };
-        let mut whole = Finished { writes: result.writes.clone(), ..Finished::default() };
+        let (writes, returned) = (result.writes.clone(), result.returned.clone());
+        let mut whole = Finished { writes, returned, ..Finished::default() };
         (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
         if result.routed || self.route(at, &mut whole).is_ok() {
             CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
@@ -193,12 +198,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns the error, the first time that the handler takes it.
-    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>) -> Option<String> {
+    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<TookOver> {
         let text = error.to_string();
         let task = &mut self.tasks[at];
         task.error = Some(text.clone());
         let before = task.handled.replace(text.clone());
-        before.is_none().then_some(text)
+        before.is_none().then_some(TookOver { error: text, answered })
     }
 
     fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {
@@ -292,10 +297,16 @@ enum Unusual<S: State, N> {
     Halted(Exit),
 }
 
-/// How a task ended, for the stream. `took_over`: the error that its handler took first.
+/// How a task ended, for the stream. `took_over`: the failure that its handler took first.
 pub(crate) enum Ending {
     Cached,
-    Done { took_over: Option<String>, by_handler: bool },
-    Asked { took_over: Option<String> },
-    Failed { took_over: Option<String> },
+    Done { took_over: Option<TookOver>, by_handler: bool },
+    Asked { took_over: Option<TookOver> },
+    Failed { took_over: Option<TookOver>, answered: bool },
+}
+
+/// A failure that an error handler took over; `answered`: after the task had used answers.
+pub(crate) struct TookOver {
+    pub error: String,
+    pub answered: bool,
 }

@@ -5,14 +5,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::checkpoint::{CheckpointId, RowId};
+use crate::checkpoint::{CheckpointId, RowId, Slot};
 
-use super::children::own_name;
+use super::children::{kept_at, own_name};
 use super::ctx::{Borrowed, Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
 use super::position::Position;
 use super::superstep::{Caller, Exit, Run};
+use super::task::SENT;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -148,6 +149,7 @@ enum Begin<T: State> {
 struct Left<T: State> {
     state: Arc<T>,
     delta: Writes<T>,
+    shown: bool,
 }
 
 struct Nest<S, T: State, M, C, In, Out> {
@@ -204,6 +206,21 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         let input = input.into();
         Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
     }
+
+    /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
+    /// returns.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_shown<T: State, M: NodeId>(
+        &self,
+        child: &CompiledGraph<T, M, C>,
+        input: impl Into<Writes<T>>,
+    ) -> Result<Option<Arc<T>>, CallError> {
+        let input = input.into();
+        let left = run_child(child, || Begin::Input(input), Way::Own, self).await?;
+        Ok(Some(left.state).filter(|_| left.shown))
+    }
 }
 
 /// Starts the child, or goes on where it stopped.
@@ -251,7 +268,7 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
     }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
-    Left { state: run.left.unwrap_or(run.pos.state), delta }
+    Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
@@ -263,6 +280,10 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     }
     let own = own_name(ctx, call);
     let path = match persistence {
+        // tasks of one worker run at once
+        Persistence::PerThread if task.task >= SENT => {
+            format!("{}/{own}~{}.{:x}", above.path, task.checkpoint, task.task)
+        }
         Persistence::PerThread => format!("{}/{own}", above.path),
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
@@ -302,28 +323,22 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
-            run.delta = Some(Delta::read(&child.table, &reader, id).await?);
+            let mut delta = Delta::read(&child.table, &reader, id).await?;
+            let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
+            emptied.for_each(|channel| delta.forget(channel));
+            run.delta = Some(delta);
         }
         return Ok(run);
     }
     let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
-    let pos = match kept {
-        Some(id) => loaded(child, &reader, id).await?.0,
-        None => Position::empty(&child.table),
+    let Some(id) = kept else {
+        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
     };
+    let (pos, level) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
     fresh(child, pos, begin(), ctx, level, caller).await
 }
 
-async fn loaded<T: State, M: NodeId, C>(
-    child: &CompiledGraph<T, M, C>,
-    reader: &Reader,
-    id: CheckpointId,
-) -> Result<(Position<T>, crate::graph::records::mapping::Mapping), RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
-    reader.position(&child.table, id, record).await
-}
-
-fn missing(reader: &Reader) -> RunError {
+pub(crate) fn missing(reader: &Reader) -> RunError {
     reader.damaged("checkpoint of a subgraph", "it is missing")
 }
 
@@ -348,6 +363,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let records = reader.tasks(id).await?;
     let path = run.level.path.clone();
     reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
+    run.shown = true;
     run.tell_loaded().await;
     Ok(run)
 }
@@ -364,6 +380,7 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.limit();
+    run.adopted = run.pos.is_stored() && caller.task >= SENT;
     let input = match begin {
         Begin::Input(writes) => writes,
         Begin::State(state) => {

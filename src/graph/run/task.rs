@@ -22,6 +22,8 @@ pub(crate) const SENDS_LIMIT: usize = 100_000;
 pub(crate) const START_KEY: u32 = SENT - 1;
 /// The key of what a command from outside did.
 pub(crate) const COMMAND_KEY: u32 = SENT - 2;
+/// The key of what was written from outside to make a checkpoint of a subgraph.
+pub(crate) const UPDATE_KEY: u32 = SENT * 3;
 
 pub(crate) struct Task<S: State> {
     pub key: u32,
@@ -199,9 +201,10 @@ pub(crate) fn finished<S: State, N: NodeId, C>(
     command: Command<S, N>,
     node: u32,
 ) -> Result<Finished<S>, RunError> {
-    let mut finished = Finished { writes: command.writes, ..Finished::default() };
-    if !command.goto.is_empty() {
-        resolve.command(command.goto, node, &mut finished)?;
+    let Command { writes, returned, goto, .. } = command;
+    let mut finished = Finished { writes, returned, ..Finished::default() };
+    if !goto.is_empty() {
+        resolve.command(goto, node, &mut finished)?;
     }
     Ok(finished)
 }

@@ -72,6 +72,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
         let (reader, head) = self.reader("reading a thread").await?;
+        self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
         let Some(id) = self.at.or(newest) else { return Ok(None) };
         let live = self.at.is_none();
@@ -136,7 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
             return Ok(Status::Running);
         }
-        let Some(id) = head.and_then(|head| head.checkpoint) else { return Ok(Status::Finished) };
+        let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::Finished) };
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
         let questions: Vec<Question> =
             snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
@@ -162,10 +163,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(Some(record.error.clone().unwrap_or_default()));
         }
         let table = &self.graph.table;
+        let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
         let (mut pos, mapping) = position(reader, table, id).await?;
-        reader.commanded(table, &mut pos, "", &mut records, &mapping).await?;
+        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = planned(table, &pos);
-        reader.restore(table, "", &mut tasks, records, &mapping).await?;
+        reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
         let mut writers: Vec<(usize, u32)> = vec![];
         for task in tasks {
@@ -224,6 +226,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
     pub async fn delete(&self) -> Result<(), RunError> {
+        self.check_whole("deletion")?;
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
             return Err(RunError::NoCheckpointer { what: "deleting a thread" });
         };
