@@ -17,6 +17,9 @@ pub enum Stored {
     Never,
 }
 
+/// Stands for a reason that may hold a secret.
+pub(crate) const SECRET: &str = "why is not told, as the channel is secret";
+
 /// How values of a channel become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {

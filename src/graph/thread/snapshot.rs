@@ -10,7 +10,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::Question;
+use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
@@ -234,7 +234,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         name: name(table, task.node),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
-        answers: answers(task),
+        answers: answers(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
         subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
         state,
@@ -242,11 +242,12 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
+fn answers<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|answers| answers.iter());
+    let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
     let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
         name: record.name.clone(),
-        value: rmp_serde::from_slice(bytes).unwrap_or_default(),
+        value: (shows(&record.name).answer)(bytes),
         by: record.by.clone(),
         at: record.at,
         note: record.note.clone(),
