@@ -18,4 +18,5 @@ mod questions;
 mod secrets;
 mod stores;
 mod streams;
+mod values;
 mod words;

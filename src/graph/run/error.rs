@@ -171,6 +171,9 @@ impl RunError {
             Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
             Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
             Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
+            Self::Codec { .. } => {
+                "let the type write and read the value, then `proceed()`, or `retry()` the whole superstep".into()
+            }
             Self::Checkpoint(error) => return error.help().map(str::to_owned),
             _ => return None,
         })

@@ -37,8 +37,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Performed { ended, ctx, attempts, handled, cached, cache_key } = performed;
         self.tasks[at].attempts += attempts.saturating_sub(1);
         if let Some(hit) = cached {
-            self.take_cached(at, hit)?;
-            return Ok(Ending::Cached);
+            let kept = self.take_cached(at, hit);
+            return self.kept(at, kept, Ending::Cached, None);
         }
         let took_over = handled.as_ref().and_then(|error| self.handler_took_over(at, error));
         match self.judge(at, &ctx, ended, handled.is_some()) {
@@ -46,15 +46,30 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 if ctx.called() > 0 {
                     result.children = std::mem::take(&mut ctx.inside().children);
                 }
-                self.done(at, result, cache_key.filter(|_| handled.is_none()))?;
+                let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
                 self.spare = Some(ctx);
-                Ok(Ending::Done { took_over, by_handler: handled.is_some() })
+                let ending = Ending::Done { took_over: took_over.clone(), by_handler: handled.is_some() };
+                self.kept(at, kept, ending, took_over)
             }
             Ok(Judged::Halted(exit)) => {
                 self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
                 self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
             }
             Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
+            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over }),
+        }
+    }
+
+    /// A result that cannot be kept is a failure of its task, and of no sibling.
+    fn kept(
+        &mut self,
+        at: usize,
+        kept: Result<(), RunError>,
+        ending: Ending,
+        took_over: Option<String>,
+    ) -> Result<Ending, RunError> {
+        match kept {
+            Ok(()) => Ok(ending),
             Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over }),
         }
     }
@@ -273,9 +288,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let mut puts = std::mem::take(&mut self.settled);
-        save::task(self, at, result, &mut puts)?;
+        let before = puts.len();
+        let saved = save::task(self, at, result, &mut puts);
+        if saved.is_err() {
+            puts.truncate(before);
+        }
         self.settled = puts;
-        Ok(())
+        saved
     }
 
     /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit.
