@@ -17,9 +17,6 @@ pub enum Stored {
     Never,
 }
 
-/// Stands for a reason that may hold a secret.
-pub(crate) const SECRET: &str = "why is not told, as the channel is secret";
-
 /// How values of a channel become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
@@ -102,5 +99,10 @@ impl Channel {
     /// Returns whether the channel is never printed or exported.
     pub fn is_secret(&self) -> bool {
         self.secret
+    }
+
+    /// The words of a type or a reducer of the user's, unless they may hold a secret.
+    pub(crate) fn told(&self, reason: String) -> String {
+        if self.secret { "why is not told, as the channel is secret".into() } else { reason }
     }
 }

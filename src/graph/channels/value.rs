@@ -4,7 +4,7 @@ use bincode::Options;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::channel::{Channel, Codec, SECRET};
+use super::channel::{Channel, Codec};
 use super::state::State;
 use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
 use crate::graph::run::error::RunError;
@@ -101,7 +101,7 @@ pub(crate) fn encode_write<S: State>(schema: &S::Schema, write: &S::Write) -> Re
     let bytes = encode_in(channel, &Written::<S>(schema, write))?;
     if cfg!(debug_assertions) {
         let read = read_write::<S>(schema, at, S::overwrites(write), &bytes);
-        reread(|| channel.name().to_owned(), read.map_err(|reason| told(channel, reason)))?;
+        reread(|| channel.name().to_owned(), read.map_err(|reason| channel.told(reason)))?;
     }
     Ok(bytes)
 }
@@ -112,14 +112,14 @@ pub(crate) fn encode_channel<S: State>(schema: &S::Schema, state: &S, at: usize)
     let bytes = encode_in(channel, &Held(schema, state, at))?;
     if cfg!(debug_assertions) {
         let read = read_channel::<S>(schema, &mut S::empty(schema), at, &bytes);
-        reread(|| channel.name().to_owned(), read.map_err(|reason| told(channel, reason)))?;
+        reread(|| channel.name().to_owned(), read.map_err(|reason| channel.told(reason)))?;
     }
     Ok(bytes)
 }
 
 fn encode_in(channel: &Channel, value: &impl Serialize) -> Result<Vec<u8>, RunError> {
     let refused = |error| match error {
-        CheckpointError::Codec { reason, .. } => codec(channel, told(channel, reason)),
+        CheckpointError::Codec { reason, .. } => codec(channel, channel.told(reason)),
         other => other.into(),
     };
     let what = || format!("channel `{}`", channel.name());
@@ -134,7 +134,7 @@ fn encode_in(channel: &Channel, value: &impl Serialize) -> Result<Vec<u8>, RunEr
         Codec::Bincode => {
             let mut out = header(BINCODE, version, type_name);
             let done = value.serialize(&mut bincode::Serializer::new(&mut out, options()));
-            done.map_err(|error| codec(channel, told(channel, error.to_string())))?;
+            done.map_err(|error| codec(channel, channel.told(error.to_string())))?;
             check_size(what, &out)?;
             Ok(out)
         }
@@ -204,16 +204,11 @@ fn type_name(bytes: &[u8]) -> &[u8] {
     bytes.get(6..6 + bytes.get(5).map_or(0, |len| *len as usize)).unwrap_or_default()
 }
 
-/// The words of a type's own serializer may hold the value.
-fn told(channel: &Channel, reason: String) -> String {
-    if channel.is_secret() { SECRET.to_owned() } else { reason }
-}
-
 fn codec(channel: &Channel, reason: String) -> RunError {
     RunError::Codec { what: channel.name().to_owned(), reason }
 }
 
 fn unreadable(channel: &Channel, bytes: &[u8], reason: String) -> RunError {
-    let (stored, reason) = (String::from_utf8_lossy(type_name(bytes)), told(channel, reason));
+    let (stored, reason) = (String::from_utf8_lossy(type_name(bytes)), channel.told(reason));
     codec(channel, format!("stored as `{stored}`, cannot be read as `{}`: {reason}", channel.type_name()))
 }

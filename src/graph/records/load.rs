@@ -127,7 +127,8 @@ impl Reader {
         for (_, bytes) in rows {
             let write = value::decode_write::<S>(&table.schema, at, false, &bytes)?;
             let applied = state.apply(&table.schema, write, &mut Merge::default());
-            applied.map_err(|error| self.damaged(table.channel(at), &error.to_string()))?;
+            let channel = &S::channels(&table.schema)[at];
+            applied.map_err(|error| self.damaged(channel.name(), &channel.told(error.to_string())))?;
         }
         Ok(())
     }

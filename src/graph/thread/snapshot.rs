@@ -1,5 +1,6 @@
 //! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
@@ -15,12 +16,14 @@ use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::View;
+use crate::graph::run::event::{Shown, View};
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug` shows a derived state as JSON, without secret channels.
+#[derive(Clone)]
 pub struct Snapshot<V> {
     /// The state.
     pub values: V,
@@ -47,7 +50,26 @@ pub type StateSnapshot<S> = Snapshot<Arc<S>>;
 /// A snapshot of a subgraph of any type.
 pub type Nested = Snapshot<View>;
 
+impl<S: State> fmt::Debug for StateSnapshot<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&Shown(&*self.values), f)
+    }
+}
+
+impl fmt::Debug for Nested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&self.values, f)
+    }
+}
+
 impl<V> Snapshot<V> {
+    fn show(&self, values: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Snapshot");
+        shown.field("values", values).field("id", &self.id).field("parent", &self.parent);
+        shown.field("source", &self.source).field("step", &self.step).field("created_at", &self.created_at);
+        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata).finish()
+    }
+
     /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.tasks.iter().flat_map(|task| &task.questions)
