@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod branches;
 mod durability;
 mod failures;
@@ -22,4 +23,5 @@ mod secrets;
 mod sends;
 mod stores;
 mod streams;
+mod values;
 mod words;

@@ -9,9 +9,8 @@ use super::draw::{self, DrawOptions, Drawing};
 use super::table::Table;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
-use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
-use crate::graph::define::problem::short;
+use crate::graph::define::options::Asks;
 use crate::graph::run::cache::NodeCache;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -203,13 +202,9 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
 }
 
 impl<S: State, N: NodeId, C> Table<S, N, C> {
-    /// Checks an answer's bytes against the declared type of its question; none if nobody declared it.
-    pub(crate) fn check_answer(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first());
-        if let Some(asks) = own {
-            let checked = (asks.check)(bytes, answer.json.as_ref());
-            return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))));
-        }
-        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, answer, bytes))
+    /// How a question of this name was declared, here or in a subgraph; none if nobody did.
+    pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
+        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first().copied());
+        own.or_else(|| self.nodes.iter().find_map(|row| row.child.as_ref()?.0.asks(question)))
     }
 }

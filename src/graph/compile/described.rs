@@ -7,8 +7,8 @@ use crate::checkpoint::{BoxFuture, CheckpointId};
 use super::compiled::CompiledGraph;
 use super::validate::Outline;
 use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
+use crate::graph::define::options::Asks;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -32,7 +32,7 @@ pub(crate) trait Inner: Send + Sync {
     /// Whether its state outlives the task it runs in.
     fn is_per_thread(&self) -> bool;
     fn child(&self, node: &str) -> Option<&AnyChild>;
-    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>>;
+    fn asks(&self, question: &str) -> Option<Asks>;
     fn nested<'a>(
         &'a self,
         reader: &'a Reader,
@@ -65,8 +65,8 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.table.row(at).child.as_ref()
     }
 
-    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        self.0.table.check_answer(question, answer, bytes)
+    fn asks(&self, question: &str) -> Option<Asks> {
+        self.0.table.asks(question)
     }
 
     fn nested<'a>(

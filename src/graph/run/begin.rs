@@ -142,7 +142,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let changed = rows.iter().map(|row| row.channel as usize).collect();
             self.pos.encode_reduced(&table, &changed, made_by.0, puts)?;
             record.writes.extend(rows);
-            record.sends.extend(save::sends(&finished.sends, puts)?);
+            record.sends.extend(save::sends(&table, &finished.sends, puts)?);
         }
         Ok(record)
     }

@@ -10,6 +10,7 @@ use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
+use crate::graph::define::problem::short;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::clock;
@@ -85,9 +86,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
-        let bytes = answer.bytes.clone().map_err(mistyped)?;
-        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &answer, &bytes) {
-            return Err(mistyped(reason));
+        let mut bytes = answer.bytes.clone()?;
+        if let Some(asks) = self.graph.table.asks(&question.name) {
+            let taken = (asks.take)(&answer, bytes);
+            bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
         }
         Ok(Matched { question, root, answer, bytes })
     }

@@ -160,7 +160,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let table = &self.graph.table;
         let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
-        let (pos, mapping) = position(reader, table, id).await?;
+        let (mut pos, mapping) = position(reader, table, id).await?;
         let mut tasks = planned(table, &pos);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
@@ -175,7 +175,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 return Ok(Some(crate::graph::run::position::named(table, pos.step + 1, error, nodes).to_string()));
             }
         }
-        Ok(None)
+        pos.state = Arc::new(state);
+        let encoded = pos.encode_reduced(table, merge.written(), id, &mut vec![]);
+        Ok(encoded.err().map(|error| error.to_string()))
     }
 
     async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
