@@ -51,7 +51,7 @@ fn state_key<S: State, N: NodeId, C>(
     key.push(0);
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
         let read = reads.is_none_or(|reads| reads.contains(at));
-        if read && channel.stored() != Stored::Never && state.is_kept(&table.schema, at) {
+        if read && channel.stored() != Stored::Never && state.is_set(&table.schema, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
             key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);
