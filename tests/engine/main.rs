@@ -4,7 +4,11 @@
 
 mod answers;
 mod branches;
+mod cache;
+mod calls;
+mod commands;
 mod durability;
+mod edges;
 mod failures;
 mod handles;
 mod inside;

@@ -130,7 +130,7 @@ fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
         .interrupt_before([id("f")]);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     `a:b` cannot be the name of a node
-     help: choose a name without `|` and `:` that does not begin with `__`
+     help: choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`
     error: `a` leads to `c`, which is not a node
      help: add the node `c`, or correct the name
     error: an edge to `a` starts at `d`, which is not a node

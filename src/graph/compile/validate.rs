@@ -241,22 +241,7 @@ fn path_back(came_from: &[Option<usize>], start: usize, last: usize) -> Vec<usiz
     path
 }
 
-/// Whether a name is kept for the engine. M8.
+/// Whether a name is kept for the engine (M8), or holds what it parts names with.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    name.is_empty() || name.contains(['|', ':']) || KEPT.contains(&name)
+    name.is_empty() || name.starts_with("__") || name.contains(['|', ':', '/', '#', '\0'])
 }
-
-const KEPT: [&str; 12] = [
-    "__start__",
-    "__end__",
-    "__input__",
-    "__interrupt__",
-    "__resume__",
-    "__error__",
-    "__error_source_node__",
-    "__no_writes__",
-    "__return__",
-    "__previous__",
-    "__pregel_tasks",
-    "__copy__",
-];

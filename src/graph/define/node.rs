@@ -237,6 +237,10 @@ pub(crate) trait Body<S: State, N, C>: Send + Sync {
     /// Whether edges can start it.
     fn by_edges(&self) -> bool;
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String>;
+
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
 }
 
 pub(crate) struct StateBody<T>(pub(crate) T);

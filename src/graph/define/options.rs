@@ -94,6 +94,9 @@ impl fmt::Debug for RetryPolicy {
 }
 
 /// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
+///
+/// The input is the whole state, untracked channels included, or what [`reads`](NodeExt::reads) names, or the payload of a
+/// send; if it cannot be serialized, the node runs each time.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct CachePolicy {

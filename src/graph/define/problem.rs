@@ -42,6 +42,8 @@ pub enum Problem {
     JoinOfOne { target: String },
     /// Two routers of one name after one node.
     BranchTwice { from: String, name: String },
+    /// `calls` names an unknown node.
+    UnknownCaller { node: String },
     /// A breakpoint at an unknown node.
     UnknownBreakpoint { node: String },
     /// An edge to a node that only sends can start.
@@ -75,12 +77,29 @@ impl Problem {
         }
     }
 
+    /// Whether the graph lacks something because of it, so that what leads where cannot be told.
+    pub(crate) fn leaves_a_hole(&self) -> bool {
+        matches!(
+            self,
+            Self::NotAdded { .. }
+                | Self::AddedTwice { .. }
+                | Self::NoEntry
+                | Self::UnknownTarget { .. }
+                | Self::UnknownSource { .. }
+                | Self::UnknownJoinNode { .. }
+                | Self::EndAsSource
+                | Self::StartAsTarget { .. }
+        )
+    }
+
     /// Returns what to do about it.
     pub fn help(&self) -> String {
         match self {
             Self::NotAdded { node } => format!("add `.add_node({node}, <body>)`, or delete the variant"),
             Self::AddedTwice { node } => format!("remove one of the two, or give `{node}` another id"),
-            Self::ReservedName { .. } => "choose a name without `|` and `:` that does not begin with `__`".into(),
+            Self::ReservedName { .. } => {
+                "choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`".into()
+            }
             Self::NoEntry => "add `.add_edge(START, <first node>)`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
             Self::UnknownSource { from, .. } => format!("add the node `{from}`, or correct the name"),
@@ -89,6 +108,7 @@ impl Problem {
             Self::StartAsTarget { .. } => "START is where runs begin: lead the edge to the first node instead".into(),
             Self::JoinOfOne { target } => format!("write `.add_edge(<source>, {target})`, or name the other sources"),
             Self::BranchTwice { .. } => "give the second router another name".into(),
+            Self::UnknownCaller { node } => format!("add the node `{node}`, or correct the name"),
             Self::UnknownBreakpoint { node } => format!("add the node `{node}`, or remove the breakpoint"),
             Self::EdgeToWorker { worker, .. } => {
                 format!("send to `{worker}` from a router, or add it with `.add_node` as a node over the state")
@@ -132,6 +152,7 @@ impl fmt::Display for Problem {
             Self::StartAsTarget { from } => write!(f, "`{from}` leads to START"),
             Self::JoinOfOne { target } => write!(f, "the join into `{target}` has fewer than two sources"),
             Self::BranchTwice { from, name } => write!(f, "`{from}` has two routers named `{name}`"),
+            Self::UnknownCaller { node } => write!(f, "a graph is called from `{node}`, which is not a node"),
             Self::UnknownBreakpoint { node } => write!(f, "a breakpoint is set at `{node}`, which is not a node"),
             Self::EdgeToWorker { from, worker, takes } => {
                 write!(f, "an edge leads from `{from}` to `{worker}`, which only a send of `{takes}` can start")

@@ -20,9 +20,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
     pub(crate) async fn keep_children(&mut self, reader: &Reader) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
-        let per_thread = |node: u32| {
-            node != START_NODE && table.row(node).child.as_ref().is_some_and(|child| child.0.is_per_thread())
-        };
+        let per_thread =
+            |node: u32| node != START_NODE && table.row(node).children.iter().any(|child| child.0.is_per_thread());
         if !(0..table.nodes.len()).any(|node| per_thread(node as u32)) {
             return Ok(());
         }

@@ -42,9 +42,13 @@ pub(crate) struct Shared<C> {
     pub thread: Option<ThreadId>,
     pub sink: Option<Sink>,
     pub recorder: Option<Arc<Recorder>>,
+    /// Whether questions may be asked: answers have somewhere to go, or nobody wants to answer.
+    pub may_ask: bool,
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
+    /// The words that each checkpoint of the run is given.
+    pub metadata: Vec<(String, String)>,
     pub limits: Limits,
     pub budgets: Budgets,
     /// Supersteps taken so far, those of subgraphs included.
@@ -285,6 +289,9 @@ impl<C> TaskCtx<C> {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
             return Raised::Wrong(RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
+        }
+        if !self.shared.may_ask {
+            return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
         }
         match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
             Ok(payload) => Raised::Ask(Question {

@@ -16,6 +16,7 @@ use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
 use super::position::{Finished, with_returned};
+use super::settle::Ending;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
 use crate::graph::channels::state::State;
@@ -70,8 +71,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 continue;
             }
             let job = self.job(at);
-            if let Some(hit) = cached::find(&job) {
-                self.settle(at, Performed::cached(hit, job.ctx)).await?;
+            if let Some(result) = cached::find(&job) {
+                self.done(at, Box::new(result), None)?;
+                self.tell(at, Ending::Cached).await;
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::cached::{self, CachedResult};
+use super::cached;
 use super::ctx::{Ctx, TaskCtx};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
@@ -30,18 +30,12 @@ pub(crate) struct Performed<S: State, N, C> {
     pub attempts: u32,
     /// The error that a handler took over, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
-    pub cached: Option<CachedResult>,
     pub cache_key: Option<Vec<u8>>,
 }
 
 impl<S: State, N, C> Performed<S, N, C> {
     pub(crate) fn plain(ended: Caught<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
-        Self { ended, ctx, attempts, handled: None, cached: None, cache_key: None }
-    }
-
-    pub(crate) fn cached(hit: CachedResult, ctx: Arc<TaskCtx<C>>) -> Self {
-        let ended = Ok(Err(NodeError::permanent("taken from the cache")));
-        Self { cached: Some(hit), ..Self::plain(ended, ctx, 0) }
+        Self { ended, ctx, attempts, handled: None, cache_key: None }
     }
 }
 

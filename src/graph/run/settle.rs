@@ -34,14 +34,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The part of settling that waits for nobody.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
-        let Performed { ended, ctx, attempts, handled, cached, cache_key } = performed;
+        let Performed { ended, ctx, attempts, handled, cache_key } = performed;
         self.tasks[at].attempts += attempts.saturating_sub(1);
-        if let Some(hit) = cached {
-            return match self.take_cached(at, hit) {
-                Ok(()) => Ok(Ending::Cached),
-                Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over: None, answered: false }),
-            };
-        }
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
         let answered = ctx.answered();
         match self.judge(at, &ctx, ended, handled.is_some()) {
@@ -186,7 +180,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         cache_key: Option<Vec<u8>>,
     ) -> Result<(), RunError> {
         if let Some(key) = cache_key {
-            self.keep_in_cache(at, key, &result)?;
+            self.keep_in_cache(at, key, &result);
         }
         if self.tasks.len() > 1 {
             self.save_task(at, &mut result)?;
@@ -195,25 +189,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) -> Result<(), RunError> {
-        let Some(cache) = &self.shared.cache else { return Ok(()) };
+    /// A result whose routers fail is not kept; its own routing says why.
+    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
+        let Some(cache) = &self.shared.cache else { return };
         let (writes, returned) = (result.writes.clone(), result.returned.clone());
         let mut whole = Finished { writes, returned, ..Finished::default() };
         (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
-        if !result.routed {
-            self.route(at, &mut whole)?;
+        if result.routed || self.route(at, &mut whole).is_ok() {
+            CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
         }
-        CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
-        Ok(())
-    }
-
-    fn take_cached(&mut self, at: usize, hit: CachedResult) -> Result<(), RunError> {
-        let made_by = (self.pos.id, self.tasks[at].key);
-        let Some(result) = hit.revive(&self.table, made_by) else {
-            let what = format!("node `{}`", self.node_name(self.tasks[at].node));
-            return Err(RunError::Codec { what, reason: "its cached result cannot be read".into() });
-        };
-        self.done(at, Box::new(result), None)
     }
 
     /// Returns the error, the first time that the handler takes it.

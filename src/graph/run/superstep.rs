@@ -126,7 +126,13 @@ pub(crate) struct Run<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
+    pub(crate) fn new(
+        table: Arc<Table<S, N, C>>,
+        shared: Arc<Shared<C>>,
+        level: Arc<Level>,
+        mut pos: Position<S>,
+    ) -> Self {
+        pos.metadata.clone_from(&shared.metadata);
         let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
         Self {
             table,

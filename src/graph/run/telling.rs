@@ -52,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             error: task.error.clone(),
             result,
             questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
-            subgraph: task.node != START_NODE && self.table.row(task.node).child.is_some(),
+            subgraph: task.node != START_NODE && !self.table.row(task.node).children.is_empty(),
         }
     }
 

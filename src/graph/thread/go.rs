@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecor
 use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::{Kind, Request};
-use super::snapshot::{add_command, add_commanded};
+use super::snapshot::add_command;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
@@ -69,7 +69,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 };
                 self.at_rest(&run).await?;
                 run.limit();
-                run.pos.metadata.clone_from(&self.metadata);
                 run.begin_input(writes)?;
                 run.given = request.given;
                 run
@@ -111,8 +110,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
         if let Some((reader, mapping)) = loaded {
+            let mut records = reader.tasks(run.pos.id).await?;
+            reader.commanded(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
             run.keep_children(&reader).await?;
-            add_commanded(&mut run, &reader, &mapping).await?;
         }
         Ok(run)
     }
@@ -202,7 +202,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
-        run.pos.metadata.clone_from(&self.metadata);
         run.armed = false;
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());

@@ -75,7 +75,7 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) afresh: bool,
 }
 
-/// Where the last run ended, with the thread's head as it left it.
+/// Where the last run ended, with the thread's head: a command from outside moves nothing but the numbers it uses up.
 type Kept<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
@@ -192,13 +192,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Stops this run before these nodes, instead of the graph's own breakpoints.
+    /// Stops this run before these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
+    /// LangGraph.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.before = Some(Stops::At(self.indexes(nodes)));
         self
     }
 
-    /// Stops this run after these nodes, instead of the graph's own breakpoints.
+    /// Stops this run after these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
+    /// LangGraph.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.after = Some(Stops::At(self.indexes(nodes)));
         self
@@ -220,7 +222,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
     }
 
-    /// Adds a word of your own to every checkpoint that runs of this handle make.
+    /// Adds a word of your own to every checkpoint that this handle makes by runs and updates, those of subgraphs included.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((key.into(), value.into()));
         self
@@ -353,10 +355,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             context: Arc::clone(&self.context),
             thread: self.id.clone(),
             sink,
+            may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
             recorder,
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             cache: self.graph.cache.clone(),
+            metadata: self.metadata.clone(),
             limits: self.limits,
             budgets: self.budgets(),
             spent: AtomicU64::new(0),

@@ -90,6 +90,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         graph.store.clone_from(&self.graph.store);
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.durability = self.durability;
+        thread.metadata.clone_from(&self.metadata);
         thread.scope.nodes.clone_from(&self.scope.nodes);
         let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
         let missing = nodes.first().filter(|node| self.graph.table.named(node).is_none());
@@ -246,13 +247,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
         let mut records = reader.tasks(run.pos.id).await?;
-        if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command = reader.finished(&run.table, &run.level.path, &command, mapping).await?;
-            super::snapshot::add_command(&run.table, &mut run.pos, command);
-        }
+        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
+        reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
         run.planned = false;
         run.plan();
-        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
         reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
         run.keep_children(reader).await
     }

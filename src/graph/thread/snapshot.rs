@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus, decode_record};
+use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
@@ -19,7 +19,6 @@ use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::{Shown, View};
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
-use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
@@ -139,11 +138,9 @@ impl<S: State> Snapshot<Arc<S>> {
     ) -> Result<Self, RunError> {
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
-        let mut tasks = planned(table, &pos);
-        if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command: Finished<S> = reader.finished(table, &path, &command, &mapping).await?;
-            add_command(table, &mut pos, command);
-        }
+        let was = planned(table, &pos);
+        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
+        let mut tasks = if live { planned(table, &pos) } else { was }; // a checkpoint planned nothing of what came later
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
@@ -202,17 +199,22 @@ pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Posi
     tasks
 }
 
-/// Adds what commands from outside triggered at this checkpoint: a deferred node still waits beside new input.
-pub(crate) async fn add_commanded<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &mut Run<S, N, C>,
-    reader: &Reader,
-    mapping: &Mapping,
-) -> Result<(), RunError> {
-    let Some(bytes) = reader.one(run.task_key(COMMAND_KEY)).await? else { return Ok(()) };
-    let record = decode_record(&reader.thread, "task", &bytes)?;
-    let before = reader.finished(&run.table, "", &record, mapping).await?;
-    add_command(&run.table, &mut run.pos, before);
-    Ok(())
+impl Reader {
+    /// Brings a position to where commands from outside led it since its checkpoint was made.
+    pub(crate) async fn commanded<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        pos: &mut Position<S>,
+        path: &str,
+        records: &mut Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        if let Some(command) = records.remove(&COMMAND_KEY) {
+            let command: Finished<S> = self.finished(table, path, &command, mapping).await?;
+            add_command(table, pos, command);
+        }
+        Ok(())
+    }
 }
 
 /// What a command from outside did to a checkpoint after it was made.
@@ -273,7 +275,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
         answers: answers(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
-        subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
+        subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
     }
@@ -292,8 +294,8 @@ fn answers<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Ve
     task.answered.iter().zip(values).map(info).collect()
 }
 
-fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {
-    if node == START_NODE { None } else { table.row(node).child.as_ref() }
+fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
+    if node == START_NODE { &[] } else { &table.row(node).children }
 }
 
 async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -303,9 +305,15 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     task: &Task<S>,
     live: bool,
 ) -> Result<Option<Box<Nested>>, RunError> {
-    let Some(child) = child_of(table, task.node) else { return Ok(None) };
+    let children = children_of(table, task.node);
+    if children.is_empty() {
+        return Ok(None);
+    }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
     let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
+    let shape = reader.record(id).await?.map(|record| record.shape);
+    let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
+    let Some(child) = called else { return Ok(None) };
     Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
 }
 
