@@ -74,6 +74,14 @@ pub enum CheckpointError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// A value nests more deeply than can be read back.
+    #[error("{what} nests deeper than the limit of {limit}")]
+    TooDeep {
+        /// What is too deep.
+        what: String,
+        /// How deeply lists, maps and structs may nest.
+        limit: usize,
+    },
     /// A value could not be turned into bytes, or back.
     #[error("{what}: {reason}")]
     Codec {
@@ -133,6 +141,7 @@ impl CheckpointError {
             Self::DamagedStore { .. } => "keep a copy of its directory, and restore it from a backup",
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
             Self::TooLarge { .. } => "keep large data outside the state and store a reference to it; shorten a name",
+            Self::TooDeep { .. } => "store a flatter value: a list of parts that name each other, or its text",
             Self::Locked { .. } => {
                 "end the other process, or open another store; in one process, share one with `with_shared_checkpointer`"
             }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod branches;
 mod cache;
 mod calls;
@@ -26,4 +27,5 @@ mod secrets;
 mod sends;
 mod stores;
 mod streams;
+mod values;
 mod words;

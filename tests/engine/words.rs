@@ -376,7 +376,9 @@ async fn a_question_is_printed_with_what_it_asks() {
     let id = questions[0].id();
     assert_eq!(
         format!("{:?}", questions[0]),
-        format!("Question {{ id: {id}, name: \"approve\", node: \"a\", namespace: [], json: [], is_answered: false }}")
+        format!(
+            "Question {{ id: {id}, name: \"approve\", node: \"a\", namespace: [], json: null, is_answered: false }}"
+        )
     );
 }
 

@@ -9,9 +9,8 @@ use super::draw::{self, DrawOptions, Drawing};
 use super::table::{Row, Table};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
-use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
-use crate::graph::define::problem::short;
+use crate::graph::define::options::Asks;
 use crate::graph::run::cache::NodeCache;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -205,26 +204,22 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
     Drawing { outline, children }
 }
 
-/// Who asked what: the nodes on the way down, the node and the name of the question.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub namespace: &'a [String],
-    pub node: &'a str,
-    pub name: &'a str,
-}
-
 impl<S: State, N: NodeId, C> Table<S, N, C> {
-    /// Checks an answer's bytes against the type that its question was declared with; none if nobody declared it.
-    pub(crate) fn check_answer(&self, asked: &Asked<'_>, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        if let [first, rest @ ..] = asked.namespace {
-            let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
-            let asked = Asked { namespace: &rest[calls..], ..*asked };
-            let row = self.row(self.named(first)?);
-            return row.children.iter().find_map(|child| child.0.check(&asked, answer, bytes));
-        }
-        let by = |row: &&Row<S, N, C>| [&row.facts.name, &row.handler.name].iter().any(|name| ***name == *asked.node);
-        let asks = self.nodes.iter().find(by)?.options.asks.get(asked.name)?.first()?;
-        let checked = (asks.check)(bytes, answer.json.as_ref());
-        Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))))
+    /// How a question of this name was declared, here or in a subgraph; none if nobody did.
+    pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
+        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first().copied());
+        let mut children = self.nodes.iter().flat_map(|row| &row.children);
+        own.or_else(|| children.find_map(|child| child.0.asks(question)))
+    }
+
+    /// How the question of a node was declared, along the nodes on the way down to it.
+    pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+        let Some((first, rest)) = namespace.split_first() else {
+            let asks = |row: &Row<S, N, C>| *row.facts.name == *node || *row.handler.name == *node;
+            return self.nodes.iter().find(|row| asks(row))?.options.asks.get(question)?.first().copied();
+        };
+        let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
+        let row = self.row(self.named(first)?);
+        row.children.iter().find_map(|child| child.0.asked(&rest[calls..], node, question))
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::checkpoint::{BoxFuture, CheckpointId};
 
-use super::compiled::{Asked, CompiledGraph};
+use super::compiled::CompiledGraph;
 use super::rows::declared;
 use super::validate::Outline;
 use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
+use crate::graph::define::options::Asks;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -35,8 +35,9 @@ pub(crate) trait Inner: Send + Sync {
     fn fingerprint(&self) -> u64;
     fn children(&self, node: &str) -> &[AnyChild];
     /// The questions that nodes here and further down declare: names and types.
-    fn asks(&self) -> Vec<(&'static str, &'static str)>;
-    fn check(&self, asked: &Asked<'_>, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>>;
+    fn declared(&self) -> Vec<(&'static str, &'static str)>;
+    fn asks(&self, question: &str) -> Option<Asks>;
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
     fn nested<'a>(
         &'a self,
         reader: &'a Reader,
@@ -72,12 +73,16 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.table.named(node).map_or(&[], |at| &self.0.table.row(at).children)
     }
 
-    fn asks(&self) -> Vec<(&'static str, &'static str)> {
+    fn declared(&self) -> Vec<(&'static str, &'static str)> {
         self.0.table.nodes.iter().flat_map(declared).collect()
     }
 
-    fn check(&self, asked: &Asked<'_>, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        self.0.table.check_answer(asked, answer, bytes)
+    fn asks(&self, question: &str) -> Option<Asks> {
+        self.0.table.asks(question)
+    }
+
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+        self.0.table.asked(namespace, node, question)
     }
 
     fn nested<'a>(

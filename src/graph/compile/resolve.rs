@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::compiled::CompiledGraph;
 use super::described::AnyChild;
+use super::names::{source_name, target_name, told_apart};
 use super::rows::{asks, declared, rows};
 use super::shape::{fingerprint, shape};
 use super::table::{Branch, Exits, Row, Table};
@@ -172,7 +173,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             } else {
                 self.startable(&name, target.node);
             }
-            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
+            if distinct(sources) < 2 && !N::all().is_empty() {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -336,22 +337,8 @@ struct Resolved {
     sent: bool,
 }
 
-fn source_name<N: NodeId>(from: &Edges<N>) -> String {
-    match from {
-        Edges::Start => "START".into(),
-        Edges::End => "END".into(),
-        Edges::One(node) => node.name().to_owned(),
-        Edges::Join(nodes) => nodes.iter().map(NodeId::name).collect::<Vec<_>>().join(" & "),
-    }
-}
-
-fn target_name<N: NodeId>(to: &Target<N>) -> String {
-    match to {
-        Target::End => "END".into(),
-        Target::Node(node) => node.name().to_owned(),
-        Target::Sends(sends) => sends.node.name().to_owned(),
-        Target::Many(many) => many.iter().map(target_name).collect::<Vec<_>>().join(", "),
-    }
+fn distinct<N: NodeId>(nodes: &[N]) -> usize {
+    nodes.iter().enumerate().filter(|(at, node)| !nodes[..*at].contains(node)).count()
 }
 
 fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
@@ -360,12 +347,6 @@ fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
         Target::Sends(_) => to.clone(),
         Target::Many(many) => Target::Many(many.iter().map(only_sends).collect()),
     }
-}
-
-/// Two type names without their modules, unless only the modules tell them apart.
-fn told_apart(first: &str, second: &str) -> (String, String) {
-    let (brief, other) = (short(first), short(second));
-    if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
 }
 
 fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {

@@ -22,7 +22,7 @@ pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
 pub(crate) fn declared<S: State, N, C>(row: &Row<S, N, C>) -> Vec<(&'static str, &'static str)> {
     let own = row.options.asks.iter();
     let own = own.flat_map(|(name, asks)| asks.iter().map(move |ask| (*name, ask.type_name)));
-    own.chain(row.children.iter().flat_map(|child| child.0.asks())).collect()
+    own.chain(row.children.iter().flat_map(|child| child.0.declared())).collect()
 }
 
 pub(crate) fn rows<S: State, N: NodeId, C>(

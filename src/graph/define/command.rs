@@ -9,8 +9,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::node::NodeId;
+use super::problem::short;
 use crate::graph::channels::state::State;
+use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
+use crate::graph::run::error::RunError;
 
 /// The virtual node before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,19 +186,19 @@ impl<N> Target<N> {
 
 /// The payload of a send: any serializable value.
 pub trait Payload: Any + Send + Sync {
-    /// Encodes the payload as named MessagePack.
+    /// Encodes the payload as a store keeps it: with the name of its type, as named MessagePack.
     ///
     /// # Errors
-    /// If the value cannot be serialized.
-    fn encode(&self) -> Result<Vec<u8>, String>;
+    /// If the value cannot be serialized, nests deeper than 128, or is larger than 64 MiB.
+    fn encode(&self) -> Result<Vec<u8>, RunError>;
 
     /// Returns the payload as JSON; null if it cannot be.
     fn json(&self) -> serde_json::Value;
 }
 
 impl<T: Any + Send + Sync + Serialize> Payload for T {
-    fn encode(&self) -> Result<Vec<u8>, String> {
-        rmp_serde::to_vec_named(self).map_err(|error| error.to_string())
+    fn encode(&self) -> Result<Vec<u8>, RunError> {
+        value::encode(|| format!("payload `{}`", short(type_name::<T>())), type_name::<T>(), self)
     }
 
     fn json(&self) -> serde_json::Value {

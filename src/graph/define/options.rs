@@ -11,9 +11,10 @@ use serde::Deserialize;
 #[cfg(doc)]
 use super::command::Command;
 use super::command::{IntoCommand, Target};
-use super::interrupt::Interrupt;
+use super::interrupt::{Answer, Interrupt, Shows};
 use super::node::{Boxed, Class, Ended, Node, NodeError, NodeId, Work};
 use crate::graph::channels::state::State;
+use crate::graph::channels::value;
 use crate::graph::run::ctx::Ctx;
 
 type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
@@ -120,8 +121,8 @@ pub struct Failure {
 
 type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
 
-/// Checks the bytes of an answer against the type it should have.
-pub(crate) type CheckAnswer = fn(&[u8], Option<&serde_json::Value>) -> Result<(), String>;
+/// Reads an answer as the type it should have, and returns it as it is stored.
+pub(crate) type TakeAnswer = fn(&Answer, Vec<u8>) -> Result<Vec<u8>, String>;
 
 /// What was declared beside a node's body. Built by [`NodeExt`]'s methods.
 #[must_use]
@@ -143,7 +144,14 @@ pub struct NodeOptions<S: State, N, C> {
 pub(crate) struct Asks {
     pub type_name: &'static str,
     pub answer: &'static str,
-    pub check: CheckAnswer,
+    pub take: TakeAnswer,
+    pub shows: Shows,
+}
+
+fn taken<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    let Some(json) = &answer.json else { return value::decode::<I::Resume>(&bytes).map(|_| bytes) };
+    let value = I::Resume::deserialize(json).map_err(|error| error.to_string())?;
+    Answer::new::<I>(&value).bytes.map_err(|error| error.to_string())
 }
 
 impl<S: State, N, C> Default for NodeOptions<S, N, C> {
@@ -189,11 +197,8 @@ impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
 impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
-        let check: CheckAnswer = |bytes, json| match json {
-            Some(json) => I::Resume::deserialize(json).map(drop).map_err(|error| error.to_string()),
-            None => rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|error| error.to_string()),
-        };
-        let asks = Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
+        let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
+        let asks = Asks { type_name, answer, take: taken::<I>, shows: Shows::of::<I>() };
         self.asks.entry(I::NAME).or_default().push(asks);
         self
     }

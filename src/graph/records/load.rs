@@ -15,7 +15,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::{InterruptId, Question};
+use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::run::control::{Control, Deferred, JoinState, LastRan, Trigger};
 use crate::graph::run::ctx::Answers;
@@ -127,7 +127,8 @@ impl Reader {
         for (_, bytes) in rows {
             let write = value::decode_write::<S>(&table.schema, at, false, &bytes)?;
             let applied = state.apply(&table.schema, write, &mut Merge::default());
-            applied.map_err(|error| self.damaged(table.channel(at), &error.to_string()))?;
+            let channel = &S::channels(&table.schema)[at];
+            applied.map_err(|error| self.damaged(channel.name(), &channel.told(error.to_string())))?;
         }
         Ok(())
     }
@@ -261,7 +262,11 @@ impl Reader {
         })
     }
 
-    pub(crate) async fn questions(&self, records: &[QuestionRecord]) -> Result<Vec<Question>, RunError> {
+    async fn questions<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        records: &[QuestionRecord],
+    ) -> Result<Vec<Question>, RunError> {
         let rows = self.rows(records.iter().map(|record| Key::Row(record.payload)).collect()).await?;
         let question = |(record, payload): (&QuestionRecord, Vec<u8>)| Question {
             id: InterruptId {
@@ -274,6 +279,7 @@ impl Reader {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
+            shows: table.asks(&record.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
             answered: record.answered,
         };
         Ok(records.iter().zip(rows).map(question).collect())
@@ -310,14 +316,14 @@ impl Reader {
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
-            task.asked = self.questions(&record.questions).await?;
+            task.asked = self.questions(table, &record.questions).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
                     let open: Vec<QuestionRecord> =
                         record.questions.iter().filter(|question| !question.answered).cloned().collect();
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
-                    Stand::Asked { questions: self.questions(&open).await?, fresh }
+                    Stand::Asked { questions: self.questions(table, &open).await?, fresh }
                 }
                 TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
             };

@@ -30,17 +30,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         puts.append(&mut self.settled);
         let mut tasks = std::mem::take(&mut self.tasks);
         let before = puts.len();
-        let changed = match self.apply(&mut tasks, &mut puts) {
-            Ok(changed) => changed,
-            Err(error) => {
-                puts.truncate(before); // what a lone task wrote is dropped with it
-                return self.not_applied(&tasks, puts, error).await;
-            }
-        };
-        if self.recorder().is_some() {
-            let made_by = self.pos.id;
-            let table = Arc::clone(&self.table);
-            self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
+        if let Err(error) = self.applied(&mut tasks, &mut puts) {
+            puts.truncate(before); // what a lone task wrote is dropped with it
+            return self.not_applied(&tasks, puts, error).await;
         }
         self.pos.start = None;
         if self.shared.sink.is_some() {
@@ -53,6 +45,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.tell_values().await;
         }
         Ok(())
+    }
+
+    /// Applies the results and encodes what they changed.
+    fn applied(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<(), RunError> {
+        let changed = self.apply(tasks, puts)?;
+        if self.recorder().is_none() {
+            return Ok(());
+        }
+        let (table, made_by) = (Arc::clone(&self.table), self.pos.id);
+        self.pos.encode_reduced(&table, &changed, made_by, puts)
     }
 
     /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.

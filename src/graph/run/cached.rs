@@ -61,7 +61,7 @@ fn state_key<S: State, N: NodeId, C>(
     key.push(0);
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
         let read = reads.is_none_or(|reads| reads.contains(at));
-        if read && state.is_kept(&table.schema, at) {
+        if read && state.is_set(&table.schema, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
             key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);
@@ -100,16 +100,11 @@ impl CachedResult {
             let channel = table.channel(S::channel_of(write)).to_owned();
             Ok((channel, S::overwrites(write), value::encode_write::<S>(&table.schema, write)?))
         };
-        let send = |(node, packet): &(u32, Packet)| {
-            let bytes = packet.payload.encode();
-            bytes
-                .map(|bytes| (name(node), bytes))
-                .map_err(|reason| RunError::Codec { what: format!("payload of `{}`", name(node)), reason })
-        };
+        let send = |(node, packet): &(u32, Packet)| Ok((name(node), packet.payload.encode()?));
         Ok(Self {
             writes: finished.writes.0.iter().map(write).collect::<Result<_, RunError>>()?,
             targets: finished.targets.iter().map(name).collect(),
-            sends: finished.sends.iter().map(send).collect::<Result<_, _>>()?,
+            sends: finished.sends.iter().map(send).collect::<Result<_, RunError>>()?,
         })
     }
 

@@ -13,9 +13,11 @@ use crate::checkpoint::{CheckpointId, ThreadId};
 
 use super::cache::NodeCache;
 use super::clock;
+use super::error::RunError;
 use super::event::{EventKind, Sink};
 use super::superstep::{Budgets, Exit};
-use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
+use crate::graph::channels::value;
+use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
 use crate::graph::define::options::Asks;
 use crate::graph::records::recorder::Recorder;
 
@@ -155,9 +157,9 @@ pub(crate) enum Raised {
     /// Tasks of its subgraph ask.
     Inside(Vec<Question>),
     /// It asked in a way that cannot be.
-    Wrong(super::error::RunError),
+    Wrong(RunError),
     /// Its subgraph failed; kept here so that no error type can lose it.
-    Failed(super::error::RunError),
+    Failed(RunError),
     /// Its subgraph handed a command to the graph the task is in.
     Parent(Arc<dyn Any + Send + Sync>, &'static str),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
@@ -271,9 +273,9 @@ impl<C> Ctx<C> {
         let place = asked.fetch_add(1, Ordering::Relaxed);
         let raised = match answers.as_ref().and_then(|answers| answers.get(place as usize)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
-            Some((_, bytes)) => match rmp_serde::from_slice(bytes) {
+            Some((_, bytes)) => match value::decode(bytes) {
                 Ok(value) => return Ok(value),
-                Err(error) => Raised::Wrong(codec(I::NAME, &error)),
+                Err(reason) => Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }),
             },
             None => self.0.ask(place, &question),
         };
@@ -286,21 +288,22 @@ impl<C> TaskCtx<C> {
     fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
-            return Raised::Wrong(super::error::RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
+            return Raised::Wrong(RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
         }
         if !self.shared.may_ask {
-            return Raised::Wrong(super::error::RunError::NoCheckpointer { what: "a graph that asks a question" });
+            return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
         }
-        match rmp_serde::to_vec_named(question) {
+        match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
             Ok(payload) => Raised::Ask(Question {
                 id: self.question_id(place),
                 name: I::NAME.to_owned(),
                 node: self.facts.name.to_string(),
                 namespace: self.level.names.to_vec(),
                 payload,
+                shows: Shows::of::<I>(),
                 answered: false,
             }),
-            Err(error) => Raised::Wrong(codec(I::NAME, &error)),
+            Err(error) => Raised::Wrong(error),
         }
     }
 
@@ -316,9 +319,9 @@ impl<C> TaskCtx<C> {
         InterruptId { birth, checkpoint, task, place }
     }
 
-    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> super::error::RunError {
+    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> RunError {
         let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
-        super::error::RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
+        RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
     }
 
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
@@ -329,10 +332,6 @@ impl<C> TaskCtx<C> {
     pub(crate) fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
-    super::error::RunError::Codec { what: format!("question `{what}`"), reason: error.to_string() }
 }
 
 impl<C> TaskCtx<C> {

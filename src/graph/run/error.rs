@@ -178,9 +178,6 @@ impl RunError {
             Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
             Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),
             Self::WrongParent { .. } => "give a command of the enclosing graph's own state and node ids".into(),
-            Self::Codec { .. } => {
-                "check that the type's `Serialize` and `Deserialize` agree, and that it reads what was stored".into()
-            }
             Self::Incompatible { .. } => {
                 "put back what is gone, run the thread with the graph that stored it, or begin another thread".into()
             }
@@ -189,6 +186,9 @@ impl RunError {
             Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
             Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
             Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
+            Self::Codec { .. } => {
+                "let the type write and read the value, then `proceed()`, or `retry()` the whole superstep".into()
+            }
             Self::Checkpoint(error) => return error.help().map(str::to_owned),
             Self::HandUp(_) => return None,
         })

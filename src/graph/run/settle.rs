@@ -43,9 +43,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 if ctx.called() > 0 {
                     result.children = std::mem::take(&mut ctx.inside().children);
                 }
-                self.done(at, result, cache_key.filter(|_| handled.is_none()))?;
+                let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
                 self.spare = Some(ctx);
-                Ok(Ending::Done { took_over, by_handler: handled.is_some() })
+                match kept {
+                    Ok(()) => Ok(Ending::Done { took_over, by_handler: handled.is_some() }),
+                    Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+                }
             }
             Ok(Judged::Halted(exit)) => {
                 self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
@@ -264,9 +267,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let mut puts = std::mem::take(&mut self.settled);
-        save::task(self, at, result, &mut puts)?;
+        let before = puts.len();
+        let saved = save::task(self, at, result, &mut puts);
+        if saved.is_err() {
+            puts.truncate(before);
+        }
         self.settled = puts;
-        Ok(())
+        saved
     }
 
     /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::checkpoint::{CheckpointId, RowId, Slot};
+use crate::checkpoint::{CheckpointId, Key, Slot};
 
 use super::children::{kept_at, own_name};
 use super::ctx::{Borrowed, Ctx, Level, Raised};
@@ -267,6 +267,10 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     if child.persistence == Persistence::PerThread && run.recorder().is_some() {
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
     }
+    if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::Inherit && run.delta.is_none())
+    {
+        recorder.forget(&run.level.path, &Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call });
+    }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
     Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
 }
@@ -392,9 +396,4 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     };
     run.begin_input(input)?;
     Ok(run)
-}
-
-/// Where an adopted state's values stand: encoded whole at the child's first checkpoint.
-pub(crate) fn adopted_row(checkpoint: CheckpointId, channel: usize) -> RowId {
-    RowId { checkpoint, task: RowId::REDUCED, slot: channel as u32 }
 }

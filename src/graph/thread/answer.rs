@@ -8,9 +8,9 @@ use crate::checkpoint::{
 
 use super::handle::Thread;
 use crate::graph::channels::state::State;
-use crate::graph::compile::compiled::Asked;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
+use crate::graph::define::problem::short;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::clock;
@@ -86,10 +86,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
-        let bytes = answer.bytes.clone().map_err(mistyped)?;
-        let asked = Asked { namespace: &question.namespace, node: &question.node, name: &question.name };
-        if let Some(Err(reason)) = self.graph.table.check_answer(&asked, &answer, &bytes) {
-            return Err(mistyped(reason));
+        let mut bytes = answer.bytes.clone()?;
+        if let Some(asks) = self.graph.table.asked(&question.namespace, &question.node, &question.name) {
+            let taken = (asks.take)(&answer, bytes);
+            bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
         }
         Ok(Matched { question, root, answer, bytes })
     }

@@ -180,7 +180,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 return Ok(Some(crate::graph::run::position::named(table, pos.step + 1, error, nodes).to_string()));
             }
         }
-        Ok(None)
+        pos.state = Arc::new(state);
+        let encoded = pos.encode_reduced(table, merge.written(), id, &mut vec![]);
+        Ok(encoded.err().map(|error| error.to_string()))
     }
 
     async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {

@@ -1,5 +1,6 @@
 //! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
@@ -10,18 +11,20 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::Question;
+use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::View;
+use crate::graph::run::event::{Shown, View};
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug` shows a derived state as JSON, without secret channels.
+#[derive(Clone)]
 pub struct Snapshot<V> {
     /// The state.
     pub values: V,
@@ -48,7 +51,26 @@ pub type StateSnapshot<S> = Snapshot<Arc<S>>;
 /// A snapshot of a subgraph of any type.
 pub type Nested = Snapshot<View>;
 
+impl<S: State> fmt::Debug for StateSnapshot<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&Shown(&*self.values), f)
+    }
+}
+
+impl fmt::Debug for Nested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&self.values, f)
+    }
+}
+
 impl<V> Snapshot<V> {
+    fn show(&self, values: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Snapshot");
+        shown.field("values", values).field("id", &self.id).field("parent", &self.parent);
+        shown.field("source", &self.source).field("step", &self.step).field("created_at", &self.created_at);
+        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata).finish()
+    }
+
     /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.tasks.iter().flat_map(|task| &task.questions)
@@ -251,7 +273,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         name: name(table, task.node),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
-        answers: answers(task),
+        answers: answers(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
         subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
@@ -259,11 +281,12 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
+fn answers<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|answers| answers.iter());
+    let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
     let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
         name: record.name.clone(),
-        value: rmp_serde::from_slice(bytes).unwrap_or_default(),
+        value: (shows(&record.name).answer)(bytes),
         by: record.by.clone(),
         at: record.at,
         note: record.note.clone(),

@@ -202,7 +202,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
-        let sends = save::sends(&finished.sends, &mut puts)?;
+        let sends = save::sends(&run.table, &finished.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
         results.push((node, finished));
     }

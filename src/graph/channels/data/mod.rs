@@ -63,9 +63,10 @@ impl DataState {
         self.get(schema.channel(name)?)
     }
 
-    /// Returns the channels that have a value, as an object. Secret ones are among them.
+    /// Returns the channels that have a value, as an object, without the secret ones: ask for such a value by
+    /// [`get`](Self::get) or [`by_name`](Self::by_name).
     pub fn to_json(&self, schema: &DataSchema) -> Value {
-        let channels = schema.channels().iter().enumerate();
+        let channels = schema.channels().iter().enumerate().filter(|(_, channel)| !channel.is_secret());
         let set = channels.filter_map(|(at, channel)| Some((channel.name().to_owned(), self.get(at)?.clone())));
         Value::Object(set.collect::<Map<_, _>>())
     }
