@@ -99,7 +99,7 @@ async fn every_checkpoint_that_a_handle_makes_bears_its_words() {
 }
 
 #[tokio::test]
-async fn the_checkpoints_of_a_subgraph_bear_the_words_of_the_run() {
+async fn the_checkpoints_of_a_subgraph_bear_the_words_of_whoever_made_them() {
     let inside = chain(Builder::new().add_node(id("inner"), approval.asks::<Approve>()), &["inner"]);
     let graph = chain(Builder::new().add_subgraph(id("sub"), inside.clone()), &["sub"]);
     let store = Store::memory();
@@ -107,9 +107,11 @@ async fn the_checkpoints_of_a_subgraph_bear_the_words_of_the_run() {
 
     thread.invoke(start()).await.unwrap();
 
-    let inside = thread.subgraph(&inside, ["sub"]);
+    let asked = thread.state_deep().await.unwrap().unwrap().tasks[0].state.as_ref().unwrap().id;
+    store.thread(&graph).metadata("who", "other").at(asked).proceed().await.unwrap();
+    let inside = store.thread(&graph).metadata("who", "third").subgraph(&inside, ["sub"]);
     inside.update_state_as(id("inner"), start()).await.unwrap();
     let made = inside.history().await.unwrap().metadata_only().await.unwrap();
-    assert_eq!(made.len(), 3);
-    assert!(made.iter().all(|made| made.metadata == [("who".to_owned(), "me".to_owned())]), "{made:?}");
+    let words: Vec<&str> = made.iter().map(|made| made.metadata[0].1.as_str()).collect();
+    assert_eq!(words, ["third", "other", "me", "me"]);
 }

@@ -245,7 +245,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !nested {
             return Ok(None);
         }
-        super::travel::inside(&reader, recorder, id).await?;
+        super::travel::inside(&reader, recorder, &self.metadata, id).await?;
         let mut thread = self.clone();
         thread.at = None;
         Ok(Some(thread))
@@ -357,7 +357,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(recorder) = run.recorder() else { return Ok(puts) };
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
             puts.push((run.task_key(key), encode_record(record)?));
-            super::travel::copy_children(reader, recorder, (from, key), (run.pos.id, key), &mut puts).await?;
+            let to = (run.pos.id, key);
+            super::travel::copy_children(reader, recorder, &self.metadata, (from, key), to, &mut puts).await?;
         }
         Ok(puts)
     }

@@ -9,14 +9,22 @@ use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
 use crate::graph::run::superstep::Caller;
 
+/// What a handle writes on every checkpoint it makes.
+type Words = [(String, String)];
+
 /// Forks a checkpoint of a subgraph and everything above it, and moves the head there.
-pub(crate) async fn inside(reader: &Reader, recorder: &Recorder, id: CheckpointId) -> Result<(), RunError> {
+pub(crate) async fn inside(
+    reader: &Reader,
+    recorder: &Recorder,
+    words: &Words,
+    id: CheckpointId,
+) -> Result<(), RunError> {
     let mut puts = vec![];
     let (mut at, mut below) = (id, None);
     loop {
         let record = reader.record(at).await?.ok_or_else(|| unknown(reader, at))?;
         let caller = if record.namespace.is_empty() { None } else { Some(caller(reader, &record)?) };
-        let fork = forked(recorder, at, record, caller.is_none(), &mut puts)?;
+        let fork = forked(recorder, words, at, record, caller.is_none(), &mut puts)?;
         if let Some((from, to)) = below {
             let by = Caller { checkpoint: fork, ..from };
             puts.push(pointer(by, to)?);
@@ -35,6 +43,7 @@ pub(crate) async fn inside(reader: &Reader, recorder: &Recorder, id: CheckpointI
 pub(crate) fn copy_children<'a>(
     reader: &'a Reader,
     recorder: &'a Recorder,
+    words: &'a Words,
     from: (CheckpointId, u32),
     to: (CheckpointId, u32),
     puts: &'a mut Puts,
@@ -43,11 +52,11 @@ pub(crate) fn copy_children<'a>(
         for call in 0.. {
             let Some(child) = reader.child(from.0, from.1, call).await? else { break };
             let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
-            let copy = forked(recorder, child, record, false, puts)?;
+            let copy = forked(recorder, words, child, record, false, puts)?;
             puts.push(pointer(Caller { checkpoint: to.0, task: to.1, call }, copy)?);
             for (task, record) in reader.tasks(child).await? {
                 puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
-                copy_children(reader, recorder, (child, task), (copy, task), puts).await?;
+                copy_children(reader, recorder, words, (child, task), (copy, task), puts).await?;
             }
         }
         Ok(())
@@ -60,6 +69,7 @@ fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
 
 fn forked(
     recorder: &Recorder,
+    words: &Words,
     from: CheckpointId,
     mut record: CheckpointRecord,
     root: bool,
@@ -68,6 +78,7 @@ fn forked(
     let id = recorder.next_id();
     (record.parent, record.source, record.step) = (Some(from), Source::Fork, record.step + 1);
     (record.line, record.epoch, record.created_at) = (id, recorder.lease().epoch(), clock::now());
+    record.metadata = words.to_vec();
     let key = if root { Key::Checkpoint(id) } else { Key::Nested(id) };
     puts.push((key, encode_record(&record)?));
     Ok(id)
