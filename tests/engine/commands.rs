@@ -111,6 +111,5 @@ async fn the_checkpoints_of_a_subgraph_bear_the_words_of_the_run() {
     inside.update_state_as(id("inner"), start()).await.unwrap();
     let made = inside.history().await.unwrap().metadata_only().await.unwrap();
     assert_eq!(made.len(), 3);
-    assert_eq!(made.len(), 3);
     assert!(made.iter().all(|made| made.metadata == [("who".to_owned(), "me".to_owned())]), "{made:?}");
 }
