@@ -58,6 +58,7 @@ async fn a_value_as_deep_as_the_limit_is_stored_and_read(#[values(Store::memory(
 #[rstest]
 #[case::just_over(129)]
 #[case::more_than_the_stack_reads(1100)]
+#[case::more_than_the_stack_writes(3000)]
 #[tokio::test]
 async fn a_value_that_nests_too_deeply_fails_its_task_and_the_thread_stays_readable(
     #[case] levels: usize,

@@ -173,7 +173,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             } else {
                 self.startable(&name, target.node);
             }
-            if distinct(sources) < 2 && !N::all().is_empty() {
+            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -335,10 +335,6 @@ struct Resolved {
     /// None: END.
     node: Option<usize>,
     sent: bool,
-}
-
-fn distinct<N: NodeId>(nodes: &[N]) -> usize {
-    nodes.iter().enumerate().filter(|(at, node)| !nodes[..*at].contains(node)).count()
 }
 
 fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {

@@ -99,8 +99,8 @@ pub enum RunError {
     /// A stored value could not be read back, or a new one not be encoded.
     #[error("{what}: {reason}")]
     Codec { what: String, reason: String },
-    /// More of something than a superstep takes.
-    #[error("`{from}` makes {count} {what}, more than the limit of {limit} a superstep")]
+    /// More of something than a task or a superstep takes.
+    #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
     /// A stored thread names something the graph no longer has.
     #[error("thread `{thread}` was stored by another version of the graph: {reason}")]

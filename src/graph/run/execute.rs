@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_micros(50);
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
-        self.has_failed = false;
+        (self.has_failed, self.open) = (false, None);
         if self.pos.start.is_some() {
             self.start_step()?;
             if self.tasks.len() == 1 {

@@ -13,7 +13,7 @@ use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
 use super::position::{Finished, fresh_read, named};
 use super::superstep::{Exit, Run};
-use super::task::{Resolve, Stand, Task, finished};
+use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::command::Command;
@@ -54,7 +54,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
                 self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
             }
-            Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
+            Ok(Judged::Asked(questions)) => match self.asked(at, questions) {
+                Ok(()) => Ok(Ending::Asked { took_over }),
+                Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+            },
             Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
         }
     }
@@ -185,6 +188,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.tasks.len() > 1 {
             self.save_task(at, &mut result)?;
         }
+        self.count_closed(at);
         self.tasks[at].stand = Stand::Done(result);
         Ok(())
     }
@@ -210,11 +214,30 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {
+        self.count_open(at, questions.len())?;
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
         self.tasks[at].asked.clone_from(&questions);
         self.tasks[at].stand = Stand::Asked { questions, fresh: false };
         Ok(())
+    }
+
+    fn count_open(&mut self, at: usize, asked: usize) -> Result<(), RunError> {
+        let open = self.open.unwrap_or_else(|| self.tasks.iter().map(Task::open).sum());
+        let count = open + asked - self.tasks[at].open();
+        if count > QUESTIONS_LIMIT {
+            let (from, what) = (self.node_name(self.tasks[at].node), "the open questions of its superstep");
+            return Err(RunError::TooMany { from, what, count, limit: QUESTIONS_LIMIT });
+        }
+        self.open = Some(count);
+        Ok(())
+    }
+
+    /// A task that has come to its end has no open questions.
+    fn count_closed(&mut self, at: usize) {
+        if let Some(open) = &mut self.open {
+            *open -= self.tasks[at].open();
+        }
     }
 
     fn note_questions(&mut self, at: usize, questions: &[Question]) {
@@ -256,6 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 recorder.queue(vec![(self.task_key(self.tasks[at].key), encode_record(&record)?)], None);
             }
         }
+        self.count_closed(at);
         self.has_failed = true;
         self.tasks[at].stand = Stand::Failed(error);
         Ok(())

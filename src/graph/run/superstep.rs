@@ -108,6 +108,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub pulls: Vec<u32>,
     /// The nodes of the last superstep, kept for the stream.
     pub just_ran: Vec<u32>,
+    /// How many questions of this superstep are open, once a task has asked.
+    pub open: Option<usize>,
     /// Whether a task of this superstep has failed.
     pub has_failed: bool,
     pub ran: u64,
@@ -159,6 +161,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             spare: None,
             pulls: vec![],
             just_ran: vec![],
+            open: None,
             has_failed: false,
             ran: 0,
             exit_parent,

@@ -18,6 +18,8 @@ use crate::graph::define::node::NodeId;
 pub(crate) const SENT: u32 = 1 << 24;
 /// How many sends one task may make.
 pub(crate) const SENDS_LIMIT: usize = 100_000;
+/// How many questions may be open in one superstep.
+pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
 /// The key of START's task.
 pub(crate) const START_KEY: u32 = SENT - 1;
 /// The key of what a command from outside did.
@@ -83,6 +85,14 @@ impl<S: State> Task<S> {
 
     pub(crate) fn is_edge(&self) -> bool {
         self.packet.is_none()
+    }
+
+    /// How many of its questions are open.
+    pub(crate) fn open(&self) -> usize {
+        match &self.stand {
+            Stand::Asked { questions, .. } => questions.len(),
+            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => 0,
+        }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -162,7 +172,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 let count = into.sends.len() + sends.payloads.len();
                 if count > SENDS_LIMIT {
                     let from = Arc::clone(self.from);
-                    return Err(RunError::TooMany { from, what: "sends", count, limit: SENDS_LIMIT });
+                    return Err(RunError::TooMany { from, what: "the sends of its task", count, limit: SENDS_LIMIT });
                 }
                 sends.payloads.into_iter().for_each(|payload| self.send(at, payload, into));
                 Ok(())

@@ -75,7 +75,7 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) afresh: bool,
 }
 
-/// Where the last run ended, with the thread's head: a command from outside moves nothing but the numbers it uses up.
+/// Where the last run ended, with the thread's head as it left it.
 type Kept<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
