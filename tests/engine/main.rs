@@ -5,6 +5,7 @@
 mod branches;
 mod durability;
 mod failures;
+mod handlers;
 mod inside;
 mod leases;
 mod limits;

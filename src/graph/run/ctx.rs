@@ -131,6 +131,10 @@ pub(crate) struct TaskCtx<C> {
 /// Answers a task has got, each with its question's name.
 pub(crate) type Answers = Option<Arc<Vec<(String, Vec<u8>)>>>;
 
+pub(crate) fn answered_so_far(answers: &Answers) -> u32 {
+    answers.as_ref().map_or(0, |answers| answers.len() as u32)
+}
+
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
 pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 
@@ -342,6 +346,12 @@ impl<C> TaskCtx<C> {
 }
 
 impl<C> TaskCtx<C> {
+    /// An error handler's questions come after those that the body has answers to.
+    pub(crate) fn count_on(&self, answered: Option<u32>) {
+        let answered = answered.unwrap_or_else(|| answered_so_far(&self.answers));
+        self.asked.store(answered, Ordering::Relaxed);
+    }
+
     /// How many subgraphs the task has called.
     pub(crate) fn called(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)

@@ -12,12 +12,13 @@ use tokio::task::{Id, JoinSet};
 use super::advance::NEW_LINE;
 use super::cached;
 use super::control::START_NODE;
-use super::ctx::{Ctx, TaskCtx};
+use super::ctx::{Ctx, TaskCtx, answered_so_far};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
 use super::position::Finished;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
+use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 
@@ -99,7 +100,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             state: Arc::clone(&self.pos.state),
             payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
             ctx,
-            failure: task.handled.clone(),
+            handled: task.handled.clone(),
             taken_over: self.taken_over(at),
         }
     }
@@ -142,13 +143,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn taken_over(&self, at: usize) -> Option<TakenOver> {
+        if self.tasks[at].handled.is_some() {
+            return None; // noted in an earlier run
+        }
         let recorder = Arc::clone(self.recorder()?);
-        let mut record = self.tasks[at].record();
+        let task = &self.tasks[at];
+        let (mut record, answers) = (task.record(), answered_so_far(&task.answers));
         let key = self.task_key(self.tasks[at].key);
         Some(Box::new(move |error| {
-            (record.status, record.handled) = (crate::checkpoint::TaskStatus::Failed, true);
+            record.status = TaskStatus::Failed;
             record.error = Some(error.to_string());
-            let bytes = crate::checkpoint::encode_record(&record);
+            record.handled = Some(HandledRecord { error: error.to_string(), answers });
+            let bytes = encode_record(&record);
             Box::pin(async move {
                 if let Ok(bytes) = bytes {
                     recorder.queue(vec![(key, bytes)], None);

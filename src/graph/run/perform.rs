@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::cached::{self, CachedResult};
 use super::ctx::{Ctx, TaskCtx};
+use crate::checkpoint::HandledRecord;
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::command::Payload;
@@ -50,8 +51,8 @@ pub(crate) struct Job<S: State, N, C> {
     pub state: Arc<S>,
     pub payload: Option<Arc<dyn Payload>>,
     pub ctx: Arc<TaskCtx<C>>,
-    /// A failure of an earlier run that only the handler has still to take.
-    pub failure: Option<String>,
+    /// Where the handler took over in an earlier run: only it has still to run.
+    pub handled: Option<HandledRecord>,
     /// Called when a handler takes over, before it starts.
     pub taken_over: Option<TakenOver>,
 }
@@ -133,8 +134,8 @@ impl<S: State, N, C> Future for Running<S, N, C> {
 /// Attempts, handler.
 async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, N, C>) -> Performed<S, N, C> {
     let cache_key = cached::key(&job);
-    let mut performed = match job.failure.take() {
-        Some(error) => Performed::plain(Ok(Err(NodeError::permanent(error))), Arc::clone(&job.ctx), 0),
+    let mut performed = match &job.handled {
+        Some(before) => Performed::plain(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0),
         None => attempts(&job).await,
     };
     performed.cache_key = cache_key;
@@ -151,6 +152,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
         taken_over(&error).await;
     }
     let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
+    ctx.count_on(job.handled.as_ref().map(|before| before.answers));
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;

@@ -4,11 +4,13 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{
+    CheckpointId, HandledRecord, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
+};
 
 use super::cached::CachedResult;
 use super::control::START_NODE;
-use super::ctx::{Raised, TaskCtx};
+use super::ctx::{Raised, TaskCtx, answered_so_far};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
 use super::position::{Finished, fresh_read, named};
@@ -211,8 +213,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let text = error.to_string();
         let task = &mut self.tasks[at];
         task.error = Some(text.clone());
-        let before = task.handled.replace(text.clone());
-        before.is_none().then_some(text)
+        if task.handled.is_some() {
+            return None;
+        }
+        task.handled = Some(HandledRecord { error: text.clone(), answers: answered_so_far(&task.answers) });
+        Some(text)
     }
 
     fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {

@@ -1,0 +1,46 @@
+//! Error handlers: tasks of their own in the place of a failed body, and what stays of both over kills and answers.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::{Boxed, Failure};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// A body that fails once it is approved.
+fn deploy(tally: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
+    let tally = tally.clone();
+    move |_, ctx| {
+        tally.add("body");
+        Box::pin(async move {
+            ctx.interrupt(Approve)?;
+            Err("deploy failed".into())
+        })
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_answer_to_the_body_is_none_to_its_handler(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
+    let tally = Tally::default();
+    let handler = |_: Arc<Pad>, _: Failure, ctx: Ctx| async move {
+        let (wipe, name) = (ctx.interrupt(Approve)?, ctx.interrupt(Rename { from: "a".into() })?);
+        Ok::<_, NodeError>(Pad::update().notes([format!("wipe: {wipe}, {name}")]))
+    };
+    let body = deploy(&tally).asks::<Approve>().asks::<Rename>();
+    let graph = chain(Builder::new().add_node(id("a"), body.on_error(handler)), &["a"]);
+    let thread = || store.thread(&graph).durability(durability);
+    let by_body = thread().invoke(start()).await.unwrap();
+    let by_handler = thread().resume::<Approve>(true).await.unwrap();
+    let (first, second) = (by_body.questions()[0].clone(), by_handler.questions()[0].clone());
+    assert_eq!((first.name(), second.name(), second.node()), ("approve", "approve", "__error_handler__a"));
+    assert_ne!(first.id(), second.id());
+    thread().resume::<Approve>(false).await.unwrap();
+    let end = thread().resume::<Rename>("b".into()).await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.count()), ("wipe: false, b".into(), 2));
+}
