@@ -44,6 +44,63 @@ async fn a_stateless_subgraph_starts_over_when_it_is_resumed() {
     assert_eq!(tally.names(), ["c", "d", "c", "d", "e"]);
 }
 
+/// A node that asks, then calls a graph that asks, then asks and calls again.
+fn asking_between_calls(persistence: Persistence) -> Graph {
+    let asking = Builder::new().add_node(id("c"), approval.asks::<Approve>());
+    let inside = chain(asking, &["c"]).persistence(persistence);
+    let child = inside.clone();
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let child = child.clone();
+        async move {
+            let mut heard = vec![];
+            for _ in 0..2 {
+                heard.push(format!("own: {}", ctx.interrupt(Approve)?));
+                heard.extend(ctx.call(&child, start()).await?.notes.clone());
+            }
+            Ok::<_, NodeError>(Pad::update().notes(heard))
+        }
+    };
+    chain(Builder::new().add_node(id("a"), body.asks::<Approve>()).calls(&id("a"), &inside), &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn each_question_of_a_node_and_of_the_graphs_it_calls_takes_an_answer_of_its_own(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let thread = || store.thread(&asking_between_calls(persistence));
+    thread().invoke(start()).await.unwrap();
+    for answer in [true, false, false] {
+        assert_eq!(thread().resume::<Approve>(answer).await.unwrap().questions().len(), 1);
+    }
+    let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["own: true", "approved: false", "own: false", "approved: true"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_inside_a_stateless_subgraph_asks_nothing_twice() {
+    let (tally, store) = (Tally::default(), Store::memory());
+    let runs = tally.clone();
+    let flaky = move |_: Arc<Pad>, ctx: Ctx| {
+        let runs = runs.clone();
+        async move {
+            let approved = ctx.interrupt(Approve)?;
+            if runs.add("asked") == 1 {
+                Err(NodeError::from("no"))
+            } else {
+                Ok(Pad::update().notes([format!("{approved}")]))
+            }
+        }
+    };
+    let flaky = flaky.asks::<Approve>().retry(RetryPolicy::attempts(2));
+    let inside = chain(Builder::new().add_node(id("c"), flaky), &["c"]).persistence(Persistence::Stateless);
+    let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["true"]);
+}
+
 /// A body that calls a graph twice and notes how many notes each call ended with.
 fn caller(persistence: Persistence) -> Graph {
     let inside = chain(Builder::new().add_node(id("c"), note("c")), &["c"]).persistence(persistence);

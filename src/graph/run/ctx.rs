@@ -89,6 +89,12 @@ pub(crate) struct Borrowed {
     pub task: u32,
 }
 
+impl Borrowed {
+    fn next_place(&self) -> u32 {
+        self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
 impl Level {
     pub(crate) fn root() -> Arc<Self> {
         Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None })
@@ -143,6 +149,10 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 pub(crate) struct Inside {
     /// The state of subgraphs that keep their own, by node.
     pub children: Vec<(String, CheckpointId)>,
+    /// The answers, once a subgraph that is not saved has borrowed them.
+    pub lent: Option<Arc<Borrowed>>,
+    /// In such a subgraph: the places of the task's questions, the same in each attempt.
+    pub places: Vec<u32>,
 }
 
 /// Why a task stopped without a result.
@@ -259,11 +269,8 @@ impl<C> Ctx<C> {
     /// # Errors
     /// [`Interrupted`] is no failure: pass it on with `?`.
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        let (asked, answers) = match &self.0.level.borrowed {
-            Some(borrowed) => (&borrowed.asked, &borrowed.answers),
-            None => (&self.0.asked, &self.0.answers),
-        };
-        let place = asked.fetch_add(1, Ordering::Relaxed);
+        let answers = self.0.level.borrowed.as_ref().map_or(&self.0.answers, |borrowed| &borrowed.answers);
+        let place = self.0.next_place();
         let raised = match answers.as_ref().and_then(|answers| answers.get(place as usize)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
             Some((_, bytes)) => match rmp_serde::from_slice(bytes) {
@@ -278,6 +285,21 @@ impl<C> Ctx<C> {
 }
 
 impl<C> TaskCtx<C> {
+    /// The place of the task's next question among all that are asked in the name of the same saved task.
+    fn next_place(&self) -> u32 {
+        let own = self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut inside = self.inside();
+        let Some(borrowed) = &self.level.borrowed else {
+            return inside.lent.as_ref().map_or(own, |lent| lent.next_place());
+        };
+        if let Some(place) = inside.places.get(own as usize) {
+            return *place;
+        }
+        let place = borrowed.next_place();
+        inside.places.push(place);
+        place
+    }
+
     fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
@@ -336,7 +358,7 @@ impl<C> TaskCtx<C> {
             asked: AtomicU32::new(0),
             calls: AtomicU32::new(0),
             raised: OnceLock::new(),
-            inside: Mutex::default(),
+            inside: Mutex::new(Inside { places: self.inside().places.clone(), ..Inside::default() }),
             children: self.children.clone(),
             attempt,
             beat,
@@ -348,13 +370,17 @@ impl<C> TaskCtx<C> {
 impl<C> TaskCtx<C> {
     /// An error handler's questions come after those that the body has answers to.
     pub(crate) fn count_on(&self, answered: Option<u32>) {
-        let answered = answered.unwrap_or_else(|| answered_so_far(&self.answers));
+        let so_far = || match &self.level.borrowed {
+            Some(_) => self.inside().places.len() as u32,
+            None => answered_so_far(&self.answers),
+        };
+        let answered = answered.unwrap_or_else(so_far);
         self.asked.store(answered, Ordering::Relaxed);
     }
 
-    /// How many subgraphs the task has called.
-    pub(crate) fn called(&self) -> u32 {
-        self.calls.load(Ordering::Relaxed)
+    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
+    pub(crate) fn left_anything(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
     }
 }
 

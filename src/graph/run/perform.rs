@@ -151,7 +151,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     if let Some(taken_over) = job.taken_over.take() {
         taken_over(&error).await;
     }
-    let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
+    let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     ctx.count_on(job.handled.as_ref().map(|before| before.answers));
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
@@ -162,11 +162,11 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
-    let mut tried = 0;
+    let (mut tried, mut ctx) = (0, Arc::clone(&job.ctx));
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
-        let ctx = job.ctx.retried(tried, None, beat.clone());
+        ctx = ctx.retried(tried, None, beat.clone());
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };

@@ -45,8 +45,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let took_over = handled.as_ref().and_then(|error| self.handler_took_over(at, error));
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
-                if ctx.called() > 0 {
-                    result.children = std::mem::take(&mut ctx.inside().children);
+                if ctx.left_anything() {
+                    result.children = std::mem::take(&mut *ctx.inside()).children;
                 }
                 self.done(at, result, cache_key.filter(|_| handled.is_none()))?;
                 self.spare = Some(ctx);

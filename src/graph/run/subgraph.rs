@@ -271,10 +271,14 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     Level { names: names.into(), path, unsaved, borrowed }
 }
 
-/// A child that is not saved asks in the name of the task it runs in.
+/// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
 fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
-    let (answers, asked) = (ctx.0.answers.clone(), AtomicU32::new(0));
-    Arc::new(Borrowed { answers, asked, checkpoint: ctx.0.checkpoint, task: ctx.0.task })
+    let (task, mut inside) = (&ctx.0, ctx.0.inside());
+    let lend = || {
+        let (answers, asked) = (task.answers.clone(), AtomicU32::new(task.asked.load(Ordering::Relaxed)));
+        Arc::new(Borrowed { answers, asked, checkpoint: task.checkpoint, task: task.task })
+    };
+    Arc::clone(inside.lent.get_or_insert_with(lend))
 }
 
 async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
