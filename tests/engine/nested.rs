@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::Persistence;
+use superstep::graph::{Boxed, CallError, Persistence};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -99,6 +99,51 @@ async fn a_retry_inside_a_stateless_subgraph_asks_nothing_twice() {
     store.thread(&graph).invoke(start()).await.unwrap();
     let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
     assert_eq!(end.finished().unwrap().notes, ["true"]);
+}
+
+/// A node whose body is handed a graph that fails with its title.
+fn over_failures(body: impl Fn(Graph, Ctx) -> Boxed<'static, Ended> + Send + Sync + 'static) -> Graph {
+    let fails = |pad: Arc<Pad>, _: Ctx| async move { Err::<PadUpdate, _>(NodeError::from(pad.title.clone())) };
+    let inside = chain(Builder::new().add_node(id("c"), fails), &["c"]);
+    let child = inside.clone();
+    let node = move |_: Arc<Pad>, ctx: Ctx| body(child.clone(), ctx);
+    chain(Builder::new().add_node(id("a"), node.asks::<Approve>()).calls(&id("a"), &inside), &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_node_whose_subgraph_failed_may_ask_what_to_do(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = over_failures(|child, ctx| {
+        Box::pin(async move {
+            let Err(CallError::Failed(_)) = ctx.call(&child, start()).await else {
+                return Err("it did not fail".into());
+            };
+            Ok(Pad::update().notes([format!("go on: {}", ctx.interrupt(Approve)?)]))
+        })
+    });
+    assert_eq!(store.thread(&graph).invoke(start()).await.unwrap().questions()[0].node(), "a");
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["go on: true"]);
+}
+
+#[rstest]
+#[case::passed_on(NodeError::from, "node `c` failed in superstep 1: two")]
+#[case::as_another_type(|error: CallError| NodeError::from(error.to_string()), "node `c` failed in superstep 1: two")]
+#[case::in_other_words(|_| NodeError::from("no luck"), "node `a` failed in superstep 1: no luck")]
+#[tokio::test]
+async fn a_node_fails_with_the_error_of_a_subgraph_if_it_passes_that_one_on(
+    #[case] pass_on: fn(CallError) -> NodeError,
+    #[case] text: &str,
+) {
+    let graph = over_failures(move |child, ctx| {
+        Box::pin(async move {
+            let _ = ctx.call(&child, Pad::update().title("one")).await;
+            let two = ctx.call(&child, Pad::update().title("two")).await.map_err(pass_on)?;
+            Ok(Pad::update().notes(two.notes.clone()))
+        })
+    });
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), text);
 }
 
 /// A body that calls a graph twice and notes how many notes each call ended with.

@@ -15,6 +15,7 @@ use super::cache::NodeCache;
 use super::event::{EventKind, Sink};
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
+use crate::graph::define::node::NodeError;
 use crate::graph::define::options::Asks;
 use crate::graph::records::recorder::Recorder;
 
@@ -149,6 +150,8 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 pub(crate) struct Inside {
     /// The state of subgraphs that keep their own, by node.
     pub children: Vec<(String, CheckpointId)>,
+    /// How its subgraphs failed: the body deals with it, or passes it on.
+    pub failures: Vec<super::error::RunError>,
     /// The answers, once a subgraph that is not saved has borrowed them.
     pub lent: Option<Arc<Borrowed>>,
     /// In such a subgraph: the places of the task's questions, the same in each attempt.
@@ -163,8 +166,6 @@ pub(crate) enum Raised {
     Inside(Vec<Question>),
     /// It asked in a way that cannot be.
     Wrong(super::error::RunError),
-    /// Its subgraph failed; kept here so that no error type can lose it.
-    Failed(super::error::RunError),
     /// Its subgraph handed a command to the graph the task is in.
     Parent(Arc<dyn Any + Send + Sync>, &'static str),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
@@ -378,16 +379,15 @@ impl<C> TaskCtx<C> {
         self.asked.store(answered, Ordering::Relaxed);
     }
 
+    /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
+    pub(crate) fn passed_on(&self, error: &NodeError) -> Option<super::error::RunError> {
+        let (inside, text) = (self.inside(), error.source().to_string());
+        inside.failures.iter().find(|failure| failure.to_string() == text).cloned()
+    }
+
     /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
     pub(crate) fn left_anything(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
-    }
-}
-
-impl Raised {
-    /// Whether it counts as a failure of the node, which a retry may cure.
-    pub(crate) fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_))
     }
 }
 

@@ -140,7 +140,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     };
     performed.cache_key = cache_key;
     let row = job.table.row(job.ctx.node);
-    let asked = performed.ctx.raised.get().is_some_and(|raised| !raised.is_failure());
+    let asked = performed.ctx.raised.get().is_some();
     let failed = matches!(performed.ended, Ok(Err(_)) | Err(_)) && !asked;
     let Some(handler) = row.options.on_error.clone().filter(|_| failed) else { return performed };
     let error = match performed.ended {
@@ -170,7 +170,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
-        if ctx.raised.get().is_some_and(|raised| !raised.is_failure()) {
+        if ctx.raised.get().is_some() {
             return Performed::plain(ended, ctx, tried);
         }
         let policy = options.retry.iter().find(|policy| policy.fits(error));

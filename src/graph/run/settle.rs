@@ -100,10 +100,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         match (raised, ended) {
             (None, Ok(command)) => Ok(Unusual::Command(command)),
-            (None, Err(error)) => Err(RunError::Node { node, step, error: Arc::new(error) }),
-            (Some(Raised::Wrong(error)), _) | (Some(Raised::Failed(error)), Err(_)) => Err(error.clone()),
-            // the node dealt with its subgraph's failure
-            (Some(Raised::Failed(_)), Ok(command)) => Ok(Unusual::Command(command)),
+            (None, Err(error)) => {
+                Err(ctx.passed_on(&error).unwrap_or_else(|| RunError::Node { node, step, error: Arc::new(error) }))
+            }
+            (Some(Raised::Wrong(error)), _) => Err(error.clone()),
             (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()])),
             (Some(Raised::Inside(questions)), Err(_)) => Ok(Unusual::Asked(questions.clone())),
             (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),

@@ -237,7 +237,7 @@ fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
         let _ = ctx.0.raised.set(Raised::Parent(handed.command, handed.given));
         return Interrupted::new().into();
     }
-    let _ = ctx.0.raised.set(Raised::Failed(error.clone()));
+    ctx.0.inside().failures.push(error.clone());
     CallError::Failed(Box::new(error))
 }
 
