@@ -44,3 +44,29 @@ async fn an_answer_to_the_body_is_none_to_its_handler(
     let end = thread().resume::<Rename>("b".into()).await.unwrap().finished().unwrap();
     assert_eq!((end.notes.join(" "), tally.count()), ("wipe: false, b".into(), 2));
 }
+
+#[rstest]
+#[tokio::test]
+async fn a_handler_that_failed_runs_again_alone_and_over_the_bodys_error(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (bodies, handlers) = (Tally::default(), Tally::default());
+    let (began, seen) = (bodies.clone(), handlers.clone());
+    let body = move |_: Arc<Pad>, _: Ctx| {
+        began.add("body");
+        async { Err::<PadUpdate, _>(NodeError::from("disk full")) }
+    };
+    let handler = move |_: Arc<Pad>, failure: Failure, _: Ctx| {
+        let times = seen.add(&failure.error.to_string());
+        async move { if times < 3 { Err(NodeError::from("no help")) } else { Ok(Pad::update().notes(["helped"])) } }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body.on_error(handler)), &["a"]);
+    let text = "node `__error_handler__a` failed in superstep 1: no help";
+    assert_eq!(store.thread(&graph).invoke(start()).await.unwrap_err().to_string(), text);
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason } if reason == text), "{status:?}");
+    assert_eq!(store.thread(&graph).proceed().await.unwrap_err().to_string(), text);
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), bodies.count()), ("helped".into(), 1));
+    assert_eq!(handlers.names(), ["disk full"; 3]);
+}

@@ -90,12 +90,6 @@ pub(crate) struct Borrowed {
     pub task: u32,
 }
 
-impl Borrowed {
-    fn next_place(&self) -> u32 {
-        self.asked.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
 impl Level {
     pub(crate) fn root() -> Arc<Self> {
         Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None })
@@ -137,10 +131,6 @@ pub(crate) struct TaskCtx<C> {
 
 /// Answers a task has got, each with its question's name.
 pub(crate) type Answers = Option<Arc<Vec<(String, Vec<u8>)>>>;
-
-pub(crate) fn answered_so_far(answers: &Answers) -> u32 {
-    answers.as_ref().map_or(0, |answers| answers.len() as u32)
-}
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
 pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
@@ -286,21 +276,6 @@ impl<C> Ctx<C> {
 }
 
 impl<C> TaskCtx<C> {
-    /// The place of the task's next question among all that are asked in the name of the same saved task.
-    fn next_place(&self) -> u32 {
-        let own = self.asked.fetch_add(1, Ordering::Relaxed);
-        let mut inside = self.inside();
-        let Some(borrowed) = &self.level.borrowed else {
-            return inside.lent.as_ref().map_or(own, |lent| lent.next_place());
-        };
-        if let Some(place) = inside.places.get(own as usize) {
-            return *place;
-        }
-        let place = borrowed.next_place();
-        inside.places.push(place);
-        place
-    }
-
     fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
@@ -369,16 +344,6 @@ impl<C> TaskCtx<C> {
 }
 
 impl<C> TaskCtx<C> {
-    /// An error handler's questions come after those that the body has answers to.
-    pub(crate) fn count_on(&self, answered: Option<u32>) {
-        let so_far = || match &self.level.borrowed {
-            Some(_) => self.inside().places.len() as u32,
-            None => answered_so_far(&self.answers),
-        };
-        let answered = answered.unwrap_or_else(so_far);
-        self.asked.store(answered, Ordering::Relaxed);
-    }
-
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
     pub(crate) fn passed_on(&self, error: &NodeError) -> Option<super::error::RunError> {
         let (inside, text) = (self.inside(), error.source().to_string());

@@ -12,9 +12,10 @@ use tokio::task::{Id, JoinSet};
 use super::advance::NEW_LINE;
 use super::cached;
 use super::control::START_NODE;
-use super::ctx::{Ctx, TaskCtx, answered_so_far};
+use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
+use super::places::answered_so_far;
 use super::position::Finished;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
@@ -151,7 +152,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (mut record, answers) = (task.record(), answered_so_far(&task.answers));
         let key = self.task_key(self.tasks[at].key);
         Some(Box::new(move |error| {
-            record.status = TaskStatus::Failed;
+            record.status = TaskStatus::Pending;
             record.error = Some(error.to_string());
             record.handled = Some(HandledRecord { error: error.to_string(), answers });
             let bytes = encode_record(&record);

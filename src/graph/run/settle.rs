@@ -10,9 +10,10 @@ use crate::checkpoint::{
 
 use super::cached::CachedResult;
 use super::control::START_NODE;
-use super::ctx::{Raised, TaskCtx, answered_so_far};
+use super::ctx::{Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
+use super::places::answered_so_far;
 use super::position::{Finished, fresh_read, named};
 use super::superstep::{Exit, Run};
 use super::task::{Resolve, Stand, Task, finished};
