@@ -78,6 +78,27 @@ async fn each_question_of_a_node_and_of_the_graphs_it_calls_takes_an_answer_of_i
     assert_eq!(end.notes, ["own: true", "approved: false", "own: false", "approved: true"]);
 }
 
+#[rstest]
+#[tokio::test]
+async fn an_answer_finds_a_kept_subgraph_behind_one_that_is_not_kept(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let passing = chain(Builder::new().add_node(id("b"), note("b")), &["b"]).persistence(Persistence::Stateless);
+    let asking = chain(Builder::new().add_node(id("c"), approval.asks::<Approve>()), &["c"]);
+    let (first, second) = (passing, asking.clone());
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let (first, second) = (first.clone(), second.clone());
+        async move {
+            ctx.call(&first, start()).await?;
+            Ok::<_, NodeError>(Pad::update().notes(ctx.call(&second, start()).await?.notes.clone()))
+        }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &asking), &["a"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["approved: true"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retry_inside_a_stateless_subgraph_asks_nothing_twice() {
     let (tally, store) = (Tally::default(), Store::memory());

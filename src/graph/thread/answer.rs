@@ -196,8 +196,7 @@ async fn below(
     if (question.checkpoint, question.task) == (checkpoint, task) {
         return Ok(None);
     }
-    for call in 0.. {
-        let Some(child) = reader.child(checkpoint, task, call).await? else { break };
+    for (.., child) in reader.called(checkpoint, task).await? {
         for (key, record) in reader.tasks(child).await? {
             let record = changed.get(&(child, key)).cloned().unwrap_or(record);
             let asks = |asked: &QuestionRecord| {
