@@ -103,6 +103,8 @@ pub(crate) struct Facts {
     pub name: Arc<str>,
     /// The questions it may ask; none: any.
     pub asks: Option<Arc<Declarations>>,
+    /// Whether it is the node's error handler.
+    pub handler: bool,
 }
 
 pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::checkpoint::{CheckpointId, RowId};
 
-use super::children::own_name;
+use super::children::{own_name, pointed_at};
 use super::ctx::{Borrowed, Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
@@ -290,7 +290,7 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
 ) -> Result<Run<T, M, C>, RunError> {
     let task = &ctx.0;
     let level = Arc::new(level(ctx, child.persistence, call));
-    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call };
+    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
     let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
         return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
@@ -302,7 +302,7 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         birth: recorder.birth(),
         recorder: Some(Arc::clone(&recorder)),
     };
-    let paused = if task.again { reader.child(task.checkpoint, task.task, call).await? } else { None };
+    let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
