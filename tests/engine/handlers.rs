@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
+use superstep::checkpoint::FailingCheckpointer;
 use superstep::graph::{Boxed, Failure, Persistence};
 use superstep::prelude::*;
 
@@ -105,4 +106,32 @@ async fn a_handler_goes_on_in_the_graphs_it_called_and_not_in_those_of_the_body(
     assert_eq!(asked.questions()[0].namespace(), ["__error_handler__a"]);
     let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
     assert_eq!((end.notes.join(" "), tally.count()), ("b approved: false".into(), 1));
+}
+
+#[tokio::test]
+async fn a_body_whose_handler_began_never_runs_again_wherever_the_run_is_cut() {
+    for cut in 1.. {
+        let (bodies, handlers, store) = (Tally::default(), Tally::default(), Store::memory());
+        let (failed, handled) = (bodies.clone(), tallied(&handlers, "handled"));
+        let body = move |_: Arc<Pad>, _: Ctx| {
+            failed.add("body");
+            async { Err::<PadUpdate, _>(NodeError::from("no")) }
+        };
+        let handler = move |pad: Arc<Pad>, _: Failure, ctx: Ctx| handled(pad, ctx);
+        let graph = chain(Builder::new().add_node(id("a"), body.on_error(handler)), &["a"]);
+        let failing = FailingCheckpointer::new(Arc::clone(&store.store), cut);
+        let whole = graph.clone().with_checkpointer(failing).thread("t").invoke(start()).await.is_ok();
+        let (before, began) = (bodies.count(), handlers.count() > 0);
+        if began {
+            let end = store.thread(&graph).proceed().await.unwrap();
+            assert_eq!(
+                (end.state().notes.join(" "), bodies.count()),
+                ("handled".into(), before),
+                "cut at commit {cut}"
+            );
+        }
+        if whole {
+            break;
+        }
+    }
 }

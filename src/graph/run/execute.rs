@@ -156,11 +156,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             record.error = Some(error.to_string());
             record.handled = Some(HandledRecord { error: error.to_string(), answers });
             let bytes = encode_record(&record);
-            Box::pin(async move {
-                if let Ok(bytes) = bytes {
-                    recorder.queue(vec![(key, bytes)], None);
-                }
-            })
+            Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
         }))
     }
 

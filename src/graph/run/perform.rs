@@ -12,7 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::cached::{self, CachedResult};
-use super::ctx::{Ctx, TaskCtx};
+use super::ctx::{Ctx, Raised, TaskCtx};
+use super::error::RunError;
 use crate::checkpoint::HandledRecord;
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
@@ -57,8 +58,8 @@ pub(crate) struct Job<S: State, N, C> {
     pub taken_over: Option<TakenOver>,
 }
 
-/// Notes durably that a handler takes over.
-pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, ()> + Send + Sync>;
+/// Notes that a handler takes over, and waits as the durability asks.
+pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, Result<(), RunError>> + Send + Sync>;
 
 /// A body's future whose panic is a value.
 pub(crate) struct Guarded<S: State, N>(pub Boxed<'static, Ended<S, N>>);
@@ -148,8 +149,11 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
         Err(panic) => Arc::new(NodeError::permanent(format!("panicked: {panic}"))),
         Ok(Ok(_)) => return performed,
     };
-    if let Some(taken_over) = job.taken_over.take() {
-        taken_over(&error).await;
+    if let Some(taken_over) = job.taken_over.take()
+        && let Err(refused) = taken_over(&error).await
+    {
+        let _ = performed.ctx.raised.set(Raised::Wrong(refused));
+        return Performed { ended: Ok(Err(NodeError::permanent("its failure could not be stored"))), ..performed };
     }
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     ctx.count_on(job.handled.as_ref().map(|before| before.answers));
