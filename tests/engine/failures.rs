@@ -80,6 +80,14 @@ async fn a_retry_policy_applies_to_all_but_permanent_failures(
 }
 
 #[tokio::test(start_paused = true)]
+async fn attempts_are_those_of_a_nodes_own_task() {
+    let tell = |_: Arc<Pad>, ctx: Ctx| async move { Ok::<_, NodeError>(Pad::update().sum(i64::from(ctx.attempt()))) };
+    let flaky = failing(&Tally::default(), 2, || Err("no".into())).retry(RetryPolicy::attempts(3));
+    let graph = chain(Builder::new().add_node(id("bad"), flaky).add_node(id("tell"), tell), &["bad", "tell"]);
+    assert_eq!(graph.invoke(start()).await.unwrap().state().sum, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn pauses_between_attempts_grow_up_to_the_longest() {
     let tally = Tally::default();
     let policy = RetryPolicy::attempts(5).pause(Duration::from_secs(1)).backoff(2.0, Duration::from_secs(3));

@@ -115,6 +115,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
             (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
+            (ctx.attempt, ctx.beat) = (1, None);
             (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
