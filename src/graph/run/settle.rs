@@ -54,7 +54,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Ok(Ending::Done { took_over, by_handler: handled.is_some() })
             }
             Ok(Judged::Halted(exit)) => {
-                self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
+                self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
             }
             Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
