@@ -109,6 +109,18 @@ async fn the_first_policy_that_fits_decides() {
     assert_eq!(tally.count(), 2);
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_panic_of_a_retry_policy_is_an_error_of_its_node(#[values(Store::memory(), Store::disk())] store: Store) {
+    let policy = RetryPolicy::attempts(2).when(|_| panic!("out of ink"));
+    let node = failing(&Tally::default(), usize::MAX, || Err("no".into())).retry(policy);
+    let graph = chain(Builder::new().add_node(id("bad"), node), &["bad"]);
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err();
+    let text = "node `bad` panicked in superstep 1: its retry policy, asked about `no`: out of ink";
+    assert_eq!(error.to_string(), text);
+    assert!(matches!(store.thread(&graph).status().await.unwrap(), Status::Failed { reason } if reason == text));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_takes_too_long_is_a_transient_failure() {
     let hang = |_: Arc<Pad>, ctx: Ctx| async move {

@@ -177,7 +177,13 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         if ctx.raised.get().is_some() {
             return Performed::plain(ended, ctx, tried);
         }
-        let policy = options.retry.iter().find(|policy| policy.fits(error));
+        let policy = match catch_unwind(AssertUnwindSafe(|| options.retry.iter().find(|policy| policy.fits(error)))) {
+            Ok(policy) => policy,
+            Err(panic) => {
+                let message = format!("its retry policy, asked about `{error}`: {}", words(&*panic));
+                return Performed::plain(Err(message), ctx, tried);
+            }
+        };
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
             return Performed::plain(ended, ctx, tried);
         };
