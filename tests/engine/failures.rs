@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Failure, MemoryCache};
+use superstep::graph::{Failure, MemoryCache, NodeOptions};
 use superstep::prelude::*;
 use tokio::time::Instant;
 
@@ -157,6 +157,27 @@ async fn signs_of_life_keep_an_idle_timeout_away() {
     assert!(graph(20).invoke(start()).await.unwrap().finished().is_some());
     let error = graph(0).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "node `a` failed in superstep 1: no sign of life for 4000 ms");
+}
+
+#[rstest]
+#[case::signs_of_life(10, 3, true)]
+#[case::finished_tasks(0, 3, true)]
+#[case::silence(0, 5, false)]
+#[tokio::test(start_paused = true)]
+async fn the_life_of_a_subgraph_is_its_nodes_life(#[case] beats: u64, #[case] pause: u64, #[case] lives: bool) {
+    let slow = move |_: Arc<Pad>, ctx: Ctx| async move {
+        for _ in 0..beats {
+            tokio::time::sleep(Duration::from_secs(pause)).await;
+            ctx.heartbeat();
+        }
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+        Ok::<_, NodeError>(())
+    };
+    let inner = chain(Builder::new().add_node(id("c"), slow).add_node(id("d"), slow), &["c", "d"]);
+    let inside = chain(Builder::new().add_subgraph(id("inner"), inner), &["inner"]);
+    let options = NodeOptions::default().idle_timeout(Duration::from_secs(4));
+    let graph = chain(Builder::new().add_subgraph_with(id("inside"), inside, options), &["inside"]);
+    assert_eq!(graph.invoke(start()).await.is_ok(), lives);
 }
 
 #[rstest]

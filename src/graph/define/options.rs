@@ -213,7 +213,8 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Limits how long one attempt may be silent: events and [`Ctx::heartbeat`] are signs of life.
+    /// Limits how long one attempt may be silent: events, [`Ctx::heartbeat`], and what ends inside its subgraphs are signs of
+    /// life.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.idle_timeout = Some(limit);
         self

@@ -79,6 +79,8 @@ pub(crate) struct Level {
     pub unsaved: bool,
     /// In whose name the tasks of such a subgraph ask.
     pub borrowed: Option<Arc<Borrowed>>,
+    /// The idle timeouts of the nodes on the way down.
+    pub beats: Vec<Arc<Notify>>,
 }
 
 /// The nearest task that is saved, for the questions of a subgraph that is not.
@@ -91,8 +93,13 @@ pub(crate) struct Borrowed {
 }
 
 impl Level {
+    /// The nodes whose subgraphs this is in are alive.
+    pub(crate) fn beat(&self) {
+        self.beats.iter().for_each(|beat| beat.notify_one());
+    }
+
     pub(crate) fn root() -> Arc<Self> {
-        Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None })
+        Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None, beats: vec![] })
     }
 }
 
@@ -216,8 +223,9 @@ impl<C> Ctx<C> {
         self.0.shared.cancelled().await;
     }
 
-    /// Tells an idle timeout that the node is alive.
+    /// Tells an idle timeout that the node is alive; with it are the nodes whose subgraphs it is in.
     pub fn heartbeat(&self) {
+        self.0.level.beat();
         if let Some(beat) = &self.0.beat {
             beat.notify_one();
         }

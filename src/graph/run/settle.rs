@@ -38,6 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The part of settling that waits for nobody.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cached, cache_key } = performed;
+        self.level.beat();
         self.tasks[at].attempts += attempts.saturating_sub(1);
         if let Some(hit) = cached {
             self.take_cached(at, hit)?;

@@ -25,7 +25,8 @@ use crate::graph::records::reader::Reader;
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations.
+    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. In the run
+    /// that began the task, each attempt of its retry policy begins the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
     /// For the whole thread: each activation begins with the state the last one ended with.
@@ -268,7 +269,8 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     };
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
     let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| borrow(ctx)));
-    Level { names: names.into(), path, unsaved, borrowed }
+    let beats = above.beats.iter().chain(&task.beat).cloned().collect();
+    Level { names: names.into(), path, unsaved, borrowed, beats }
 }
 
 /// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
