@@ -231,7 +231,9 @@ pub struct QuestionRecord {
 /// An answer from a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRecord {
-    /// The name of the question it answers.
+    /// The place of the question it answers.
+    pub place: u32,
+    /// The name of that question.
     pub name: String,
     /// Where the answer's value stands.
     pub value: RowId,

@@ -80,6 +80,26 @@ async fn each_question_of_a_node_and_of_the_graphs_it_calls_takes_an_answer_of_i
 
 #[rstest]
 #[tokio::test]
+async fn questions_inside_a_subgraph_may_be_answered_in_any_order(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let ask = |_: Arc<Pad>, ctx: Ctx| async move {
+        let name = ctx.interrupt(Rename { from: "a".into() })?;
+        Ok::<_, NodeError>(Pad::update().notes([format!("{}: {name}", ctx.node())]))
+    };
+    let asking = Builder::new().add_node(id("x"), ask.asks::<Rename>()).add_node(id("y"), ask.asks::<Rename>());
+    let inside = fan(asking, &["x", "y"]).persistence(persistence);
+    let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
+    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    let second = Answer::new::<Rename>(&"for y".into()).to(asked.questions()[1].id());
+    assert_eq!(store.thread(&graph).answer(second).await.unwrap().questions().len(), 1);
+    let end = store.thread(&graph).resume::<Rename>("for x".into()).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["x: for x", "y: for y"]);
+}
+
+#[rstest]
+#[tokio::test]
 async fn an_answer_finds_a_kept_subgraph_behind_one_that_is_not_kept(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {

@@ -264,7 +264,8 @@ impl Reader {
             return Ok(None);
         }
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
-        let answers = record.answers.iter().zip(rows).map(|(answer, bytes)| (answer.name.clone(), bytes));
+        let answers = record.answers.iter().zip(rows);
+        let answers = answers.map(|(answer, bytes)| (answer.place, (answer.name.clone(), bytes)));
         Ok(Some(Arc::new(answers.collect())))
     }
 

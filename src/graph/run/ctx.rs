@@ -138,8 +138,8 @@ pub(crate) struct TaskCtx<C> {
     pub beat: Option<Arc<Notify>>,
 }
 
-/// Answers a task has got, each with its question's name.
-pub(crate) type Answers = Option<Arc<Vec<(String, Vec<u8>)>>>;
+/// Answers a task has got, by the places of their questions, each with its question's name.
+pub(crate) type Answers = Option<Arc<BTreeMap<u32, (String, Vec<u8>)>>>;
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
 pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
@@ -272,7 +272,7 @@ impl<C> Ctx<C> {
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
         let answers = self.0.level.borrowed.as_ref().map_or(&self.0.answers, |borrowed| &borrowed.answers);
         let place = self.0.next_place();
-        let raised = match answers.as_ref().and_then(|answers| answers.get(place as usize)) {
+        let raised = match answers.as_ref().and_then(|answers| answers.get(&place)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
             Some((_, bytes)) => match rmp_serde::from_slice(bytes) {
                 Ok(value) => return Ok(value),

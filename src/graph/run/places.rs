@@ -37,6 +37,8 @@ impl Borrowed {
     }
 }
 
+/// The place after those that have answers.
 pub(crate) fn answered_so_far(answers: &Answers) -> u32 {
-    answers.as_ref().map_or(0, |answers| answers.len() as u32)
+    let last = answers.as_ref().and_then(|answers| answers.keys().next_back());
+    last.map_or(0, |last| last + 1)
 }

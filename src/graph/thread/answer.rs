@@ -138,7 +138,9 @@ fn find(
 async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunError, RunError> {
     let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
     let tasks = reader.tasks(id.checkpoint).await?;
-    let asked = |record: &TaskRecord| record.answers.len() as u32 > id.place || !record.questions.is_empty();
+    let asked = |record: &TaskRecord| {
+        record.answers.iter().any(|answer| answer.place == id.place) || !record.questions.is_empty()
+    };
     let was = id.birth == reader.birth && tasks.get(&id.task).is_some_and(asked);
     Ok(if was { RunError::AlreadyAnswered { id } } else { RunError::UnknownQuestion { question } })
 }
@@ -168,12 +170,14 @@ async fn store(
         (at, task, record) = (child, inner_task, inner_record);
     }
     record.answers.push(AnswerRecord {
+        place: question.place,
         name: question.name,
         value: row,
         by: answer.by,
         at: clock::now(),
         note: answer.note,
     });
+    record.answers.sort_by_key(|answer| answer.place);
     changed.insert((at, task), record);
     Ok(())
 }

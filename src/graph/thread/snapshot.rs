@@ -243,7 +243,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
-    let values = task.answers.iter().flat_map(|answers| answers.iter());
+    let values = task.answers.iter().flat_map(|answers| answers.values());
     let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
         name: record.name.clone(),
         value: rmp_serde::from_slice(bytes).unwrap_or_default(),
