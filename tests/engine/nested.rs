@@ -100,6 +100,30 @@ async fn questions_inside_a_subgraph_may_be_answered_in_any_order(
 
 #[rstest]
 #[tokio::test]
+async fn graphs_that_are_called_at_once_ask_at_once(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let inside = chain(Builder::new().add_node(id("c"), approval.asks::<Approve>()), &["c"]).persistence(persistence);
+    let child = inside.clone();
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let child = child.clone();
+        async move {
+            let (one, two) = tokio::join!(ctx.call(&child, start()), ctx.call(&child, start()));
+            Ok::<_, NodeError>(Pad::update().notes([one?.notes.join(" "), two?.notes.join(" ")]))
+        }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &inside), &["a"]);
+    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!(asked.questions().iter().map(|asked| asked.namespace().join(" ")).collect::<Vec<_>>(), ["a", "a #1"]);
+    let second = Answer::new::<Approve>(&false).to(asked.questions()[1].id());
+    assert_eq!(store.thread(&graph).answer(second).await.unwrap().questions().len(), 1);
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["approved: true", "approved: false"]);
+}
+
+#[rstest]
+#[tokio::test]
 async fn an_answer_finds_a_kept_subgraph_behind_one_that_is_not_kept(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {

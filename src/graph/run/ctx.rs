@@ -149,6 +149,8 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 pub(crate) struct Inside {
     /// The state of subgraphs that keep their own, by node.
     pub children: Vec<(String, CheckpointId)>,
+    /// What tasks of its subgraphs ask.
+    pub questions: Vec<Question>,
     /// How its subgraphs failed: the body deals with it, or passes it on.
     pub failures: Vec<super::error::RunError>,
     /// The answers, once a subgraph that is not saved has borrowed them.
@@ -161,8 +163,8 @@ pub(crate) struct Inside {
 pub(crate) enum Raised {
     /// It asks.
     Ask(Question),
-    /// Tasks of its subgraph ask.
-    Inside(Vec<Question>),
+    /// Tasks of its subgraphs ask.
+    Inside,
     /// It asked in a way that cannot be.
     Wrong(super::error::RunError),
     /// Its subgraph handed a command to the graph the task is in.

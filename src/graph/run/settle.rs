@@ -107,12 +107,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             (Some(Raised::Wrong(error)), _) => Err(error.clone()),
             (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()])),
-            (Some(Raised::Inside(questions)), Err(_)) => Ok(Unusual::Asked(questions.clone())),
+            (Some(Raised::Inside), Err(_)) => Ok(Unusual::Asked(ctx.inside().questions.clone())),
             (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
             }
-            (Some(Raised::Inside(_) | Raised::Stopped(_)), Ok(_)) => {
+            (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
             (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {

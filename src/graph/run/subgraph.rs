@@ -221,10 +221,13 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Err(error) => return Err(raise(ctx, error)),
         };
         let ended = run.drive().await;
-        let questions = || run.tasks.iter().flat_map(crate::graph::thread::outcome::questions).collect();
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
-            Ok(Exit::Interrupted) => Raised::Inside(questions()),
+            Ok(Exit::Interrupted) => {
+                let asked = run.tasks.iter().flat_map(crate::graph::thread::outcome::questions);
+                ctx.0.inside().questions.extend(asked);
+                Raised::Inside
+            }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => return Err(raise(ctx, error)),
         };
