@@ -227,7 +227,8 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     }
 
     /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then; the handler
-    /// goes on by a [`Command`]. LangGraph: `error_handler`.
+    /// goes on by a [`Command`]. It may ask and call graphs of its own: no answer to the node is one to it. Once it has begun,
+    /// only it runs again, over the node's error. LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
