@@ -15,6 +15,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod execute;
 pub(crate) mod perform;
+pub(crate) mod places;
 pub(crate) mod position;
 pub(crate) mod settle;
 pub(crate) mod subgraph;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::checkpoint::{CheckpointId, Key, Slot};
 
-use super::children::{kept_at, own_name};
+use super::children::{kept_at, own_name, pointed_at};
 use super::ctx::{Borrowed, Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
@@ -26,7 +26,8 @@ use crate::graph::records::reader::Reader;
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations.
+    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. In the run
+    /// that began the task, each attempt of its retry policy begins the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
     /// For the whole thread: each activation begins with the state the last one ended with.
@@ -237,10 +238,13 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Err(error) => return Err(raise(ctx, error)),
         };
         let ended = run.drive().await;
-        let questions = || run.tasks.iter().flat_map(crate::graph::thread::outcome::questions).collect();
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
-            Ok(Exit::Interrupted) => Raised::Inside(questions()),
+            Ok(Exit::Interrupted) => {
+                let asked = run.tasks.iter().flat_map(crate::graph::thread::outcome::questions);
+                ctx.0.inside().questions.extend(asked);
+                Raised::Inside
+            }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => return Err(raise(ctx, error)),
         };
@@ -254,7 +258,7 @@ fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
         let _ = ctx.0.raised.set(Raised::Parent(handed.command, handed.given));
         return Interrupted::new().into();
     }
-    let _ = ctx.0.raised.set(Raised::Failed(error.clone()));
+    ctx.0.inside().failures.push(error.clone());
     CallError::Failed(Box::new(error))
 }
 
@@ -293,13 +297,18 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     };
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
     let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| borrow(ctx)));
-    Level { names: names.into(), path, unsaved, borrowed }
+    let beats = above.beats.iter().chain(&task.beat).cloned().collect();
+    Level { names: names.into(), path, unsaved, borrowed, beats }
 }
 
-/// A child that is not saved asks in the name of the task it runs in.
+/// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
 fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
-    let (answers, asked) = (ctx.0.answers.clone(), AtomicU32::new(0));
-    Arc::new(Borrowed { answers, asked, checkpoint: ctx.0.checkpoint, task: ctx.0.task })
+    let (task, mut inside) = (&ctx.0, ctx.0.inside());
+    let lend = || {
+        let (answers, asked) = (task.answers.clone(), AtomicU32::new(task.asked.load(Ordering::Relaxed)));
+        Arc::new(Borrowed { answers, asked, checkpoint: task.checkpoint, task: task.task })
+    };
+    Arc::clone(inside.lent.get_or_insert_with(lend))
 }
 
 async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
@@ -311,7 +320,7 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
 ) -> Result<Run<T, M, C>, RunError> {
     let task = &ctx.0;
     let level = Arc::new(level(ctx, child.persistence, call));
-    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call };
+    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
     let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
         return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
@@ -323,7 +332,7 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         birth: recorder.birth(),
         recorder: Some(Arc::clone(&recorder)),
     };
-    let paused = if task.again { reader.child(task.checkpoint, task.task, call).await? } else { None };
+    let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
