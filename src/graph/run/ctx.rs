@@ -2,7 +2,7 @@
 
 use std::any::{Any, type_name};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
@@ -18,7 +18,6 @@ use super::event::{EventKind, Sink};
 use super::superstep::{Budgets, Exit};
 use crate::graph::channels::value;
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
-use crate::graph::define::node::NodeError;
 use crate::graph::define::options::Asks;
 use crate::graph::records::recorder::Recorder;
 
@@ -345,50 +344,6 @@ impl<C> TaskCtx<C> {
 
     pub(crate) fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<C> TaskCtx<C> {
-    /// The context of another attempt: its questions count from the beginning.
-    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
-        Arc::new(Self {
-            shared: Arc::clone(&self.shared),
-            level: Arc::clone(&self.level),
-            facts: Arc::clone(facts.unwrap_or(&self.facts)),
-            answers: self.answers.clone(),
-            again: self.again,
-            asked: AtomicU32::new(0),
-            calls: AtomicU32::new(0),
-            raised: OnceLock::new(),
-            inside: Mutex::new(Inside { places: self.inside().places.clone(), ..Inside::default() }),
-            children: self.children.clone(),
-            attempt,
-            beat,
-            ..*self
-        })
-    }
-}
-
-impl<C> TaskCtx<C> {
-    /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.
-    pub(crate) fn called(&self) -> u32 {
-        self.calls.load(Ordering::Relaxed)
-    }
-
-    /// Whether this attempt has used an answer.
-    pub(crate) fn answered(&self) -> bool {
-        self.answers.as_ref().is_some_and(|answers| !answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
-    }
-
-    /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
-    pub(crate) fn passed_on(&self, error: &NodeError) -> Option<RunError> {
-        let (inside, text) = (self.inside(), error.source().to_string());
-        inside.failures.iter().find(|failure| failure.to_string() == text).cloned()
-    }
-
-    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
-    pub(crate) fn left_anything(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
     }
 }
 
