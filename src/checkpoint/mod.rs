@@ -38,6 +38,6 @@ pub use key::{Key, RowId};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
-    AnswerRecord, ChannelShape, CheckpointRecord, ControlRecord, JoinRecord, LogRange, QuestionRecord, SendRecord,
-    Shape, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
+    AnswerRecord, ChannelShape, CheckpointRecord, ControlRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord,
+    SendRecord, Shape, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
 };

@@ -189,14 +189,23 @@ pub struct TaskRecord {
     pub answers: Vec<AnswerRecord>,
     /// Why it failed.
     pub error: Option<String>,
-    /// Whether its error handler has taken over.
-    pub handled: bool,
+    /// Since when its error handler runs in its place, if it does.
+    pub handled: Option<HandledRecord>,
     /// How often it was started.
     pub attempts: u32,
     /// What its subgraphs with state of their own ended at.
     pub children: Vec<(String, CheckpointId)>,
     /// Reserved: how many effects its journal holds.
     pub effects: u32,
+}
+
+/// Where an error handler took over from a node's body.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandledRecord {
+    /// Why the body failed.
+    pub error: String,
+    /// How many of the task's answers are the body's: the handler's questions count on from there.
+    pub answers: u32,
 }
 
 /// A question to a person.
@@ -223,7 +232,9 @@ pub struct QuestionRecord {
 /// An answer from a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRecord {
-    /// The name of the question it answers.
+    /// The place of the question it answers.
+    pub place: u32,
+    /// The name of that question.
     pub name: String,
     /// Where the answer's value stands.
     pub value: RowId,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Failure, MemoryCache, NodeDefaults};
+use superstep::graph::{Failure, MemoryCache, NodeDefaults, NodeOptions};
 use superstep::prelude::*;
 use tokio::time::Instant;
 
@@ -80,6 +80,14 @@ async fn a_retry_policy_applies_to_all_but_permanent_failures(
 }
 
 #[tokio::test(start_paused = true)]
+async fn attempts_are_those_of_a_nodes_own_task() {
+    let tell = |_: Arc<Pad>, ctx: Ctx| async move { Ok::<_, NodeError>(Pad::update().sum(i64::from(ctx.attempt()))) };
+    let flaky = failing(&Tally::default(), 2, || Err("no".into())).retry(RetryPolicy::attempts(3));
+    let graph = chain(Builder::new().add_node(id("bad"), flaky).add_node(id("tell"), tell), &["bad", "tell"]);
+    assert_eq!(graph.invoke(start()).await.unwrap().state().sum, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn pauses_between_attempts_grow_up_to_the_longest() {
     let tally = Tally::default();
     let policy = RetryPolicy::attempts(5).pause(Duration::from_secs(1)).backoff(2.0, Duration::from_secs(3));
@@ -99,6 +107,18 @@ async fn the_first_policy_that_fits_decides() {
     let graph = chain(Builder::new().add_node(id("bad"), node), &["bad"]);
     assert!(graph.invoke(start()).await.is_err());
     assert_eq!(tally.count(), 2);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_panic_of_a_retry_policy_is_an_error_of_its_node(#[values(Store::memory(), Store::disk())] store: Store) {
+    let policy = RetryPolicy::attempts(2).when(|_| panic!("out of ink"));
+    let node = failing(&Tally::default(), usize::MAX, || Err("no".into())).retry(policy);
+    let graph = chain(Builder::new().add_node(id("bad"), node), &["bad"]);
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err();
+    let text = "node `bad` panicked in superstep 1: its retry policy, asked about `no`: out of ink";
+    assert_eq!(error.to_string(), text);
+    assert!(matches!(store.thread(&graph).status().await.unwrap(), Status::Failed { reason } if reason == text));
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,6 +157,27 @@ async fn signs_of_life_keep_an_idle_timeout_away() {
     assert!(graph(20).invoke(start()).await.unwrap().finished().is_some());
     let error = graph(0).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "node `a` failed in superstep 1: no sign of life for 4000 ms");
+}
+
+#[rstest]
+#[case::signs_of_life(10, 3, true)]
+#[case::finished_tasks(0, 3, true)]
+#[case::silence(0, 5, false)]
+#[tokio::test(start_paused = true)]
+async fn the_life_of_a_subgraph_is_its_nodes_life(#[case] beats: u64, #[case] pause: u64, #[case] lives: bool) {
+    let slow = move |_: Arc<Pad>, ctx: Ctx| async move {
+        for _ in 0..beats {
+            tokio::time::sleep(Duration::from_secs(pause)).await;
+            ctx.heartbeat();
+        }
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+        Ok::<_, NodeError>(())
+    };
+    let inner = chain(Builder::new().add_node(id("c"), slow).add_node(id("d"), slow), &["c", "d"]);
+    let inside = chain(Builder::new().add_subgraph(id("inner"), inner), &["inner"]);
+    let options = NodeOptions::default().idle_timeout(Duration::from_secs(4));
+    let graph = chain(Builder::new().add_subgraph_with(id("inside"), inside, options), &["inside"]);
+    assert_eq!(graph.invoke(start()).await.is_ok(), lives);
 }
 
 #[rstest]

@@ -316,3 +316,28 @@ async fn a_task_makes_a_hundred_thousand_sends_and_no_more() {
     let error = graph.compile().unwrap().invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "`Fan` brings the sends of its task to 100001, more than the limit of 100000");
 }
+
+#[rstest]
+#[case::breakpoint_last(&["pulls", "waits"])]
+#[case::breakpoint_first(&["waits", "xpulls"])]
+#[tokio::test]
+async fn a_run_drained_beside_a_subgraph_at_its_breakpoint_says_so(#[case] nodes: &[&str]) {
+    let token = CancellationToken::new();
+    let drain = token.clone();
+    let pull = move |_: Arc<Pad>, _: Ctx| {
+        drain.cancel();
+        async { Ok::<_, NodeError>(Pad::update().notes(["a"])) }
+    };
+    let pulls = chain(Builder::new().add_node(id("a"), pull).add_node(id("b"), note("b")), &["a", "b"]);
+    let waits = chain(Builder::new().add_node(id("c"), note("c")).interrupt_before([id("c")]), &["c"]);
+    let add = |builder: Builder, node: &&str| match *node {
+        "waits" => builder.add_subgraph(id(node), waits.clone()),
+        _ => builder.add_subgraph(id(node), pulls.clone()),
+    };
+    let graph = fan(nodes.iter().fold(Builder::new(), add), nodes);
+    let store = Store::memory();
+    let outcome = store.thread(&graph).drain_with(token).invoke(start()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Drained(_)), "{outcome:?}");
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.len(), 3);
+}

@@ -10,6 +10,7 @@ mod commands;
 mod durability;
 mod edges;
 mod failures;
+mod handlers;
 mod handles;
 mod inside;
 mod kinds;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::Persistence;
+use superstep::graph::{Boxed, CallError, Persistence};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -42,6 +42,173 @@ async fn a_stateless_subgraph_starts_over_when_it_is_resumed() {
     let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["before", "c", "d", "approved: true", "e", "after"]);
     assert_eq!(tally.names(), ["c", "d", "c", "d", "e"]);
+}
+
+/// A node that asks, then calls a graph that asks, then asks and calls again.
+fn asking_between_calls(persistence: Persistence) -> Graph {
+    let asking = Builder::new().add_node(id("c"), approval.asks::<Approve>());
+    let inside = chain(asking, &["c"]).persistence(persistence);
+    let child = inside.clone();
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let child = child.clone();
+        async move {
+            let mut heard = vec![];
+            for _ in 0..2 {
+                heard.push(format!("own: {}", ctx.interrupt(Approve)?));
+                heard.extend(ctx.call(&child, start()).await?.notes.clone());
+            }
+            Ok::<_, NodeError>(Pad::update().notes(heard))
+        }
+    };
+    chain(Builder::new().add_node(id("a"), body.asks::<Approve>()).calls(&id("a"), &inside), &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn each_question_of_a_node_and_of_the_graphs_it_calls_takes_an_answer_of_its_own(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let thread = || store.thread(&asking_between_calls(persistence));
+    thread().invoke(start()).await.unwrap();
+    for answer in [true, false, false] {
+        assert_eq!(thread().resume::<Approve>(answer).await.unwrap().questions().len(), 1);
+    }
+    let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["own: true", "approved: false", "own: false", "approved: true"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn questions_inside_a_subgraph_may_be_answered_in_any_order(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let ask = |_: Arc<Pad>, ctx: Ctx| async move {
+        let name = ctx.interrupt(Rename { from: "a".into() })?;
+        Ok::<_, NodeError>(Pad::update().notes([format!("{}: {name}", ctx.node())]))
+    };
+    let asking = Builder::new().add_node(id("x"), ask.asks::<Rename>()).add_node(id("y"), ask.asks::<Rename>());
+    let inside = fan(asking, &["x", "y"]).persistence(persistence);
+    let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
+    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    let second = Answer::new::<Rename>(&"for y".into()).to(asked.questions()[1].id());
+    assert_eq!(store.thread(&graph).answer(second).await.unwrap().questions().len(), 1);
+    let end = store.thread(&graph).resume::<Rename>("for x".into()).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["x: for x", "y: for y"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn graphs_that_are_called_at_once_ask_at_once(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let inside = chain(Builder::new().add_node(id("c"), approval.asks::<Approve>()), &["c"]).persistence(persistence);
+    let child = inside.clone();
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let child = child.clone();
+        async move {
+            let (one, two) = tokio::join!(ctx.call(&child, start()), ctx.call(&child, start()));
+            Ok::<_, NodeError>(Pad::update().notes([one?.notes.join(" "), two?.notes.join(" ")]))
+        }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &inside), &["a"]);
+    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!(asked.questions().iter().map(|asked| asked.namespace().join(" ")).collect::<Vec<_>>(), ["a", "a #1"]);
+    let second = Answer::new::<Approve>(&false).to(asked.questions()[1].id());
+    assert_eq!(store.thread(&graph).answer(second).await.unwrap().questions().len(), 1);
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["approved: true", "approved: false"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_answer_finds_a_kept_subgraph_behind_one_that_is_not_kept(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let passing = chain(Builder::new().add_node(id("b"), note("b")), &["b"]).persistence(Persistence::Stateless);
+    let asking = chain(Builder::new().add_node(id("c"), approval.asks::<Approve>()), &["c"]);
+    let (first, second) = (passing, asking.clone());
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let (first, second) = (first.clone(), second.clone());
+        async move {
+            ctx.call(&first, start()).await?;
+            Ok::<_, NodeError>(Pad::update().notes(ctx.call(&second, start()).await?.notes.clone()))
+        }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &asking), &["a"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["approved: true"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_inside_a_stateless_subgraph_asks_nothing_twice() {
+    let (tally, store) = (Tally::default(), Store::memory());
+    let runs = tally.clone();
+    let flaky = move |_: Arc<Pad>, ctx: Ctx| {
+        let runs = runs.clone();
+        async move {
+            let approved = ctx.interrupt(Approve)?;
+            if runs.add("asked") == 1 {
+                Err(NodeError::from("no"))
+            } else {
+                Ok(Pad::update().notes([format!("{approved}")]))
+            }
+        }
+    };
+    let flaky = flaky.asks::<Approve>().retry(RetryPolicy::attempts(2));
+    let inside = chain(Builder::new().add_node(id("c"), flaky), &["c"]).persistence(Persistence::Stateless);
+    let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["true"]);
+}
+
+/// A node whose body is handed a graph that fails with its title.
+fn over_failures(body: impl Fn(Graph, Ctx) -> Boxed<'static, Ended> + Send + Sync + 'static) -> Graph {
+    let fails = |pad: Arc<Pad>, _: Ctx| async move { Err::<PadUpdate, _>(NodeError::from(pad.title.clone())) };
+    let inside = chain(Builder::new().add_node(id("c"), fails), &["c"]);
+    let child = inside.clone();
+    let node = move |_: Arc<Pad>, ctx: Ctx| body(child.clone(), ctx);
+    chain(Builder::new().add_node(id("a"), node.asks::<Approve>()).calls(&id("a"), &inside), &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_node_whose_subgraph_failed_may_ask_what_to_do(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = over_failures(|child, ctx| {
+        Box::pin(async move {
+            let Err(CallError::Failed(_)) = ctx.call(&child, start()).await else {
+                return Err("it did not fail".into());
+            };
+            Ok(Pad::update().notes([format!("go on: {}", ctx.interrupt(Approve)?)]))
+        })
+    });
+    assert_eq!(store.thread(&graph).invoke(start()).await.unwrap().questions()[0].node(), "a");
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["go on: true"]);
+}
+
+#[rstest]
+#[case::passed_on(NodeError::from, "node `c` failed in superstep 1: two")]
+#[case::as_another_type(|error: CallError| NodeError::from(error.to_string()), "node `c` failed in superstep 1: two")]
+#[case::in_other_words(|_| NodeError::from("no luck"), "node `a` failed in superstep 1: no luck")]
+#[tokio::test]
+async fn a_node_fails_with_the_error_of_a_subgraph_if_it_passes_that_one_on(
+    #[case] pass_on: fn(CallError) -> NodeError,
+    #[case] text: &str,
+) {
+    let graph = over_failures(move |child, ctx| {
+        Box::pin(async move {
+            let _ = ctx.call(&child, Pad::update().title("one")).await;
+            let two = ctx.call(&child, Pad::update().title("two")).await.map_err(pass_on)?;
+            Ok(Pad::update().notes(two.notes.clone()))
+        })
+    });
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), text);
 }
 
 /// A body that calls a graph twice and notes how many notes each call ended with.

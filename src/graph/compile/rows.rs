@@ -12,6 +12,9 @@ use crate::graph::define::options::NodeOptions;
 use crate::graph::define::problem::Problem;
 use crate::graph::run::ctx::Facts;
 
+/// What the name of a node's error handler begins with.
+pub(crate) const HANDLER: &str = "__error_handler__";
+
 /// Whether a node, or its subgraph, can ask questions.
 pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
     let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
@@ -54,8 +57,8 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
-    let facts = |name| Arc::new(Facts { name, asks: asks.clone() });
-    let (handler, facts) = (facts(format!("__error_handler__{name}").into()), facts(Arc::clone(&name)));
+    let facts = |name, handler| Arc::new(Facts { name, asks: asks.clone(), handler });
+    let (handler, facts) = (facts(format!("{HANDLER}{name}").into(), true), facts(Arc::clone(&name), false));
     Row {
         id,
         name,

@@ -221,7 +221,8 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Limits how long one attempt may be silent: events and [`Ctx::heartbeat`] are signs of life.
+    /// Limits how long one attempt may be silent: events, [`Ctx::heartbeat`], and what ends inside its subgraphs are signs of
+    /// life.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.idle_timeout = Some(limit);
         self
@@ -235,7 +236,9 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     }
 
     /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then: the handler goes
-    /// on by a [`Command`], or the path ends there. Declare its targets with [`goes_to`](Self::goes_to). LangGraph: `error_handler`.
+    /// on by a [`Command`], or the path ends there. Declare its targets with [`goes_to`](Self::goes_to). It may ask and call
+    /// graphs of its own: no answer to the node is one to it. Once it has begun, only it runs again, over the node's error.
+    /// LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,

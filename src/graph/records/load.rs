@@ -254,7 +254,7 @@ impl Reader {
             sizes,
             targets: record.targets.iter().map(node).collect::<Result<_, _>>()?,
             sends: self.sends(table, &record.sends, mapping).await?,
-            fires: !record.handled,
+            fires: record.handled.is_none(),
             routed: true,
             saved: true,
             children: record.children.clone(),
@@ -290,7 +290,8 @@ impl Reader {
             return Ok(None);
         }
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
-        let answers = record.answers.iter().zip(rows).map(|(answer, bytes)| (answer.name.clone(), bytes));
+        let answers = record.answers.iter().zip(rows);
+        let answers = answers.map(|(answer, bytes)| (answer.place, (answer.name.clone(), bytes)));
         Ok(Some(Arc::new(answers.collect())))
     }
 
@@ -312,7 +313,7 @@ impl Reader {
             let Some(record) = by_key.remove(&task.key) else { continue };
             task.attempts = record.attempts;
             task.answers = self.answers(&record).await?;
-            task.handled = record.handled.then(|| record.error.clone().unwrap_or_default());
+            task.handled.clone_from(&record.handled);
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);

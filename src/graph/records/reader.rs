@@ -86,8 +86,22 @@ impl Reader {
     /// The newest checkpoints of the subgraphs that the tasks of a checkpoint run: by task and call.
     pub(crate) async fn children(&self, checkpoint: CheckpointId) -> Result<Vec<(u32, u32, CheckpointId)>, RunError> {
         let key = |end| Key::Child { checkpoint, task: end, call: end };
+        self.pointers(key(0)..=key(u32::MAX)).await
+    }
+
+    /// Those of one task.
+    pub(crate) async fn called(
+        &self,
+        checkpoint: CheckpointId,
+        task: u32,
+    ) -> Result<Vec<(u32, u32, CheckpointId)>, RunError> {
+        let key = |call| Key::Child { checkpoint, task, call };
+        self.pointers(key(0)..=key(u32::MAX)).await
+    }
+
+    async fn pointers(&self, range: RangeInclusive<Key>) -> Result<Vec<(u32, u32, CheckpointId)>, RunError> {
         let mut children = vec![];
-        for (key, bytes) in self.scan(key(0)..=key(u32::MAX)).await? {
+        for (key, bytes) in self.scan(range).await? {
             if let Key::Child { task, call, .. } = key {
                 children.push((task, call, decode_record(&self.thread, "child pointer", &bytes)?));
             }

@@ -7,12 +7,13 @@ use crate::checkpoint::CheckpointId;
 use super::advance::NEW_LINE;
 use super::control::START_NODE;
 use super::ctx::{Ctx, Level};
+use super::enter::missing;
 use super::error::RunError;
 use super::position::Position;
-use super::subgraph::missing;
 use super::superstep::Run;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::compile::rows::HANDLER;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
 
@@ -30,7 +31,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let Some(task) = self.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
                 continue;
             };
-            let name = numbered(&table.row(task.node).name, call);
+            let name = &table.row(task.node).name;
+            let name = match call.checked_sub(BY_HANDLER) {
+                Some(call) => numbered(&format!("{HANDLER}{name}"), call),
+                None => numbered(name, call),
+            };
             self.pos.keep_child(name, id);
         }
         Ok(())
@@ -56,6 +61,14 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
         pos.line = NEW_LINE;
     }
     Ok((pos, Arc::new(Level { path, ..Level::clone(&level) })))
+}
+
+/// The calls of an error handler are pointed at from here on: it shares its body's task, but no subgraph.
+pub(crate) const BY_HANDLER: u32 = 1 << 31;
+
+/// Under which number the task points at its subgraph.
+pub(crate) fn pointed_at<C>(ctx: &Ctx<C>, call: u32) -> u32 {
+    if ctx.0.facts.handler { call | BY_HANDLER } else { call }
 }
 
 /// Calls after the first of one task are told apart by number.

@@ -2,7 +2,7 @@
 
 use std::any::{Any, type_name};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
@@ -87,6 +87,8 @@ pub(crate) struct Level {
     pub unsaved: bool,
     /// In whose name the tasks of such a subgraph ask.
     pub borrowed: Option<Arc<Borrowed>>,
+    /// The idle timeouts of the nodes on the way down.
+    pub beats: Vec<Arc<Notify>>,
 }
 
 /// The nearest task that is saved, for the questions of a subgraph that is not.
@@ -99,8 +101,13 @@ pub(crate) struct Borrowed {
 }
 
 impl Level {
+    /// The nodes whose subgraphs this is in are alive.
+    pub(crate) fn beat(&self) {
+        self.beats.iter().for_each(|beat| beat.notify_one());
+    }
+
     pub(crate) fn root() -> Arc<Self> {
-        Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None })
+        Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None, beats: vec![] })
     }
 }
 
@@ -111,6 +118,8 @@ pub(crate) struct Facts {
     pub name: Arc<str>,
     /// The questions it may ask; none: any.
     pub asks: Option<Arc<Declarations>>,
+    /// Whether it is the node's error handler.
+    pub handler: bool,
 }
 
 pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
@@ -137,8 +146,8 @@ pub(crate) struct TaskCtx<C> {
     pub beat: Option<Arc<Notify>>,
 }
 
-/// Answers a task has got, each with its question's name.
-pub(crate) type Answers = Option<Arc<Vec<(String, Vec<u8>)>>>;
+/// Answers a task has got, by the places of their questions, each with its question's name.
+pub(crate) type Answers = Option<Arc<BTreeMap<u32, (String, Vec<u8>)>>>;
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
 pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
@@ -148,18 +157,24 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 pub(crate) struct Inside {
     /// The state of subgraphs that keep their own, by node.
     pub children: Vec<(String, CheckpointId)>,
+    /// What tasks of its subgraphs ask.
+    pub questions: Vec<Question>,
+    /// How its subgraphs failed: the body deals with it, or passes it on.
+    pub failures: Vec<super::error::RunError>,
+    /// The answers, once a subgraph that is not saved has borrowed them.
+    pub lent: Option<Arc<Borrowed>>,
+    /// In such a subgraph: the places of the task's questions, the same in each attempt.
+    pub places: Vec<u32>,
 }
 
 /// Why a task stopped without a result.
 pub(crate) enum Raised {
     /// It asks.
     Ask(Question),
-    /// Tasks of its subgraph ask.
-    Inside(Vec<Question>),
+    /// Tasks of its subgraphs ask.
+    Inside,
     /// It asked in a way that cannot be.
     Wrong(RunError),
-    /// Its subgraph failed; kept here so that no error type can lose it.
-    Failed(RunError),
     /// Its subgraph handed a command to the graph the task is in.
     Parent(Arc<dyn Any + Send + Sync>, &'static str),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
@@ -220,8 +235,9 @@ impl<C> Ctx<C> {
         self.0.shared.cancelled().await;
     }
 
-    /// Tells an idle timeout that the node is alive.
+    /// Tells an idle timeout that the node is alive; with it are the nodes whose subgraphs it is in.
     pub fn heartbeat(&self) {
+        self.0.level.beat();
         if let Some(beat) = &self.0.beat {
             beat.notify_one();
         }
@@ -266,12 +282,9 @@ impl<C> Ctx<C> {
     /// # Errors
     /// [`Interrupted`] is no failure: pass it on with `?`.
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        let (asked, answers) = match &self.0.level.borrowed {
-            Some(borrowed) => (&borrowed.asked, &borrowed.answers),
-            None => (&self.0.asked, &self.0.answers),
-        };
-        let place = asked.fetch_add(1, Ordering::Relaxed);
-        let raised = match answers.as_ref().and_then(|answers| answers.get(place as usize)) {
+        let answers = self.0.level.borrowed.as_ref().map_or(&self.0.answers, |borrowed| &borrowed.answers);
+        let place = self.0.next_place();
+        let raised = match answers.as_ref().and_then(|answers| answers.get(&place)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
             Some((_, bytes)) => match value::decode(bytes) {
                 Ok(value) => return Ok(value),
@@ -331,46 +344,6 @@ impl<C> TaskCtx<C> {
 
     pub(crate) fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<C> TaskCtx<C> {
-    /// The context of another attempt: its questions count from the beginning.
-    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
-        Arc::new(Self {
-            shared: Arc::clone(&self.shared),
-            level: Arc::clone(&self.level),
-            facts: Arc::clone(facts.unwrap_or(&self.facts)),
-            answers: self.answers.clone(),
-            again: self.again,
-            asked: AtomicU32::new(0),
-            calls: AtomicU32::new(0),
-            raised: OnceLock::new(),
-            inside: Mutex::default(),
-            children: self.children.clone(),
-            attempt,
-            beat,
-            ..*self
-        })
-    }
-}
-
-impl<C> TaskCtx<C> {
-    /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.
-    pub(crate) fn called(&self) -> u32 {
-        self.calls.load(Ordering::Relaxed)
-    }
-
-    /// Whether this attempt has used an answer.
-    pub(crate) fn answered(&self) -> bool {
-        self.answers.as_ref().is_some_and(|answers| !answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
-    }
-}
-
-impl Raised {
-    /// Whether it counts as a failure of the node, which a retry may cure.
-    pub(crate) fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_))
     }
 }
 

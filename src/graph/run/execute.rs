@@ -15,10 +15,12 @@ use super::control::START_NODE;
 use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
+use super::places::answered_so_far;
 use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
+use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 
@@ -101,7 +103,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             state: Arc::clone(&self.pos.state),
             payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
             ctx,
-            failure: task.handled.clone(),
+            handled: task.handled.clone(),
             taken_over: self.taken_over(at),
         }
     }
@@ -115,6 +117,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
             (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
+            (ctx.attempt, ctx.beat) = (1, None);
             (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
@@ -144,18 +147,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn taken_over(&self, at: usize) -> Option<TakenOver> {
+        if self.tasks[at].handled.is_some() {
+            return None; // noted in an earlier run
+        }
         let recorder = Arc::clone(self.recorder()?);
-        let mut record = self.tasks[at].record();
+        let task = &self.tasks[at];
+        let (mut record, answers) = (task.record(), answered_so_far(&task.answers));
         let key = self.task_key(self.tasks[at].key);
         Some(Box::new(move |error| {
-            (record.status, record.handled) = (crate::checkpoint::TaskStatus::Failed, true);
+            record.status = TaskStatus::Pending;
             record.error = Some(error.to_string());
-            let bytes = crate::checkpoint::encode_record(&record);
-            Box::pin(async move {
-                if let Ok(bytes) = bytes {
-                    recorder.queue(vec![(key, bytes)], None);
-                }
-            })
+            record.handled = Some(HandledRecord { error: error.to_string(), answers });
+            let bytes = encode_record(&record);
+            Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
         }))
     }
 

@@ -3,6 +3,7 @@
 //! The rules (`control`, `position`) are pure. Of a store it knows records.
 
 pub(crate) mod advance;
+pub(crate) mod attempt;
 pub(crate) mod begin;
 pub(crate) mod cache;
 pub(crate) mod cached;
@@ -11,10 +12,12 @@ pub(crate) mod clock;
 pub(crate) mod control;
 pub(crate) mod ctx;
 pub(crate) mod delta;
+pub(crate) mod enter;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod execute;
 pub(crate) mod perform;
+pub(crate) mod places;
 pub(crate) mod position;
 pub(crate) mod settle;
 pub(crate) mod subgraph;

@@ -13,7 +13,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::cached;
-use super::ctx::{Ctx, TaskCtx};
+use super::ctx::{Ctx, Raised, TaskCtx};
+use super::error::RunError;
+use crate::checkpoint::HandledRecord;
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::command::Payload;
@@ -45,14 +47,14 @@ pub(crate) struct Job<S: State, N, C> {
     pub state: Arc<S>,
     pub payload: Option<Arc<dyn Payload>>,
     pub ctx: Arc<TaskCtx<C>>,
-    /// A failure of an earlier run that only the handler has still to take.
-    pub failure: Option<String>,
+    /// Where the handler took over in an earlier run: only it has still to run.
+    pub handled: Option<HandledRecord>,
     /// Called when a handler takes over, before it starts.
     pub taken_over: Option<TakenOver>,
 }
 
-/// Notes durably that a handler takes over.
-pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, ()> + Send + Sync>;
+/// Notes that a handler takes over, and waits as the durability asks.
+pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, Result<(), RunError>> + Send + Sync>;
 
 /// A body's future whose panic is a value.
 pub(crate) struct Guarded<S: State, N>(pub Boxed<'static, Ended<S, N>>);
@@ -128,13 +130,13 @@ impl<S: State, N, C> Future for Running<S, N, C> {
 /// Attempts, handler.
 async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, N, C>) -> Performed<S, N, C> {
     let cache_key = cached::key(&job);
-    let mut performed = match job.failure.take() {
-        Some(error) => Performed::plain(Ok(Err(NodeError::permanent(error))), Arc::clone(&job.ctx), 0),
+    let mut performed = match &job.handled {
+        Some(before) => Performed::plain(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0),
         None => attempts(&job).await,
     };
     performed.cache_key = cache_key;
     let row = job.table.row(job.ctx.node);
-    let asked = performed.ctx.raised.get().is_some_and(|raised| !raised.is_failure());
+    let asked = performed.ctx.raised.get().is_some();
     let failed = matches!(performed.ended, Ok(Err(_)) | Err(_)) && !asked;
     let Some(handler) = row.options.on_error.clone().filter(|_| failed) else { return performed };
     let error = match performed.ended {
@@ -142,11 +144,15 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
         Err(panic) => Arc::new(NodeError::permanent(format!("panicked: {panic}"))),
         Ok(Ok(_)) => return performed,
     };
-    if let Some(taken_over) = job.taken_over.take() {
-        taken_over(&error).await;
+    if let Some(taken_over) = job.taken_over.take()
+        && let Err(refused) = taken_over(&error).await
+    {
+        let _ = performed.ctx.raised.set(Raised::Wrong(refused));
+        return Performed { ended: Ok(Err(NodeError::permanent("its failure could not be stored"))), ..performed };
     }
     let answered = performed.ctx.answered();
-    let ctx = job.ctx.retried(performed.attempts, Some(&row.handler), None);
+    let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
+    ctx.count_on(job.handled.as_ref().map(|before| before.answers));
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
@@ -156,19 +162,25 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
-    let (mut tried, mut called) = (0, 0);
+    let (mut tried, mut called, mut ctx) = (0, 0, Arc::clone(&job.ctx));
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
-        let ctx = job.ctx.retried(tried, None, beat.clone());
+        ctx = ctx.retried(tried, None, beat.clone());
         ctx.calls.store(called, Ordering::Relaxed);
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
-        if ctx.raised.get().is_some_and(|raised| !raised.is_failure()) {
+        if ctx.raised.get().is_some() {
             return Performed::plain(ended, ctx, tried);
         }
-        let policy = options.retry.iter().find(|policy| policy.fits(error));
+        let policy = match catch_unwind(AssertUnwindSafe(|| options.retry.iter().find(|policy| policy.fits(error)))) {
+            Ok(policy) => policy,
+            Err(panic) => {
+                let message = format!("its retry policy, asked about `{error}`: {}", words(&*panic));
+                return Performed::plain(Err(message), ctx, tried);
+            }
+        };
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
             return Performed::plain(ended, ctx, tried);
         };

@@ -4,13 +4,16 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{
+    CheckpointId, HandledRecord, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
+};
 
 use super::cached::CachedResult;
 use super::control::START_NODE;
 use super::ctx::{Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
+use super::places::answered_so_far;
 use super::position::{Finished, fresh_read, named};
 use super::superstep::{Exit, Run};
 use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
@@ -35,13 +38,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The part of settling that waits for nobody.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key } = performed;
+        self.level.beat();
         self.tasks[at].attempts += attempts.saturating_sub(1);
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
         let answered = ctx.answered();
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
-                if ctx.called() > 0 {
-                    result.children = std::mem::take(&mut ctx.inside().children);
+                if ctx.left_anything() {
+                    result.children = std::mem::take(&mut *ctx.inside()).children;
                 }
                 let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
                 self.spare = Some(ctx);
@@ -51,7 +55,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 }
             }
             Ok(Judged::Halted(exit)) => {
-                self.halted = Some(exit).filter(|exit| *exit != Exit::Stopped);
+                self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
             }
             Ok(Judged::Asked(questions)) => match self.asked(at, questions) {
@@ -101,17 +105,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         match (raised, ended) {
             (None, Ok(command)) => Ok(Unusual::Command(command)),
-            (None, Err(error)) => Err(RunError::Node { node, step, error: Arc::new(error) }),
-            (Some(Raised::Wrong(error)), _) | (Some(Raised::Failed(error)), Err(_)) => Err(error.clone()),
-            // the node dealt with its subgraph's failure
-            (Some(Raised::Failed(_)), Ok(command)) => Ok(Unusual::Command(command)),
+            (None, Err(error)) => {
+                Err(ctx.passed_on(&error).unwrap_or_else(|| RunError::Node { node, step, error: Arc::new(error) }))
+            }
+            (Some(Raised::Wrong(error)), _) => Err(error.clone()),
             (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()])),
-            (Some(Raised::Inside(questions)), Err(_)) => Ok(Unusual::Asked(questions.clone())),
+            (Some(Raised::Inside), Err(_)) => Ok(Unusual::Asked(ctx.inside().questions.clone())),
             (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
             }
-            (Some(Raised::Inside(_) | Raised::Stopped(_)), Ok(_)) => {
+            (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
             (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {
@@ -209,8 +213,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let text = error.to_string();
         let task = &mut self.tasks[at];
         task.error = Some(text.clone());
-        let before = task.handled.replace(text.clone());
-        before.is_none().then_some(TookOver { error: text, answered })
+        if task.handled.is_some() {
+            return None;
+        }
+        task.handled = Some(HandledRecord { error: text.clone(), answers: answered_so_far(&task.answers) });
+        Some(TookOver { error: text, answered })
     }
 
     fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {

@@ -3,17 +3,15 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::checkpoint::{CheckpointId, Key, Slot};
+use crate::checkpoint::Key;
 
-use super::children::{kept_at, own_name};
-use super::ctx::{Borrowed, Ctx, Level, Raised};
-use super::delta::Delta;
+use super::children::{own_name, pointed_at};
+use super::ctx::{Ctx, Raised};
+use super::enter::{Begin, Way, open};
 use super::error::RunError;
-use super::position::Position;
-use super::superstep::{Caller, Exit, Run};
-use super::task::SENT;
+use super::superstep::{Exit, Run};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -21,12 +19,12 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Interrupted;
 use crate::graph::define::node::{Boxed, Ended, Node, NodeId};
-use crate::graph::records::reader::Reader;
 
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations.
+    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. In the run
+    /// that began the task, each attempt of its retry policy begins the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
     /// For the whole thread: each activation begins with the state the last one ended with.
@@ -128,23 +126,6 @@ where
     }
 }
 
-/// How a child is joined to its parent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// Over the parent's state.
-    Shared,
-    /// Over its own.
-    Own,
-}
-
-/// What a child begins with.
-enum Begin<T: State> {
-    /// The parent's state; only what changes is handed back (V8).
-    State(T),
-    /// Input to its own state.
-    Input(Writes<T>),
-}
-
 /// What a finished child leaves behind.
 struct Left<T: State> {
     state: Arc<T>,
@@ -237,10 +218,13 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Err(error) => return Err(raise(ctx, error)),
         };
         let ended = run.drive().await;
-        let questions = || run.tasks.iter().flat_map(crate::graph::thread::outcome::questions).collect();
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
-            Ok(Exit::Interrupted) => Raised::Inside(questions()),
+            Ok(Exit::Interrupted) => {
+                let asked = run.tasks.iter().flat_map(crate::graph::thread::outcome::questions);
+                ctx.0.inside().questions.extend(asked);
+                Raised::Inside
+            }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => return Err(raise(ctx, error)),
         };
@@ -254,7 +238,7 @@ fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
         let _ = ctx.0.raised.set(Raised::Parent(handed.command, handed.given));
         return Interrupted::new().into();
     }
-    let _ = ctx.0.raised.set(Raised::Failed(error.clone()));
+    ctx.0.inside().failures.push(error.clone());
     CallError::Failed(Box::new(error))
 }
 
@@ -269,131 +253,11 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     }
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::Inherit && run.delta.is_none())
     {
-        recorder.forget(&run.level.path, &Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call });
+        recorder.forget(
+            &run.level.path,
+            &Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call: pointed_at(ctx, call) },
+        );
     }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
     Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
-}
-
-fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
-    let (task, above) = (&ctx.0, &ctx.0.level);
-    let mut names = above.names.to_vec();
-    names.push(task.facts.name.to_string());
-    if call > 0 {
-        names.push(format!("#{call}"));
-    }
-    let own = own_name(ctx, call);
-    let path = match persistence {
-        // tasks of one worker run at once
-        Persistence::PerThread if task.task >= SENT => {
-            format!("{}/{own}~{}.{:x}", above.path, task.checkpoint, task.task)
-        }
-        Persistence::PerThread => format!("{}/{own}", above.path),
-        _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
-    };
-    let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
-    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| borrow(ctx)));
-    Level { names: names.into(), path, unsaved, borrowed }
-}
-
-/// A child that is not saved asks in the name of the task it runs in.
-fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
-    let (answers, asked) = (ctx.0.answers.clone(), AtomicU32::new(0));
-    Arc::new(Borrowed { answers, asked, checkpoint: ctx.0.checkpoint, task: ctx.0.task })
-}
-
-async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    begin: impl FnOnce() -> Begin<T>,
-    way: Way,
-    ctx: &Ctx<C>,
-    call: u32,
-) -> Result<Run<T, M, C>, RunError> {
-    let task = &ctx.0;
-    let level = Arc::new(level(ctx, child.persistence, call));
-    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call };
-    let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
-    let Some(recorder) = recorder else {
-        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
-    };
-    let thread = recorder.lease().thread().clone();
-    let reader = Reader {
-        store: Arc::clone(recorder.store()),
-        thread,
-        birth: recorder.birth(),
-        recorder: Some(Arc::clone(&recorder)),
-    };
-    let paused = if task.again { reader.child(task.checkpoint, task.task, call).await? } else { None };
-    if let Some(id) = paused {
-        let mut run = resume(child, &reader, id, ctx, level, caller).await?;
-        if way == Way::Shared {
-            let mut delta = Delta::read(&child.table, &reader, id).await?;
-            let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
-            emptied.for_each(|channel| delta.forget(channel));
-            run.delta = Some(delta);
-        }
-        return Ok(run);
-    }
-    let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
-    let Some(id) = kept else {
-        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
-    };
-    let (pos, level) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
-    fresh(child, pos, begin(), ctx, level, caller).await
-}
-
-pub(crate) fn missing(reader: &Reader) -> RunError {
-    reader.damaged("checkpoint of a subgraph", "it is missing")
-}
-
-/// Goes on where the child stopped.
-async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    reader: &Reader,
-    id: CheckpointId,
-    ctx: &Ctx<C>,
-    level: Arc<Level>,
-    caller: Caller,
-) -> Result<Run<T, M, C>, RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
-    // A fork's child keeps the namespace of its origin, under which its logs stand.
-    let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
-    let (pos, mapping) = reader.position(&child.table, id, record).await?;
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
-    run.caller = Some(caller);
-    run.armed = false;
-    run.limit();
-    run.plan();
-    let records = reader.tasks(id).await?;
-    let path = run.level.path.clone();
-    reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
-    run.shown = true;
-    run.tell_loaded().await;
-    Ok(run)
-}
-
-/// Begins with new input.
-async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    pos: Position<T>,
-    begin: Begin<T>,
-    ctx: &Ctx<C>,
-    level: Arc<Level>,
-    caller: Caller,
-) -> Result<Run<T, M, C>, RunError> {
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
-    run.caller = Some(caller);
-    run.limit();
-    run.adopted = run.pos.is_stored() && caller.task >= SENT;
-    let input = match begin {
-        Begin::Input(writes) => writes,
-        Begin::State(state) => {
-            run.pos.state = Arc::new(state);
-            run.delta = Some(Delta::default());
-            run.adopted = true;
-            Writes::default()
-        }
-    };
-    run.begin_input(input)?;
-    Ok(run)
 }

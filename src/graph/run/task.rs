@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, QuestionRecord, TaskRecord};
+use crate::checkpoint::{AnswerRecord, CheckpointId, HandledRecord, QuestionRecord, TaskRecord};
 
 use super::control::START_NODE;
 use super::ctx::Answers;
@@ -41,8 +41,8 @@ pub(crate) struct Task<S: State> {
     pub answered: Vec<AnswerRecord>,
     /// The questions it asked when it ran last, answered ones included.
     pub asked: Vec<Question>,
-    /// Its error handler has taken over, with this error.
-    pub handled: Option<String>,
+    /// Where its error handler has taken over, if it has.
+    pub handled: Option<HandledRecord>,
     pub error: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl<S: State> Task<S> {
             questions: self.questions.clone(),
             answers: self.answered.clone(),
             error: self.error.clone(),
-            handled: self.handled.is_some(),
+            handled: self.handled.clone(),
             attempts: self.attempts,
             ..TaskRecord::default()
         }

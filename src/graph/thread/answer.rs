@@ -147,7 +147,7 @@ async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunE
     let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
     let tasks = reader.tasks(id.checkpoint).await?;
     let record = tasks.get(&id.task).filter(|_| id.birth == reader.birth);
-    let answered = |record: &TaskRecord| record.answers.len() as u32 > id.place;
+    let answered = |record: &TaskRecord| record.answers.iter().any(|answer| answer.place == id.place);
     Ok(match record {
         Some(record) if answered(record) => RunError::AlreadyAnswered { id },
         Some(record) if !record.questions.is_empty() => no_longer_open(id),
@@ -180,12 +180,14 @@ async fn store(
         (at, task, record) = (child, inner_task, inner_record);
     }
     record.answers.push(AnswerRecord {
+        place: question.place,
         name: question.name,
         value: row,
         by: answer.by,
         at: clock::now(),
         note: answer.note,
     });
+    record.answers.sort_by_key(|answer| answer.place);
     changed.insert((at, task), record);
     Ok(())
 }
@@ -208,8 +210,7 @@ async fn below(
     if (question.checkpoint, question.task) == (checkpoint, task) {
         return Ok(None);
     }
-    for call in 0.. {
-        let Some(child) = reader.child(checkpoint, task, call).await? else { break };
+    for (.., child) in reader.called(checkpoint, task).await? {
         for (key, record) in reader.tasks(child).await? {
             let record = changed.get(&(child, key)).cloned().unwrap_or(record);
             let asks = |asked: &QuestionRecord| {

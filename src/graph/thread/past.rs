@@ -159,7 +159,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Why the superstep at the head cannot go on, if it cannot.
     async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
         let mut records = reader.tasks(id).await?;
-        if let Some(record) = records.values().find(|record| is_failed(record) && !record.handled) {
+        if let Some(record) = records.values().find(|record| is_failed(record)) {
             return Ok(Some(record.error.clone().unwrap_or_default()));
         }
         let table = &self.graph.table;

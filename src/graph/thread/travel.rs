@@ -3,8 +3,10 @@
 use crate::checkpoint::{BoxFuture, CheckpointId, CheckpointRecord, Key, Source, TaskRecord, encode_record};
 
 use super::scope::pointer;
+use crate::graph::compile::rows::HANDLER;
 use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Puts, Recorder};
+use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
 use crate::graph::run::superstep::Caller;
@@ -49,8 +51,7 @@ pub(crate) fn copy_children<'a>(
     puts: &'a mut Puts,
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
-        for call in 0.. {
-            let Some(child) = reader.child(from.0, from.1, call).await? else { break };
+        for (_, call, child) in reader.called(from.0, from.1).await? {
             let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
             let copy = forked(recorder, words, child, record, false, puts)?;
             puts.push(pointer(Caller { checkpoint: to.0, task: to.1, call }, copy)?);
@@ -95,6 +96,7 @@ fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError
     let (checkpoint, task) = task.split_once('.').ok_or_else(damaged)?;
     let checkpoint = CheckpointId(checkpoint.parse().map_err(|_| damaged())?);
     let task = u32::from_str_radix(task, 16).map_err(|_| damaged())?;
-    let call = name.rsplit_once('#').map_or(Ok(0), |(_, call)| call.parse()).map_err(|_| damaged())?;
+    let call: u32 = name.rsplit_once('#').map_or(Ok(0), |(_, call)| call.parse()).map_err(|_| damaged())?;
+    let call = if name.starts_with(HANDLER) { call | BY_HANDLER } else { call };
     Ok(Caller { checkpoint, task, call })
 }

@@ -1,0 +1,166 @@
+//! How a subgraph begins: with new input, with the state that was kept, or where it stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::checkpoint::{CheckpointId, Slot};
+
+use super::children::{kept_at, own_name, pointed_at};
+use super::ctx::{Borrowed, Ctx, Level};
+use super::delta::Delta;
+use super::error::RunError;
+use super::position::Position;
+use super::subgraph::Persistence;
+use super::superstep::{Caller, Run};
+use super::task::SENT;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+
+/// How a child is joined to its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Over the parent's state.
+    Shared,
+    /// Over its own.
+    Own,
+}
+
+/// What a child begins with.
+pub(super) enum Begin<T: State> {
+    /// The parent's state; only what changes is handed back (V8).
+    State(T),
+    /// Input to its own state.
+    Input(Writes<T>),
+}
+
+fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
+    let (task, above) = (&ctx.0, &ctx.0.level);
+    let mut names = above.names.to_vec();
+    names.push(task.facts.name.to_string());
+    if call > 0 {
+        names.push(format!("#{call}"));
+    }
+    let own = own_name(ctx, call);
+    let path = match persistence {
+        // tasks of one worker run at once
+        Persistence::PerThread if task.task >= SENT => {
+            format!("{}/{own}~{}.{:x}", above.path, task.checkpoint, task.task)
+        }
+        Persistence::PerThread => format!("{}/{own}", above.path),
+        _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
+    };
+    let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
+    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| borrow(ctx)));
+    let beats = above.beats.iter().chain(&task.beat).cloned().collect();
+    Level { names: names.into(), path, unsaved, borrowed, beats }
+}
+
+/// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
+fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
+    let (task, mut inside) = (&ctx.0, ctx.0.inside());
+    let lend = || {
+        let (answers, asked) = (task.answers.clone(), AtomicU32::new(task.asked.load(Ordering::Relaxed)));
+        Arc::new(Borrowed { answers, asked, checkpoint: task.checkpoint, task: task.task })
+    };
+    Arc::clone(inside.lent.get_or_insert_with(lend))
+}
+
+/// Starts the child, or goes on where it stopped.
+pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
+    child: &CompiledGraph<T, M, C>,
+    begin: impl FnOnce() -> Begin<T>,
+    way: Way,
+    ctx: &Ctx<C>,
+    call: u32,
+) -> Result<Run<T, M, C>, RunError> {
+    let task = &ctx.0;
+    let level = Arc::new(level(ctx, child.persistence, call));
+    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
+    let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
+    let Some(recorder) = recorder else {
+        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
+    };
+    let thread = recorder.lease().thread().clone();
+    let reader = Reader {
+        store: Arc::clone(recorder.store()),
+        thread,
+        birth: recorder.birth(),
+        recorder: Some(Arc::clone(&recorder)),
+    };
+    let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
+    if let Some(id) = paused {
+        let mut run = resume(child, &reader, id, ctx, level, caller).await?;
+        if way == Way::Shared {
+            let mut delta = Delta::read(&child.table, &reader, id).await?;
+            let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
+            emptied.for_each(|channel| delta.forget(channel));
+            run.delta = Some(delta);
+        }
+        return Ok(run);
+    }
+    let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
+    let Some(id) = kept else {
+        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
+    };
+    let (pos, level) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
+    fresh(child, pos, begin(), ctx, level, caller).await
+}
+
+pub(crate) fn missing(reader: &Reader) -> RunError {
+    reader.damaged("checkpoint of a subgraph", "it is missing")
+}
+
+/// Goes on where the child stopped.
+async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
+    child: &CompiledGraph<T, M, C>,
+    reader: &Reader,
+    id: CheckpointId,
+    ctx: &Ctx<C>,
+    level: Arc<Level>,
+    caller: Caller,
+) -> Result<Run<T, M, C>, RunError> {
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    // A fork's child keeps the namespace of its origin, under which its logs stand.
+    let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
+    let (pos, mapping) = reader.position(&child.table, id, record).await?;
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
+    run.caller = Some(caller);
+    run.armed = false;
+    run.limit();
+    run.plan();
+    let records = reader.tasks(id).await?;
+    let path = run.level.path.clone();
+    reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
+    run.shown = true;
+    run.tell_loaded().await;
+    Ok(run)
+}
+
+/// Begins with new input.
+async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
+    child: &CompiledGraph<T, M, C>,
+    pos: Position<T>,
+    begin: Begin<T>,
+    ctx: &Ctx<C>,
+    level: Arc<Level>,
+    caller: Caller,
+) -> Result<Run<T, M, C>, RunError> {
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
+    run.caller = Some(caller);
+    run.limit();
+    run.adopted = run.pos.is_stored() && caller.task >= SENT;
+    let input = match begin {
+        Begin::Input(writes) => writes,
+        Begin::State(state) => {
+            run.pos.state = Arc::new(state);
+            run.delta = Some(Delta::default());
+            run.adopted = true;
+            Writes::default()
+        }
+    };
+    run.begin_input(input)?;
+    Ok(run)
+}

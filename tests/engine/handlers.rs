@@ -1,0 +1,137 @@
+//! Error handlers: tasks of their own in the place of a failed body, and what stays of both over kills and answers.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::FailingCheckpointer;
+use superstep::graph::{Boxed, Failure, Persistence};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// A body that fails once it is approved.
+fn deploy(tally: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
+    let tally = tally.clone();
+    move |_, ctx| {
+        tally.add("body");
+        Box::pin(async move {
+            ctx.interrupt(Approve)?;
+            Err("deploy failed".into())
+        })
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_answer_to_the_body_is_none_to_its_handler(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
+    let tally = Tally::default();
+    let handler = |_: Arc<Pad>, _: Failure, ctx: Ctx| async move {
+        let (wipe, name) = (ctx.interrupt(Approve)?, ctx.interrupt(Rename { from: "a".into() })?);
+        Ok::<_, NodeError>(Pad::update().notes([format!("wipe: {wipe}, {name}")]))
+    };
+    let body = deploy(&tally).asks::<Approve>().asks::<Rename>();
+    let graph = chain(Builder::new().add_node(id("a"), body.on_error(handler)), &["a"]);
+    let thread = || store.thread(&graph).durability(durability);
+    let by_body = thread().invoke(start()).await.unwrap();
+    let by_handler = thread().resume::<Approve>(true).await.unwrap();
+    let (first, second) = (by_body.questions()[0].clone(), by_handler.questions()[0].clone());
+    assert_eq!((first.name(), second.name(), second.node()), ("approve", "approve", "__error_handler__a"));
+    assert_ne!(first.id(), second.id());
+    thread().resume::<Approve>(false).await.unwrap();
+    let end = thread().resume::<Rename>("b".into()).await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.count()), ("wipe: false, b".into(), 2));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_handler_that_failed_runs_again_alone_and_over_the_bodys_error(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (bodies, handlers) = (Tally::default(), Tally::default());
+    let (began, seen) = (bodies.clone(), handlers.clone());
+    let body = move |_: Arc<Pad>, _: Ctx| {
+        began.add("body");
+        async { Err::<PadUpdate, _>(NodeError::from("disk full")) }
+    };
+    let handler = move |_: Arc<Pad>, failure: Failure, _: Ctx| {
+        let times = seen.add(&failure.error.to_string());
+        async move { if times < 3 { Err(NodeError::from("no help")) } else { Ok(Pad::update().notes(["helped"])) } }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body.on_error(handler)), &["a"]);
+    let text = "node `__error_handler__a` failed in superstep 1: no help";
+    assert_eq!(store.thread(&graph).invoke(start()).await.unwrap_err().to_string(), text);
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason } if reason == text), "{status:?}");
+    assert_eq!(store.thread(&graph).proceed().await.unwrap_err().to_string(), text);
+    let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), bodies.count()), ("helped".into(), 1));
+    assert_eq!(handlers.names(), ["disk full"; 3]);
+}
+
+/// A node that calls one graph, and another in its error handler.
+fn fallback(tally: &Tally, persistence: Persistence) -> Graph {
+    let fails = |_: Arc<Pad>, _: Ctx| async { Err::<PadUpdate, _>(NodeError::from("no")) };
+    let asks = Builder::new().add_node(id("ask"), approval.asks::<Approve>());
+    let primary = chain(asks.add_node(id("fails"), fails), &["ask", "fails"]).persistence(persistence);
+    let asks = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("ask"), approval.asks::<Approve>());
+    let secondary = chain(asks, &["b", "ask"]).persistence(persistence);
+    let (first, second) = (primary.clone(), secondary.clone());
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let first = first.clone();
+        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&first, start()).await?.notes.clone())) }
+    };
+    let handler = move |_: Arc<Pad>, _: Failure, ctx: Ctx| {
+        let second = second.clone();
+        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&second, start()).await?.notes.clone())) }
+    };
+    let builder = Builder::new().add_node(id("a"), body.on_error(handler));
+    chain(builder.calls(&id("a"), &primary).calls(&id("a"), &secondary), &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_handler_goes_on_in_the_graphs_it_called_and_not_in_those_of_the_body(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+) {
+    let tally = Tally::default();
+    let thread = || store.thread(&fallback(&tally, persistence)).durability(durability);
+    thread().invoke(start()).await.unwrap();
+    let asked = thread().resume::<Approve>(true).await.unwrap();
+    assert_eq!(asked.questions()[0].namespace(), ["__error_handler__a"]);
+    let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.count()), ("b approved: false".into(), 1));
+}
+
+#[tokio::test]
+async fn a_body_whose_handler_began_never_runs_again_wherever_the_run_is_cut() {
+    for cut in 1.. {
+        let (bodies, handlers, store) = (Tally::default(), Tally::default(), Store::memory());
+        let (failed, handled) = (bodies.clone(), tallied(&handlers, "handled"));
+        let body = move |_: Arc<Pad>, _: Ctx| {
+            failed.add("body");
+            async { Err::<PadUpdate, _>(NodeError::from("no")) }
+        };
+        let handler = move |pad: Arc<Pad>, _: Failure, ctx: Ctx| handled(pad, ctx);
+        let graph = chain(Builder::new().add_node(id("a"), body.on_error(handler)), &["a"]);
+        let failing = FailingCheckpointer::new(Arc::clone(&store.store), cut);
+        let whole = graph.clone().with_checkpointer(failing).thread("t").invoke(start()).await.is_ok();
+        let (before, began) = (bodies.count(), handlers.count() > 0);
+        if began {
+            let end = store.thread(&graph).proceed().await.unwrap();
+            assert_eq!(
+                (end.state().notes.join(" "), bodies.count()),
+                ("handled".into(), before),
+                "cut at commit {cut}"
+            );
+        }
+        if whole {
+            break;
+        }
+    }
+}
