@@ -203,7 +203,7 @@ pub struct TaskRecord {
 pub struct HandledRecord {
     /// Why the body failed.
     pub error: String,
-    /// How many of the task's answers are the body's: the handler's questions count on from there.
+    /// The place of the handler's first question: answers before it are the body's.
     pub answers: u32,
 }
 
