@@ -52,7 +52,7 @@ async fn run(word: &str, store: &str) -> Result<(), Box<dyn Error>> {
         "yes" | "no" => Request::answers([Answer::new::<SendIt>(&(word == "yes"))]),
         _ => return Err("usage: approval ask|yes|no [STORE]".into()),
     };
-    let thread = graph()?.with_checkpointer(SledCheckpointer::open(store)?).thread("letter");
+    let thread = graph()?.with_checkpointer(SledCheckpointer::open(store).map_err(RunError::from)?).thread("letter");
     let outcome = thread.run(request).await?;
     for asked in outcome.questions().iter().filter_map(|question| question.payload::<SendIt>()) {
         println!("send \"{}\"? answer with `approval yes` or `approval no`", asked.text);

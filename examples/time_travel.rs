@@ -5,7 +5,6 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use superstep::graph::StateSnapshot;
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]

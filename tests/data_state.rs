@@ -367,5 +367,6 @@ fn a_secret_stays_out_of_what_is_printed(schema: DataSchema) {
     let mut state = DataState::empty(&schema);
     state.apply(&schema, write.clone(), &mut Merge::default()).unwrap();
     assert_eq!(format!("{state:?}"), "DataState {1, 2}");
+    assert_eq!((state.to_json(&schema), state.by_name(&schema, "key")), (json!({"notes": []}), Some(&json!("hush"))));
     assert_eq!(format!("{write:?}"), "DataWrite { channel: 2, overwrites: false, .. }");
 }

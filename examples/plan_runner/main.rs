@@ -1,11 +1,12 @@
 //! Runs a shell command for each task of a markdown plan, once a person has approved it. The process may end or be killed
 //! at any moment: the same call goes on, and a task whose checkpoint is stored never runs again.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
+#![allow(clippy::print_stderr, reason = "it is a program")]
 
 mod args;
 mod failure;
 mod job;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use superstep::graph::RunStream;
@@ -19,6 +20,13 @@ use args::{Args, Wish};
 use failure::Failure;
 use job::{Job, Step, graph};
 
+/// Prints a line; a reader that is gone does not stop the work.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        _ = writeln!(std::io::stdout(), $($words)*);
+    }};
+}
+
 const WAITING: u8 = 10;
 const HALTED: u8 = 11;
 const REJECTED: u8 = 12;
@@ -28,7 +36,7 @@ const STOPPED: u8 = 130;
 async fn main() -> ExitCode {
     match Args::read(std::env::args().skip(1)) {
         Ok(None) => {
-            println!("{}", args::HELP);
+            say!("{}", args::HELP);
             ExitCode::SUCCESS
         }
         Ok(Some(args)) => ended(work(&args).await),
@@ -80,7 +88,7 @@ async fn begin(thread: &Thread<Job, Step, ()>, plan: Plan, args: &Args) -> Resul
 const MODES: [Mode; 2] = [Mode::Tasks, Mode::Checkpoints];
 
 async fn go_on(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Result<u8, Failure> {
-    println!("going on at {}", job.task());
+    say!("going on at {}", job.task());
     follow(thread.stream(Request::proceed(), MODES), args).await
 }
 
@@ -100,7 +108,7 @@ async fn follow(run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
         ended = tell(run, args) => ended,
         stopped = asked_to_stop() => {
             stopped.map_err(|error| Failure::of(error.to_string()))?;
-            println!("stopped; the same call goes on");
+            say!("stopped; the same call goes on");
             Ok(STOPPED)
         }
     }
@@ -131,8 +139,8 @@ fn tell_event(event: &EventKind, is_running: bool) -> bool {
         EventKind::TaskStart { node, input, .. } if &**node == Step::RunTask.name() => {
             let Some(job) = input.get::<Job>() else { return false };
             match job.progress.task_review_iteration {
-                0 => println!("{}", job.task()),
-                before => println!("{} (attempt {})", job.task(), before + 1),
+                0 => say!("{}", job.task()),
+                before => say!("{} (attempt {})", job.task(), before + 1),
             }
             true
         }
@@ -147,8 +155,8 @@ fn tell_event(event: &EventKind, is_running: bool) -> bool {
 fn tell_result(job: &Job) {
     let (number, total) = (job.progress.current_task_index + 1, job.progress.total_tasks);
     match &job.last_run {
-        Some(run) if run.is_success() => println!("task {number} of {total} done"),
-        Some(run) => println!("task {number} of {total} failed ({})", code(run)),
+        Some(run) if run.is_success() => say!("task {number} of {total} done"),
+        Some(run) => say!("task {number} of {total} failed ({})", code(run)),
         None => {}
     }
 }
@@ -162,11 +170,11 @@ fn show(status: &Status, job: &Job, args: &Args) -> u8 {
         Status::Interrupted { .. } => ask(job, args),
         Status::Finished => summary(job, args),
         Status::Failed { reason } => {
-            println!("failed at {}: {reason}", job.task());
+            say!("failed at {}: {reason}", job.task());
             0
         }
         _ => {
-            println!("unfinished, at {}; the same call without --status goes on", job.task());
+            say!("unfinished, at {}; the same call without --status goes on", job.task());
             0
         }
     }
@@ -175,14 +183,14 @@ fn show(status: &Status, job: &Job, args: &Args) -> u8 {
 /// Prints the plan and how to answer.
 fn ask(job: &Job, args: &Args) -> u8 {
     if let Ok(ApprovePlan { title, goal, tasks, warnings }) = job.question() {
-        println!("{}", title.as_deref().unwrap_or("a plan without a title"));
-        goal.iter().for_each(|goal| println!("goal: {goal}"));
-        tasks.iter().for_each(|task| println!("  {task}"));
-        warnings.iter().for_each(|warning| println!("warning: {warning}"));
+        say!("{}", title.as_deref().unwrap_or("a plan without a title"));
+        goal.iter().for_each(|goal| say!("goal: {goal}"));
+        tasks.iter().for_each(|task| say!("  {task}"));
+        warnings.iter().for_each(|warning| say!("warning: {warning}"));
     }
-    println!("\nrun `{}` for each of these tasks ({})?", job.command, job.progress.total_tasks);
-    println!("  yes: {}", args.call("--approve"));
-    println!("  no:  {}", args.call("--reject 'what is wrong'"));
+    say!("\nrun `{}` for each of these tasks ({})?", job.command, job.progress.total_tasks);
+    say!("  yes: {}", args.call("--approve"));
+    say!("  no:  {}", args.call("--reject 'what is wrong'"));
     WAITING
 }
 
@@ -191,19 +199,19 @@ fn summary(job: &Job, args: &Args) -> u8 {
     let (number, total) = (job.progress.current_task_index + 1, job.progress.total_tasks);
     match (job.after_approval(), job.after_task()) {
         (AfterApproval::Reject | AfterApproval::Revise, _) => {
-            println!("{decision}");
+            say!("{decision}");
             REJECTED
         }
         (AfterApproval::Approve, AfterTaskReview::Complete) => {
-            println!("all {total} tasks are done; the plan was {decision}");
+            say!("all {total} tasks are done; the plan was {decision}");
             0
         }
         (AfterApproval::Approve, AfterTaskReview::Halt | AfterTaskReview::Retry | AfterTaskReview::NextTask) => {
             let run = job.last_run.clone().unwrap_or_default();
-            println!("halted at task {number} of {total}, {}: {}", job.task(), code(&run));
-            print!("{}{}", run.stdout, run.stderr);
+            say!("halted at task {number} of {total}, {}: {}", job.task(), code(&run));
+            _ = write!(std::io::stdout(), "{}{}", run.stdout, run.stderr);
             let more = job.progress.max_task_review_iterations + 1;
-            println!("to try again: {}", args.call(&format!("--max-attempts {more}")));
+            say!("to try again: {}", args.call(&format!("--max-attempts {more}")));
             HALTED
         }
     }

@@ -49,8 +49,14 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | `reduce = path, write = W` | `V` | calls `fn(&mut V, W)` |
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
 ///
-/// With any rule or none: `secret` (left out of what events and snapshots show as JSON; it is stored all the same, and
-/// `Debug` of the struct prints it) and `version = n` (the schema version of stored values).
+/// A setter takes what one write is, of exactly that type: the field's, `W` with `write = W`, the inner type for `max` and
+/// `min` of an `Option`. A text field's takes anything `Into<String>`; for `append`, `topic` and `messages` anything that
+/// yields items; for channels that reduce also `overwrite(value)`.
+///
+/// With any rule or none: `secret` (left out of the JSON and the `Debug` of events, outcomes and snapshots, and of errors;
+/// it is stored all the same, and `Debug` of the struct prints it) and `version = n` (the schema version of stored values).
+///
+/// A value is read back as serde reads it: `Some(None)`, `Some(())` and `Some(Value::Null)` come back as `None`.
 ///
 /// A channel that lives for one superstep is emptied after a superstep that did not write it. It counts as changed then
 /// if it held something: a list, text or map that is not empty, an `Option` that is `Some`, a number or `bool` that is

@@ -1,98 +1,229 @@
-//! How deeply a MessagePack value nests. Knows the markers; must not know what is in the value.
+//! How deeply a value may nest: a serializer around another, which stops before a value outgrows the stack.
+//!
+//! Knows serde only. Must not know what is in the value, or what becomes of it.
 
-/// Returns whether arrays and maps nest deeper than `limit`; bytes that are no MessagePack count as flat.
-pub(super) fn is_deeper(bytes: &[u8], limit: usize) -> bool {
-    // A level costs at least one byte.
-    bytes.len() > limit && Walk { rest: bytes, open: Vec::new() }.passes(limit)
+use std::cell::Cell;
+
+use serde::ser::{
+    Error, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+    SerializeTupleVariant,
+};
+use serde::{Serialize, Serializer};
+
+/// A value whose lists, maps and structs may nest so many levels deep; says in `passed` if they do not keep to it.
+pub(super) struct Shallow<'a, T: ?Sized> {
+    pub value: &'a T,
+    pub levels: usize,
+    pub passed: &'a Cell<bool>,
 }
 
-struct Walk<'a> {
-    rest: &'a [u8],
-    /// How many elements each open array or map still expects.
-    open: Vec<u64>,
+impl<T: Serialize + ?Sized> Serialize for Shallow<'_, T> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(Limited { out, levels: self.levels, passed: self.passed })
+    }
 }
 
-enum Item {
-    Skip(usize),
-    Open(u64),
+/// A serializer, or what it serializes a list, map or struct with, and how many levels are left inside.
+struct Limited<'a, S> {
+    out: S,
+    levels: usize,
+    passed: &'a Cell<bool>,
 }
 
-impl Walk<'_> {
-    fn passes(mut self, limit: usize) -> bool {
-        while let Some(item) = self.next_item() {
-            match item {
-                Item::Skip(bytes) => self.rest = self.rest.get(bytes..).unwrap_or_default(),
-                Item::Open(elements) => self.open.push(elements),
+impl<'a, S> Limited<'a, S> {
+    fn of<'v, T: ?Sized>(&self, value: &'v T) -> Shallow<'v, T>
+    where
+        'a: 'v,
+    {
+        Shallow { value, levels: self.levels, passed: self.passed }
+    }
+
+    /// Goes one level down.
+    fn down<C, E: Error>(self, open: impl FnOnce(S) -> Result<C, E>) -> Result<Limited<'a, C>, E> {
+        let Some(levels) = self.levels.checked_sub(1) else {
+            self.passed.set(true);
+            return Err(E::custom("nests too deeply"));
+        };
+        Ok(Limited { out: open(self.out)?, levels, passed: self.passed })
+    }
+}
+
+macro_rules! plain {
+    ($($name:ident($ty:ty)),*) => {
+        $(fn $name(self, value: $ty) -> Result<S::Ok, S::Error> {
+            self.out.$name(value)
+        })*
+    };
+}
+
+impl<'a, S: Serializer> Serializer for Limited<'a, S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+    type SerializeSeq = Limited<'a, S::SerializeSeq>;
+    type SerializeTuple = Limited<'a, S::SerializeTuple>;
+    type SerializeTupleStruct = Limited<'a, S::SerializeTupleStruct>;
+    type SerializeTupleVariant = Limited<'a, S::SerializeTupleVariant>;
+    type SerializeMap = Limited<'a, S::SerializeMap>;
+    type SerializeStruct = Limited<'a, S::SerializeStruct>;
+    type SerializeStructVariant = Limited<'a, S::SerializeStructVariant>;
+
+    plain!(serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32), serialize_i64(i64));
+    plain!(serialize_i128(i128), serialize_u8(u8), serialize_u16(u16), serialize_u32(u32), serialize_u64(u64));
+    plain!(serialize_u128(u128), serialize_f32(f32), serialize_f64(f64), serialize_char(char), serialize_str(&str));
+    plain!(serialize_bytes(&[u8]), serialize_unit_struct(&'static str));
+
+    fn serialize_none(self) -> Result<S::Ok, S::Error> {
+        self.out.serialize_none()
+    }
+
+    fn serialize_unit(self) -> Result<S::Ok, S::Error> {
+        self.out.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        let value = self.of(value);
+        self.out.serialize_some(&value)
+    }
+
+    fn serialize_unit_variant(self, name: &'static str, at: u32, variant: &'static str) -> Result<S::Ok, S::Error> {
+        self.out.serialize_unit_variant(name, at, variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+        let value = self.of(value);
+        self.out.serialize_newtype_struct(name, &value)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        at: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
+        let inside = self.down(|out| Ok::<_, S::Error>(out))?;
+        let value = inside.of(value);
+        inside.out.serialize_newtype_variant(name, at, variant, &value)
+    }
+
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+        self.down(|out| out.serialize_seq(len))
+    }
+
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, S::Error> {
+        self.down(|out| out.serialize_tuple(len))
+    }
+
+    fn serialize_tuple_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
+        self.down(|out| out.serialize_tuple_struct(name, len))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        name: &'static str,
+        at: u32,
+        variant: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeTupleVariant, S::Error> {
+        self.down(|out| out.serialize_tuple_variant(name, at, variant, len))
+    }
+
+    fn serialize_map(self, len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
+        self.down(|out| out.serialize_map(len))
+    }
+
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
+        self.down(|out| out.serialize_struct(name, len))
+    }
+
+    fn serialize_struct_variant(
+        self,
+        name: &'static str,
+        at: u32,
+        variant: &'static str,
+        len: usize,
+    ) -> Result<Self::SerializeStructVariant, S::Error> {
+        self.down(|out| out.serialize_struct_variant(name, at, variant, len))
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.out.is_human_readable()
+    }
+}
+
+macro_rules! inside {
+    ($($of:ident: $($name:ident($($key:ident)?)),*;)*) => {
+        $(impl<C: $of> $of for Limited<'_, C> {
+            type Ok = C::Ok;
+            type Error = C::Error;
+
+            $(fn $name<T: Serialize + ?Sized>(&mut self, $($key: &'static str,)? value: &T) -> Result<(), C::Error> {
+                let value = self.of(value);
+                self.out.$name($($key,)? &value)
+            })*
+
+            fn end(self) -> Result<C::Ok, C::Error> {
+                self.out.end()
             }
-            if self.open.len() > limit {
-                return true;
-            }
-            self.close_finished();
-        }
-        false
-    }
-
-    fn next_item(&mut self) -> Option<Item> {
-        let marker = self.number(1)?;
-        if let Some(elements) = self.open.last_mut() {
-            *elements = elements.saturating_sub(1);
-        }
-        Some(match marker {
-            0x80..=0x8f => Item::Open(2 * (marker & 0x0f)),
-            0x90..=0x9f => Item::Open(marker & 0x0f),
-            0xa0..=0xbf => skip(marker & 0x1f),
-            0xc4 | 0xd9 => skip(self.number(1)?),
-            0xc5 | 0xda => skip(self.number(2)?),
-            0xc6 | 0xdb => skip(self.number(4)?),
-            0xc7..=0xc9 => skip(1 + self.number(1 << (marker - 0xc7))?),
-            0xcc | 0xd0 => skip(1),
-            0xcd | 0xd1 => skip(2),
-            0xca | 0xce | 0xd2 => skip(4),
-            0xcb | 0xcf | 0xd3 => skip(8),
-            0xd4..=0xd8 => skip(1 + (1 << (marker - 0xd4))),
-            0xdc => Item::Open(self.number(2)?),
-            0xdd => Item::Open(self.number(4)?),
-            0xde => Item::Open(2 * self.number(2)?),
-            0xdf => Item::Open(2 * self.number(4)?),
-            _ => skip(0),
-        })
-    }
-
-    fn number(&mut self, width: usize) -> Option<u64> {
-        let (bytes, rest) = self.rest.split_at_checked(width)?;
-        self.rest = rest;
-        Some(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
-    }
-
-    fn close_finished(&mut self) {
-        while self.open.last() == Some(&0) {
-            self.open.pop();
-        }
-    }
+        })*
+    };
 }
 
-fn skip(bytes: u64) -> Item {
-    Item::Skip(usize::try_from(bytes).unwrap_or(usize::MAX))
+inside! {
+    SerializeSeq: serialize_element();
+    SerializeTuple: serialize_element();
+    SerializeTupleStruct: serialize_field();
+    SerializeTupleVariant: serialize_field();
+    SerializeMap: serialize_key(), serialize_value();
+    SerializeStruct: serialize_field(key);
+    SerializeStructVariant: serialize_field(key);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Serialize;
+
     use super::*;
 
-    #[test]
-    fn siblings_do_not_add_up() {
-        let bytes = rmp_serde::to_vec(&vec![vec![1.5_f64; 3]; 50]).unwrap();
-        assert!(!is_deeper(&bytes, 2));
-        assert!(is_deeper(&bytes, 1));
+    #[derive(Serialize)]
+    enum Odd {
+        Unit,
+        New(u8),
+        Tuple(u8, Option<char>),
+        Struct { inner: Box<Odd> },
+    }
+
+    #[derive(Serialize)]
+    struct Newtype(());
+
+    fn shallow<T: Serialize>(value: &T, levels: usize) -> (Result<Vec<u8>, rmp_serde::encode::Error>, bool) {
+        let passed = Cell::new(false);
+        let bytes = rmp_serde::to_vec_named(&Shallow { value, levels, passed: &passed });
+        (bytes, passed.get())
     }
 
     #[test]
-    fn every_kind_of_value_is_stepped_over() {
-        let value = ("x".repeat(300), i64::MIN, u64::MAX, 'c', -1, 1_u8, "y".repeat(70_000), None::<u8>, true);
-        let mut bytes = rmp_serde::to_vec(&(value, [[1]])).unwrap();
-        assert!(!is_deeper(&bytes, 3));
-        assert!(is_deeper(&bytes, 2));
-        bytes.truncate(70_000);
-        assert!(!is_deeper(&bytes, 3));
+    fn siblings_do_not_add_up() {
+        let value = vec![vec![1.5_f64; 3]; 50];
+        assert!(!shallow(&value, 2).1);
+        assert!(shallow(&value, 1).1 && shallow(&value, 1).0.is_err());
+    }
+
+    #[test]
+    fn every_kind_of_value_is_written_as_without_a_limit() {
+        let odd = [Odd::Unit, Odd::New(1), Odd::Tuple(2, Some('c')), Odd::Struct { inner: Box::new(Odd::New(3)) }];
+        let map = BTreeMap::from([(1, ("x".repeat(300), i64::MIN, u128::MAX, -1_i128, None::<u8>, true, 0.5_f32))]);
+        let value = (odd, map, Newtype(()), (), serde_json::json!({ "a": [null, 1, -1, 0.5, { "b": "c" }] }));
+        let (bytes, passed) = shallow(&value, 8);
+        assert_eq!((bytes.unwrap(), passed), (rmp_serde::to_vec_named(&value).unwrap(), false));
+    }
+
+    #[test]
+    fn each_level_of_an_enum_counts() {
+        let value = (0..9).fold(Odd::Unit, |inner, _| Odd::Struct { inner: Box::new(inner) });
+        assert!(!shallow(&value, 9).1);
+        assert!(shallow(&value, 8).1);
     }
 }

@@ -1,13 +1,13 @@
 //! What can go wrong between the engine and a store.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::id::{CheckpointId, ThreadId};
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// Another run holds the thread.
@@ -74,6 +74,14 @@ pub enum CheckpointError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// A value nests more deeply than can be read back.
+    #[error("{what} nests deeper than the limit of {limit}")]
+    TooDeep {
+        /// What is too deep.
+        what: String,
+        /// How deeply lists, maps and structs may nest.
+        limit: usize,
+    },
     /// A value could not be turned into bytes, or back.
     #[error("{what}: {reason}")]
     Codec {
@@ -97,15 +105,23 @@ pub enum CheckpointError {
         reason: Arc<str>,
     },
     /// The operating system refused.
-    #[error("{what} at {}: {reason}", path.display())]
+    #[error("cannot {what} at {}: {reason}", path.display())]
     Io {
-        /// What was tried.
+        /// What was tried: "create the store".
         what: String,
         /// Where.
         path: PathBuf,
         /// What the system said.
         reason: String,
     },
+}
+
+/// The message and the help: what a `main` that returns the error prints.
+impl fmt::Debug for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
+    }
 }
 
 impl CheckpointError {
@@ -124,13 +140,14 @@ impl CheckpointError {
             Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
             Self::DamagedStore { .. } => "keep a copy of its directory, and restore it from a backup",
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
-            Self::TooLarge { .. } => "keep large data outside the state and store a reference to it",
+            Self::TooLarge { .. } => "keep large data outside the state and store a reference to it; shorten a name",
+            Self::TooDeep { .. } => "store a flatter value: a list of parts that name each other, or its text",
             Self::Locked { .. } => {
-                "end the other process, or open another store; in one process, share one store by cloning it"
+                "end the other process, or open another store; in one process, share one with `with_shared_checkpointer`"
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
-            Self::Io { .. } => return None,
+            Self::Io { .. } => "check the path, who may write there, and the room on the disk",
         })
     }
 }

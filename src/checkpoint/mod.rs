@@ -28,7 +28,8 @@ pub use self::sled::SledFaults;
 #[cfg(feature = "sled")]
 pub use self::sled::{SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
-pub use codec::{FORMAT, decode_record, decode_value, encode_record, encode_value};
+pub use codec::{FORMAT, decode_record, encode_record};
+pub(crate) use codec::{encode_value, value_deserializer};
 pub use error::CheckpointError;
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;

@@ -133,7 +133,8 @@ pub struct JoinRecord {
     pub arrived: Vec<u64>,
     /// When something arrived last.
     pub version: u64,
-    /// For a deferred target: whether the run has gone quiet since it was complete.
+    /// For a deferred target: whether the run has gone quiet since it was complete. For another: whether the target had
+    /// run in the superstep of the last arrival.
     pub finished: bool,
 }
 

@@ -168,6 +168,17 @@ fn a_directory_with_other_files_is_left_alone() {
 }
 
 #[test]
+fn a_store_that_cannot_be_created_is_told_with_its_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.txt");
+    fs::write(&path, "mine").unwrap();
+    let error = SledCheckpointer::open(&path).unwrap_err();
+    let words = error.to_string();
+    assert!(words.starts_with(&format!("cannot create the store at {}: ", path.display())), "{words}");
+    assert!(error.help().is_some());
+}
+
+#[test]
 fn a_store_of_a_later_release_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());

@@ -255,8 +255,10 @@ fn add_node(
                     }
                 };
                 ctx.context().note_computed(&ctx);
-                let left = ctx.call(&called, input).await?;
-                Ok(Command::update(ways.1(&left)))
+                let left = ctx.call_shown(&called, input).await?;
+                let Some(left) = left else { return Ok(Command::update(Writes::default())) };
+                let (values, writes) = ways.1(&left);
+                Ok(Command::update(writes).returning(values))
             }
         };
         let builder = builder.add_either::<Value, _, _>(name.clone(), run, options(world, graph_name, graph, node));
@@ -324,13 +326,13 @@ impl Spec {
     fn command(&self, done: Return, ctx: &Ctx<Arc<World>>) -> Result<Command<DataState, Name>, NodeError> {
         let schema = schema(&self.graph);
         match done {
-            Return::Update(update) => Ok(Command::update(schema.writes(&update.into_iter().collect()))),
+            Return::Update(update) => Ok(returning(&schema, update.into_iter().collect())),
             Return::Commands(commands) => {
                 let each = commands.into_iter().map(|command| self.one(command, &schema, ctx));
                 Ok(Command::all(each))
             }
             Return::Raw(Value::Null) => Ok(Command::update(Writes::default())),
-            Return::Raw(Value::Object(update)) => Ok(Command::update(schema.writes(&update))),
+            Return::Raw(Value::Object(update)) => Ok(returning(&schema, update)),
             Return::Raw(_) => Err(InvalidReturn.into()),
         }
     }
@@ -346,6 +348,11 @@ impl Spec {
         let writes = parent.map(|graph| self::schema(graph).writes(&update)).unwrap_or_default();
         Command::parent(Command::<DataState, Name>::update(writes).goto(goto(command.goto)))
     }
+}
+
+/// An update, all of which the node's routers see.
+fn returning(schema: &DataSchema, update: Map<String, Value>) -> Command<DataState, Name> {
+    Command::update(schema.writes(&update)).returning(update)
 }
 
 /// Adds the channels that are computed, not stored.
@@ -403,7 +410,7 @@ fn options(
     options.on_error(move |state: Arc<DataState>, failure: Failure, ctx: Ctx<Arc<World>>| {
         let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
         async move {
-            let kind = crate::kinds::fail_of(&failure.error).map_or("other", |fail| fail.kind.as_str());
+            let kind = crate::kinds::told(&failure.error);
             let error = serde_json::json!({"node": &*failure.node, "kind": kind});
             let input = spec.view(&Input::State(state), &ctx);
             spec.run(&body, ctx, input, Some(error)).await
@@ -430,6 +437,9 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
                 _ => Map::new(),
             },
         };
+        state.returned().into_iter().flatten().for_each(|(name, value)| {
+            values.entry(name).or_insert_with(|| value.clone());
+        });
         let now = lock(&world.computed).get(&graph_name).copied();
         add_computed(&graph, node, now.unwrap_or_default(), &mut values);
         match owned.route(&Env::over(Value::Object(values))) {
@@ -441,9 +451,11 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
 }
 
 type Enter = Box<dyn Fn(&DataState) -> Writes<DataState> + Send + Sync>;
+/// What a subgraph returns, and what of it its parent takes.
+type Leave = Box<dyn Fn(&DataState) -> (Map<String, Value>, Writes<DataState>) + Send + Sync>;
 
 /// The channels both graphs have go in; the child's output channels come out. LangGraph's shared keys.
-fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Enter) {
+fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Leave) {
     let (outer, inner) = (Arc::new(schema(parent)), Arc::new(schema(child)));
     let takes = child.input.clone();
     let reads = node.input.clone();
@@ -456,9 +468,10 @@ fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Enter) {
         inner_in.writes(&values)
     };
     let leave = move |state: &DataState| {
-        let Value::Object(mut values) = state.to_json(&inner) else { return Writes::default() };
+        let Value::Object(mut values) = state.to_json(&inner) else { return <_>::default() };
         values.retain(|name, _| gives.as_ref().is_none_or(|gives| gives.contains(name)));
-        outer.writes(&values)
+        let writes = outer.writes(&values);
+        (values, writes)
     };
     (Box::new(enter), Box::new(leave))
 }

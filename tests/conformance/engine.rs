@@ -95,9 +95,9 @@ impl Subject {
     /// The thread of a place: in the subgraph it names, at its checkpoint.
     fn thread(&self, place: &Place<Point>) -> Answered<(DataThread, String)> {
         let root = self.root(place)?;
-        let Some(at) = place.at.as_ref().filter(|at| at.is_stored()) else { return Ok((root, place.graph.clone())) };
+        let Some(at) = &place.at else { return Ok((root, place.graph.clone())) };
         let (thread, graph) = self.inside(&root, &place.graph, &at.scope)?;
-        Ok((thread.at(at.id), graph))
+        Ok((if at.is_stored() { thread.at(at.id) } else { thread }, graph))
     }
 
     fn inside(&self, root: &DataThread, graph: &str, scope: &[String]) -> Answered<(DataThread, String)> {
@@ -135,6 +135,14 @@ impl Subject {
         })
     }
 
+    /// Whether a subgraph is planned that has not begun.
+    async fn waits_inside(&self, root: &DataThread, place: &Place<Point>, path: &[String]) -> Answered<bool> {
+        let Some((node, above)) = path.split_last() else { return Ok(false) };
+        let (thread, _) = self.inside(root, &place.graph, above)?;
+        let state = thread.state().await.map_err(refused)?;
+        Ok(state.is_some_and(|state| state.tasks.iter().any(|task| task.name == *node)))
+    }
+
     fn writes(&self, graph: &str, values: &Value) -> Answered<Writes<DataState>> {
         match values {
             Value::Object(values) => Ok(schema(self.spec(graph)).writes(values)),
@@ -164,7 +172,7 @@ impl Subject {
         let command = match input {
             Input::Values(Value::Null) => return Ok(Request::proceed()),
             Input::Values(Value::Object(values)) => {
-                return Ok(Request::input(schema(self.spec(graph)).writes(&values)));
+                return Ok(Request::input(schema(self.spec(graph)).writes(&values)).given(values));
             }
             Input::Values(_) => return Ok(Request::input(self.unwritable(graph)?)),
             Input::Command(command) => command,
@@ -200,14 +208,16 @@ impl Subject {
 
     fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<DataState, Name>> {
         let writes = self.writes(graph, &update.values)?;
-        Ok(match update.as_node.as_deref().map(plain) {
+        let made = match update.as_node.as_deref().map(plain) {
             None => StateUpdate::new(writes),
             Some("__start__") => StateUpdate::new(writes).as_start(),
             Some("__end__") if update.values.is_null() => StateUpdate::clear(),
             Some("__input__") => StateUpdate::new(writes).as_input(),
             Some("__copy__") => StateUpdate::copy(),
             Some(node) => StateUpdate::new(writes).as_node(Name::from(node)),
-        })
+        };
+        let returned = update.values.as_object().cloned();
+        Ok(returned.into_iter().fold(made, StateUpdate::returning))
     }
 
     fn no_store(&self) -> Answered<()> {
@@ -356,9 +366,12 @@ impl Engine for Subject {
     async fn subgraph(&mut self, place: &Place<Point>, path: &[String]) -> Answered<Option<Point>> {
         let root = self.root(place)?;
         let (thread, _) = self.inside(&root, &place.graph, path)?;
-        let state = thread.state().await.map_err(refused)?;
-        let thread = place.thread.clone();
-        Ok(state.map(|state| Point { thread, scope: path.to_vec(), id: state.id }))
+        let id = match thread.state().await.map_err(refused)? {
+            Some(state) => state.id,
+            None if self.waits_inside(&root, place, path).await? => CheckpointId(0),
+            None => return Ok(None),
+        };
+        Ok(Some(Point { thread: place.thread.clone(), scope: path.to_vec(), id }))
     }
 
     async fn update(&mut self, place: &Place<Point>, update: ByHand) -> Answered<Point> {

@@ -61,8 +61,9 @@ impl Host for Inside<'_> {
             Value::Object(input) => schema.writes(&input),
             _ => schema.writes(&Map::new()),
         };
-        let state = match self.ctx.call(child, input).await {
-            Ok(state) => state,
+        let state = match self.ctx.call_shown(child, input).await {
+            Ok(Some(state)) => state,
+            Ok(None) => return Ok(Value::Null),
             Err(CallError::Interrupted(_)) => return Err(Exit::Asked),
             Err(error) => return Err(Exit::Engine(error.into())),
         };

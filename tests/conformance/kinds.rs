@@ -50,6 +50,29 @@ pub(crate) fn fail_of(error: &NodeError) -> Option<&CaseFail> {
     source.downcast_ref::<CaseFail>()
 }
 
+/// What an error handler is told of a failure: the kind of a `fail` op, or the class of LangGraph's error.
+pub(crate) fn told(error: &NodeError) -> &'static str {
+    let source = error.source();
+    if let Some(fail) = fail_of(error) {
+        return fail.kind.as_str();
+    }
+    match source.downcast_ref::<CallError>() {
+        Some(CallError::Failed(inner)) => class(inner),
+        _ if source.downcast_ref::<InvalidReturn>().is_some() => "InvalidUpdateError",
+        _ => source.downcast_ref::<RunError>().map_or("other", class),
+    }
+}
+
+fn class(error: &RunError) -> &'static str {
+    match (error, run(error).kind.as_str()) {
+        (RunError::Node { error, .. }, _) => told(error),
+        (_, "recursion_limit") => "GraphRecursionError",
+        (_, "concurrent_update" | "invalid_update") => "InvalidUpdateError",
+        (_, "message_not_found") => "ValueError",
+        _ => "other",
+    }
+}
+
 pub(crate) fn run(error: &RunError) -> ErrorView {
     ErrorView::of_kind(match error {
         RunError::Node { node, error, .. } => {

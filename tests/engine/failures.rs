@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Failure, MemoryCache, NodeOptions};
+use superstep::graph::{Failure, MemoryCache, NodeDefaults, NodeOptions};
 use superstep::prelude::*;
 use tokio::time::Instant;
 
@@ -253,4 +253,67 @@ async fn siblings_of_a_failed_task_finish_unless_it_must_fail_fast(#[case] fast:
     assert!(thread.invoke(start()).await.is_err());
     assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, kept);
     assert_eq!(tally.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_node_does_not_say_the_defaults_of_its_graph_do() {
+    let fail = || Err("flaky".into());
+    let (own, default, slow) = (Tally::default(), Tally::default(), Tally::default());
+    let patient = NodeDefaults::default().retry(RetryPolicy::attempts(3)).timeout(Duration::from_secs(1));
+    let nodes = Builder::new().node_defaults(patient).add_node(id("default"), failing(&default, usize::MAX, fail));
+    let once = failing(&own, usize::MAX, fail).retry(RetryPolicy::attempts(1));
+    let (_open, gate) = tokio::sync::watch::channel(false);
+    let nodes = nodes.add_node(id("own"), once).add_node(id("slow"), gated(&slow, "slow", &gate));
+
+    let error = fan(nodes, &["default", "own", "slow"]).invoke(start()).await.unwrap_err();
+
+    assert!(error.to_string().ends_with("flaky"), "{error}");
+    assert_eq!((default.count(), own.count(), slow.count()), (3, 1, 3));
+}
+
+#[tokio::test]
+async fn the_results_of_all_nodes_are_cached_if_the_defaults_say_so() {
+    let tally = Tally::default();
+    let nodes = Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), tallied(&tally, "b"));
+    let defaults = NodeDefaults::default().cache(CachePolicy::default());
+    let graph = chain(nodes.node_defaults(defaults), &["a", "b"]).with_cache(Arc::new(MemoryCache::default()));
+    for _ in 0..2 {
+        assert_eq!(graph.invoke(start()).await.unwrap().state().notes, ["a", "b"]);
+    }
+    assert_eq!(tally.count(), 2);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_task_keeps_its_name_over_retries_and_resumes_and_shares_it_with_none(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (names, others) = (Tally::default(), Tally::default());
+    let (seen, other) = (names.clone(), others.clone());
+    let flaky = move |_: Arc<Pad>, ctx: Ctx| {
+        let first = seen.add(&ctx.task_id()) == 1;
+        async move {
+            if first {
+                return Err("flaky".into());
+            }
+            ctx.interrupt(Approve)?;
+            Ok::<_, NodeError>(Pad::update().notes(["done"]))
+        }
+    };
+    let flaky = flaky.asks::<Approve>().retry(RetryPolicy::attempts(2).pause(Duration::ZERO));
+    let tells = move |_: Arc<Pad>, ctx: Ctx| {
+        other.add(&ctx.task_id());
+        async { Ok::<_, NodeError>(()) }
+    };
+    let nodes = Builder::new().add_node(id("flaky"), flaky).add_node(id("other"), tells.clone());
+    let graph = nodes.add_node(id("later"), tells).add_edge(id("flaky"), id("later"));
+    let graph = fan(graph, &["flaky", "other"]);
+
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).resume::<Approve>(true).await.unwrap();
+
+    let (names, others) = (names.names(), others.names());
+    assert_eq!((names.len(), others.len()), (3, 2));
+    assert!(names.iter().all(|name| *name == names[0]), "{names:?}");
+    assert!(others[0] != others[1] && !others.contains(&names[0]), "{names:?} {others:?}");
 }

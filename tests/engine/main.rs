@@ -2,20 +2,31 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod branches;
+mod cache;
+mod calls;
+mod commands;
 mod durability;
+mod edges;
 mod failures;
 mod handlers;
+mod handles;
 mod inside;
+mod kinds;
 mod leases;
 mod limits;
+mod loops;
 mod nested;
 mod order;
+mod own_state;
 mod pad;
 mod past;
 mod poisoned;
 mod questions;
 mod secrets;
+mod sends;
 mod stores;
 mod streams;
+mod values;
 mod words;

@@ -271,3 +271,29 @@ async fn a_subgraph_hands_a_command_to_the_graph_around_it() {
     let graph = builder.add_edge(START, id("inside")).compile().unwrap();
     assert_eq!(graph.invoke(start()).await.unwrap().state().notes, ["up", "z"]);
 }
+
+#[tokio::test]
+async fn the_drawing_of_a_thread_marks_what_runs_next_and_who_asks_as_deep_as_it_goes() {
+    let store = Store::memory();
+    let thread = store.thread(&around(&Tally::default(), Persistence::Inherit));
+    assert!(!thread.mermaid(1).await.unwrap().contains("class "), "nothing ran");
+    thread.invoke(start()).await.unwrap();
+
+    let marks = |drawing: String| {
+        let marks = drawing.lines().filter(|line| line.contains("class ") || line.contains("? "));
+        marks.map(str::trim).collect::<Vec<_>>().join("\n")
+    };
+
+    insta::assert_snapshot!(marks(thread.mermaid(0).await.unwrap()), @r#"
+    n_inside["inside<br/>? approve"]
+    class n_inside asking
+    class n_inside next
+    "#);
+    insta::assert_snapshot!(marks(thread.mermaid(1).await.unwrap()), @r#"
+    n_inside_ask["ask<br/>? approve"]
+    class n_inside_ask asking
+    class n_inside,n_inside_ask next
+    "#);
+    thread.resume::<Approve>(true).await.unwrap();
+    assert_eq!(marks(thread.mermaid(1).await.unwrap()), "");
+}

@@ -28,7 +28,7 @@ fn spend(spent: &mut u8, more: u8) -> Result<(), &'static str> {
 pub(crate) type Ended = Result<PadUpdate, NodeError>;
 pub(crate) type Builder = StateGraph<Pad, Name>;
 pub(crate) type Graph = CompiledGraph<Pad, Name>;
-pub(crate) type PadThread = Thread<Pad, Name, ()>;
+pub(crate) type PadThread = Thread<Pad, Name>;
 
 pub(crate) fn id(name: &str) -> Name {
     Name::from(name)

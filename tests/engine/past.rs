@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{FailingCheckpointer, Source};
-use superstep::graph::{Name, Target};
+use superstep::graph::{CheckpointInfo, Name, Target};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -44,6 +44,22 @@ async fn history_tells_each_superstep_newest_first(#[values(Store::memory(), Sto
     let limited = store.thread(&abc()).history().await.unwrap().before(history[1].id).limit(2);
     let steps: Vec<i64> = limited.metadata_only().await.unwrap().iter().map(|made| made.step).collect();
     assert_eq!(steps, [1, 0]);
+}
+
+#[tokio::test]
+async fn a_history_may_be_limited_to_checkpoints_that_fit() {
+    let store = Store::memory();
+    store.thread(&abc()).metadata("run", "first").invoke(start()).await.unwrap();
+    let second = store.thread(&abc()).metadata("run", "second");
+    second.invoke(start()).await.unwrap();
+    let of_first = |made: &CheckpointInfo| made.metadata == [("run".to_owned(), "first".to_owned())] && made.step > -1;
+    let history = async || second.history().await.unwrap().filter(of_first);
+
+    let whole = history().await.all().await.unwrap();
+    let few = history().await.limit(2).metadata_only().await.unwrap();
+
+    assert_eq!(whole.iter().map(|made| made.step).collect::<Vec<_>>(), [3, 2, 1, 0]);
+    assert_eq!(few.iter().map(|made| made.step).collect::<Vec<_>>(), [3, 2]);
 }
 
 /// START, then layers of so many nodes at once, with one node after each.

@@ -341,3 +341,23 @@ async fn a_graph_that_can_ask_does_not_run_without_a_store() {
     let error = three().invoke(start()).await.unwrap_err();
     assert!(matches!(error, RunError::NoCheckpointer { .. }), "{error:?}");
 }
+
+#[rstest]
+#[case::by_an_update(false)]
+#[case::by_new_input(true)]
+#[tokio::test]
+async fn a_question_that_was_dropped_is_not_said_to_be_answered(#[case] by_input: bool) {
+    let graph = chain(Builder::new().add_node(id("ask"), approval.asks::<Approve>()), &["ask"]);
+    let store = Store::memory();
+    let thread = store.thread(&graph);
+    let old = thread.invoke(start()).await.unwrap().questions()[0].id();
+    if by_input {
+        thread.clone().discard_pending().invoke(start()).await.unwrap();
+    } else {
+        thread.update_state_as(id("ask"), start()).await.unwrap();
+    }
+
+    let refused = thread.answer(Answer::new::<Approve>(&true).to(old)).await.unwrap_err();
+
+    assert_eq!(refused.to_string(), format!("no open question {old} any more"));
+}

@@ -115,3 +115,106 @@ async fn an_untracked_channel_is_its_default_in_the_next_turn(#[case] fresh: boo
     let asked = events.next().await.unwrap();
     assert!(format!("{asked:?}").contains("ajar, scratch 0"), "{asked:?}");
 }
+
+#[tokio::test]
+async fn a_secret_channel_shows_in_no_debug_of_an_outcome_or_a_snapshot() {
+    let store = Store::memory();
+    let thread = vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let asked = thread.invoke(Vault::update().key(SECRET)).await.unwrap();
+    let now = thread.state_deep().await.unwrap();
+    let history = thread.history().await.unwrap().all().await.unwrap();
+    let end = thread.resume::<Approve>(true).await.unwrap();
+    let shown = format!("{asked:?} {now:?} {history:?} {end:?}");
+    assert!(shown.contains("ajar") && !shown.contains(SECRET), "{shown}");
+    assert_eq!(format!("{end:?}"), r#"Finished({"door":"scratch 0","scratch":0})"#);
+    assert_eq!(end.finished().unwrap().tries, [SECRET]);
+}
+
+/// A key that says itself when it is not taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Key(String);
+
+impl Serialize for Key {
+    fn serialize<E: serde::Serializer>(&self, out: E) -> Result<E::Ok, E::Error> {
+        if self.0 == SECRET { Err(serde::ser::Error::custom(&self.0)) } else { self.0.serialize(out) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(Self)
+    }
+}
+
+fn turned(key: &mut String, with: String) -> Result<(), String> {
+    let refused = with == SECRET;
+    key.clone_from(&with);
+    if refused { Err(with) } else { Ok(()) }
+}
+
+fn jammed(key: &mut String, with: String) {
+    assert_ne!(with, SECRET);
+    *key = with;
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Lock {
+    #[channel(secret)]
+    key: Key,
+    #[channel(secret, reduce = turned, fallible)]
+    turned: String,
+    #[channel(secret, reduce = jammed)]
+    jammed: String,
+}
+
+#[rstest]
+#[case::a_type_that_refuses(
+    Lock::update().key(Key(SECRET.into())),
+    "channel `key`: why is not told, as the channel is secret"
+)]
+#[case::a_reducer_that_refuses(
+    Lock::update().turned(SECRET.to_owned()),
+    "channel `turned` refused a write of `A` in superstep 1: why is not told, as the channel is secret"
+)]
+#[case::a_reducer_that_panics(
+    Lock::update().jammed(SECRET.to_owned()),
+    "channel `jammed` refused a write of `A` in superstep 1: why is not told, as the channel is secret"
+)]
+#[tokio::test]
+async fn an_error_about_a_secret_channel_does_not_tell_the_value(#[case] update: LockUpdate, #[case] told: &str) {
+    #[derive(NodeId)]
+    enum Step {
+        A,
+    }
+    let store = Store::memory();
+    let node = move |_: Arc<Lock>, _: Ctx| std::future::ready(Ok::<_, NodeError>(update.clone()));
+    let graph = StateGraph::new().add_node(Step::A, node).add_sequence([Step::A]).compile().unwrap();
+    let thread = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let error = thread.invoke(Lock::update()).await.unwrap_err();
+    assert_eq!(error.to_string(), told);
+    let shown = format!("{error:?} {:?} {:?}", thread.status().await.unwrap(), thread.state().await.unwrap());
+    assert!(shown.contains(told) && !shown.contains(SECRET), "{shown}");
+}
+
+#[tokio::test]
+async fn a_secret_that_another_version_of_the_graph_cannot_read_is_not_told() {
+    mod later {
+        use superstep::prelude::*;
+        #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+        pub(super) struct Vault {
+            #[channel(secret)]
+            pub(super) key: Vec<String>,
+        }
+    }
+    let store = Store::memory();
+    let thread = vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    thread.invoke(Vault::update().key(SECRET)).await.unwrap();
+    let graph = StateGraph::new().add_node(Step::Turn, |_: Arc<later::Vault>, _: Ctx| async { Ok::<_, NodeError>(()) });
+    let graph = graph.add_node(Step::Ask, |_: Arc<later::Vault>, _: Ctx| async { Ok::<_, NodeError>(()) });
+    let graph = graph.add_sequence([Step::Turn, Step::Ask]).compile().unwrap();
+    let later = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let error = later.state().await.unwrap_err();
+    let told = "channel `key`: stored as `String`, cannot be read as `Vec<String>`: why is not told, as the \
+                channel is secret";
+    assert_eq!(error.to_string(), told);
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rstest::rstest;
+use superstep::graph::Writes;
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -16,6 +17,8 @@ fn talkative(words: usize) -> impl Node<Pad, superstep::graph::Name, ()> + Clone
         for word in 0..words {
             ctx.emit(word).await;
         }
+        ctx.emit_message("one").await;
+        ctx.emit_message("two").await;
         Ok::<_, NodeError>(Pad::update().notes(["said"]))
     }
 }
@@ -39,7 +42,7 @@ async fn every_event_has_the_next_number_whatever_runs_in_parallel() {
 #[case(Mode::Values, 2)]
 #[case(Mode::Updates, 1)]
 #[case(Mode::Custom, 3)]
-#[case(Mode::Messages, 0)]
+#[case(Mode::Messages, 2)]
 #[case(Mode::Tasks, 2)]
 #[case(Mode::Checkpoints, 3)]
 #[case(Mode::Debug, 5)]
@@ -135,4 +138,38 @@ async fn events_of_subgraphs_show_only_in_a_deep_stream() {
     let mut deep = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Custom]);
     assert_eq!(*deep.next().await.unwrap().namespace, ["inside"]);
     assert!(deep.next().await.is_none());
+}
+
+#[tokio::test]
+async fn pieces_of_messages_come_in_order_with_the_node_that_said_them() {
+    let (store, graph) = (Store::memory(), chain(Builder::new().add_node(id("a"), talkative(1)), &["a"]));
+    let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Messages]);
+    let mut said = vec![];
+    while let Some(event) = events.next().await {
+        let EventKind::Message { node, value } = event.kind else { panic!("{event:?}") };
+        said.push(format!("{node}: {value}"));
+    }
+    assert_eq!(said, [r#"a: "one""#, r#"a: "two""#]);
+}
+
+#[tokio::test]
+async fn what_an_event_shows_can_be_had_as_the_type_it_is() {
+    let (store, graph) = (Store::memory(), chain(Builder::new().add_node(id("a"), note("a")), &["a"]));
+    let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Values, Mode::Updates, Mode::Tasks]);
+    let mut seen = vec![];
+    while let Some(event) = events.next().await {
+        match &event.kind {
+            EventKind::Values { values: state, .. } => {
+                seen.push(format!("state {:?}", state.get::<Pad>().unwrap().notes));
+                assert!(state.get::<String>().is_none());
+            }
+            EventKind::TaskStart { input, .. } => seen.push(format!("input {:?}", input.get::<Pad>().unwrap().title)),
+            EventKind::Update { writes, .. } => {
+                let writes: &Writes<Pad> = writes.get().unwrap();
+                seen.push(format!("writes {writes:?}"));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(seen, ["state []", r#"input "tides""#, "writes [1]", r#"state ["a"]"#]);
 }

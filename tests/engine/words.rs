@@ -78,7 +78,7 @@ fn compile_reports_every_problem_of_a_typed_graph_at_once() {
      help: send a `Query` to `Search`, or change the worker
     error: `Review` sends a `Query` to `Write`, which takes the state and no payload
      help: add `Write` with `.add_worker`, or lead an edge to it
-    error: the questions `engine::pad::Approve` and `engine::words::ApproveAgain` are both named `approve`
+    error: the questions `Approve` and `ApproveAgain` are both named `approve`
      help: give each question type its own `NAME`
     error: nothing follows START
      help: add `.add_edge(START, <first node>)`
@@ -130,7 +130,7 @@ fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
         .interrupt_before([id("f")]);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     `a:b` cannot be the name of a node
-     help: choose a name without `|` and `:` that does not begin with `__`
+     help: choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`
     error: `a` leads to `c`, which is not a node
      help: add the node `c`, or correct the name
     error: an edge to `a` starts at `d`, which is not a node
@@ -208,6 +208,7 @@ async fn errors_of_runs_say_what_where_and_what_to_do() {
         (lone(undeclared), 9),
         (lone(ignored.asks::<Approve>()), 9),
         (lone(nothing), 1),
+        (lone(nothing), 2),
     ];
     let mut told = vec![];
     for (graph, limit) in graphs {
@@ -232,7 +233,9 @@ async fn errors_of_runs_say_what_where_and_what_to_do() {
      help: add `.asks::<AnyQuestion>()` to the node
     error: node `a` went on although its question `approve` has no answer
      help: return the error of `ctx.interrupt(..)` with `?`
-    error: no end after 1 supersteps
+    error: no end after 1 superstep
+     help: check the loop's way out, or raise `.recursion_limit(..)`
+    error: no end after 2 supersteps
      help: check the loop's way out, or raise `.recursion_limit(..)`
     ");
 }
@@ -248,6 +251,7 @@ async fn errors_of_threads_say_what_where_and_what_to_do() {
     let (store, graph) = (Store::memory(), asking());
     let thread = || store.thread(&graph);
     let mut told = vec![thread().proceed().await.unwrap_err()];
+    told.push(thread().resume::<Approve>(true).await.unwrap_err());
     told.push(thread().recursion_limit(0).invoke(start()).await.unwrap_err());
     told.push(graph.invoke(start()).await.unwrap_err());
     thread().invoke(start()).await.unwrap();
@@ -259,16 +263,20 @@ async fn errors_of_threads_say_what_where_and_what_to_do() {
     insta::assert_snapshot!(told.iter().map(printed).collect::<Vec<_>>().join("\n"), @r"
     error: thread `t` has never run
      help: begin it with `thread.invoke(input)`
+    error: no open question on thread `t`, which has never run
+     help: nothing was written; `thread.status()` shows the questions that are open
     error: the recursion limit must be at least 1
+     help: correct the setting, or take the handle that fits: `graph.thread(..)`
     error: a graph that can ask questions needs a checkpointer
      help: add `.with_checkpointer(..)` to the graph
-    error: thread `t` is not at rest: it waits for an answer to `approve` and `approve`
+    error: thread `t` is not at rest: it waits for answers to `approve` (2 times)
      help: answer or `proceed()`; or drop what is unfinished with `.discard_pending()`
     error: 2 questions are open of the type `approve`: say which one the answer is for
      help: answer by id: `thread.answer(Answer::new(..).to(id))`
     error: no open question of the type `rename`
      help: nothing was written; `thread.status()` shows the questions that are open
     error: `c` is not a node
+     help: name a node of the graph: `graph.nodes()` lists them
     error: thread `t` has no checkpoint 77
      help: `thread.history()` lists the checkpoints there are
     ");
@@ -284,4 +292,119 @@ async fn a_mistyped_answer_is_told_the_type_it_should_have(#[case] json: &str) {
     let answer = Answer::json(&serde_json::from_str(json).unwrap()).to(asked.questions()[0].id());
     let error = store.thread(&graph).answer(answer).await.unwrap_err();
     assert!(error.to_string().contains("it takes `bool`"), "{error}");
+}
+
+async fn breaks(_: Arc<Pad>, _: Ctx) -> Result<(), NodeError> {
+    Err("out of ink".into())
+}
+
+#[rstest]
+#[case::one_task(lone(breaks), "`a` has not finished")]
+#[case::two_tasks(fan(Builder::new().add_node(id("a"), breaks).add_node(id("b"), breaks), &["a", "b"]), "`a` and `b` have not finished")]
+#[case::one_question(lone(approval.asks::<Approve>()), "it waits for an answer to `approve`")]
+#[case::two_questions(asking(), "it waits for answers to `approve` (2 times)")]
+#[tokio::test]
+async fn new_input_on_an_unfinished_thread_is_told_what_is_open(#[case] graph: Graph, #[case] open: &str) {
+    let store = Store::memory();
+    _ = store.thread(&graph).invoke(start()).await;
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("thread `t` is not at rest: {open}"));
+}
+
+#[rstest]
+#[case::refused(Pad::update().spent(200).spent(200), "channel `spent` refused a write of the input in superstep 0: the budget is gone")]
+#[case::twice(Pad::update().title("a").title("b"), "channel `title` was written more than once in superstep 0, by the input")]
+#[tokio::test]
+async fn wrong_input_is_told_how_to_give_other_input(#[case] input: PadUpdate, #[case] words: &str) {
+    let (store, graph) = (Store::memory(), lone(nothing));
+    let error = store.thread(&graph).invoke(input).await.unwrap_err();
+    assert_eq!(printed(&error), format!("error: {words}\n help: mend the input, and invoke with `.discard_pending()`"));
+    store.thread(&graph).discard_pending().invoke(start()).await.unwrap();
+}
+
+mod elsewhere {
+    use superstep::prelude::*;
+
+    #[derive(Serialize, Deserialize)]
+    pub(super) struct Approve;
+    impl Interrupt for Approve {
+        type Resume = u8;
+        const NAME: &'static str = "approve";
+    }
+}
+
+#[test]
+fn questions_of_one_name_are_told_apart_by_their_modules_if_need_be() {
+    let node = nothing.asks::<Approve>();
+    let graph =
+        chain_of(Builder::new().add_node(id("a"), node).add_node(id("b"), nothing.asks::<elsewhere::Approve>()));
+    assert_eq!(
+        graph.compile().unwrap_err().problems()[0].to_string(),
+        "the questions `engine::pad::Approve` and `engine::words::elsewhere::Approve` are both named `approve`"
+    );
+}
+
+#[test]
+fn a_join_of_one_node_named_twice_is_no_join() {
+    let graph = StateGraph::<Pad, Step>::new().add_node(Step::Plan, nothing).add_node(Step::Write, nothing);
+    let error =
+        graph.add_edge(START, Step::Plan).add_edge([Step::Plan, Step::Plan], Step::Write).compile().unwrap_err();
+    let words = error.to_string();
+    assert!(words.contains("the join into `Write` has fewer than two sources"), "{words}");
+}
+
+fn chain_of(graph: Builder) -> Builder {
+    graph.add_sequence([id("a"), id("b")])
+}
+
+#[rstest]
+#[case(RunError::InvalidUpdate { what: "there is nothing to update".into() })]
+#[case(RunError::SendToEnd { from: "plan".into() })]
+#[case(RunError::WrongParent { node: "plan".into(), given: "Essay" })]
+#[case(RunError::Codec { what: "channel `title`".into(), reason: "it is no text".into() })]
+#[case(RunError::Incompatible { thread: "t".into(), reason: "its node `plan` no longer exists".into() })]
+#[case(RunError::TooMany { from: "plan".into(), what: "sends", count: 9, limit: 8 })]
+fn rare_errors_say_what_to_do_too(#[case] error: RunError) {
+    assert!(error.help().is_some(), "{error}");
+}
+
+#[tokio::test]
+async fn a_question_is_printed_with_what_it_asks() {
+    let (store, graph) = (Store::memory(), lone(approval.asks::<Approve>()));
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let Status::Interrupted { questions } = store.thread(&graph).status().await.unwrap() else { panic!() };
+    let id = questions[0].id();
+    assert_eq!(
+        format!("{:?}", questions[0]),
+        format!(
+            "Question {{ id: {id}, name: \"approve\", node: \"a\", namespace: [], json: null, is_answered: false }}"
+        )
+    );
+}
+
+#[test]
+fn an_error_of_a_store_is_printed_with_its_help() {
+    let error = CheckpointError::ThreadBusy { thread: "t".into() };
+    insta::assert_snapshot!(format!("{error:?}"), @r"
+    thread `t` is being run by another caller
+     help: wait for the other run to end, or cancel it
+    ");
+}
+
+/// A pad whose title became a number.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Numbered {
+    title: u32,
+}
+
+#[tokio::test]
+async fn a_channel_of_another_type_than_stored_is_told_with_both_types() {
+    let shared: Arc<dyn superstep::checkpoint::Checkpointer> = Arc::new(MemoryCheckpointer::new());
+    let old = lone(nothing).with_shared_checkpointer(shared.clone());
+    old.thread("t").invoke(start()).await.unwrap();
+    let nothing = |_: Arc<Numbered>, _: Ctx| async { Ok::<(), NodeError>(()) };
+    let new = StateGraph::<Numbered, Name>::with_schema(()).add_node(id("a"), nothing).add_edge(START, id("a"));
+    let new = new.compile().unwrap().with_shared_checkpointer(shared);
+    let error = new.thread("t").state().await.unwrap_err().to_string();
+    assert!(error.starts_with("channel `title`: stored as `String`, cannot be read as `u32`: "), "{error}");
 }

@@ -46,7 +46,7 @@ impl Disk {
         let config =
             ::sled::Config::new().path(path).segment_size(8 << 20).cache_capacity(cache_bytes).flush_every_ms(None);
         let db = guarded(path, || config.open())?;
-        let log = io_at(path, "open", File::open(path.join("db")))?;
+        let log = io_at(path, "open the store", File::open(path.join("db")))?;
         let blobs_changed = changed(&path.join("blobs"));
         let disk = Self { path: path.into(), db, log, blobs_changed, faults: Faults::default() };
         disk.list_blobs().map(|()| disk)
@@ -70,7 +70,7 @@ impl Disk {
 
     fn sync(&self) -> Result<(), CheckpointError> {
         guarded(&self.path, || self.db.flush())?;
-        io_at(&self.path, "sync", self.faults.before_sync().and_then(|()| self.log.sync_data()))?;
+        io_at(&self.path, "sync the store", self.faults.before_sync().and_then(|()| self.log.sync_data()))?;
         self.check_blobs()
     }
 
@@ -84,7 +84,7 @@ impl Disk {
 
     fn list_blobs(&self) -> Result<(), CheckpointError> {
         let blobs = self.path.join("blobs");
-        if io_at(&blobs, "list", fs::read_dir(&blobs))?.next().is_none() {
+        if io_at(&blobs, "list the files", fs::read_dir(&blobs))?.next().is_none() {
             return Ok(());
         }
         Err(broken(&self.path, "a value stands outside the log, where it would not survive a power cut"))

@@ -24,16 +24,16 @@ impl Lock {
     pub(super) fn take(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = io_at(&path, "open", opened)?;
+        let file = io_at(&path, "open the file", opened)?;
         match file.try_lock() {
             Ok(()) => Self(file).signed(&path),
             Err(TryLockError::WouldBlock) => Err(CheckpointError::Locked { path: store.into(), holder: holder(&path) }),
-            Err(TryLockError::Error(error)) => io_at(&path, "lock", Err(error)),
+            Err(TryLockError::Error(error)) => io_at(&path, "lock the file", Err(error)),
         }
     }
 
     fn signed(mut self, path: &Path) -> Result<Self, CheckpointError> {
-        io_at(path, "write", self.0.set_len(0).and_then(|()| self.0.write_all(signature().as_bytes())))?;
+        io_at(path, "write the file", self.0.set_len(0).and_then(|()| self.0.write_all(signature().as_bytes())))?;
         Ok(self)
     }
 }

@@ -105,7 +105,7 @@ impl SledCheckpointer {
             let shared = shared.clone();
             move || shared.run()
         });
-        let committer = io_at(path.as_ref(), "start a thread for", committer)?;
+        let committer = io_at(path.as_ref(), "start a thread for the store", committer)?;
         Ok(Self { shared: Some(shared), committer: Some(committer), _lock: lock })
     }
 

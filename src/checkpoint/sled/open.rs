@@ -61,17 +61,17 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
 
 fn create_directory(path: &Path) -> Result<()> {
     let is_new = !path.exists();
-    io_at(path, "create", fs::create_dir_all(path))?;
+    io_at(path, "create the store", fs::create_dir_all(path))?;
     if is_new || is_ours(path)? {
         return set_mode(path, 0o700);
     }
     let reason = "the directory holds other files; choose an empty or a new one".into();
-    Err(CheckpointError::Io { what: "create a store".into(), path: path.into(), reason })
+    Err(CheckpointError::Io { what: "create the store".into(), path: path.into(), reason })
 }
 
 /// Returns whether the directory is empty or was begun by an earlier opening.
 fn is_ours(path: &Path) -> Result<bool> {
-    let is_empty = io_at(path, "list", fs::read_dir(path))?.next().is_none();
+    let is_empty = io_at(path, "list the files", fs::read_dir(path))?.next().is_none();
     Ok(is_empty || path.join("holder").exists())
 }
 
@@ -81,7 +81,7 @@ fn check_marker(path: &Path) -> Result<bool> {
     if !marker.exists() {
         return Ok(false);
     }
-    let text = io_at(&marker, "read", fs::read(&marker))?;
+    let text = io_at(&marker, "read the file", fs::read(&marker))?;
     let text = String::from_utf8_lossy(&text);
     match text.trim().parse::<u16>() {
         Ok(found) if found > FORMAT => {
@@ -98,7 +98,7 @@ fn write_marker(path: &Path) -> Result<()> {
         file.write_all(format!("{FORMAT}\n").as_bytes())?;
         file.sync_all()
     });
-    io_at(&marker, "write", written)
+    io_at(&marker, "write the file", written)
 }
 
 /// Threads of sled's own may hold the file for a moment after an earlier handle was closed; nobody else can, because the
@@ -145,8 +145,8 @@ fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
 
 /// Lets nobody but the owner read the files.
 fn restrict(path: &Path) -> Result<()> {
-    for entry in io_at(path, "list", fs::read_dir(path))? {
-        let entry = io_at(path, "list", entry)?.path();
+    for entry in io_at(path, "list the files", fs::read_dir(path))? {
+        let entry = io_at(path, "list the files", entry)?.path();
         set_mode(&entry, if entry.is_dir() { 0o700 } else { 0o600 })?;
     }
     Ok(())
@@ -161,7 +161,7 @@ fn sync_directories(path: &Path) -> Result<()> {
 
 #[cfg(unix)]
 fn sync_path(path: PathBuf) -> Result<()> {
-    io_at(&path, "sync", File::open(&path).and_then(|file| file.sync_all()))
+    io_at(&path, "sync the file", File::open(&path).and_then(|file| file.sync_all()))
 }
 
 #[cfg(not(unix))]
@@ -172,7 +172,7 @@ fn sync_path(_path: PathBuf) -> Result<()> {
 #[cfg(unix)]
 fn set_mode(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    io_at(path, "set permissions", fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+    io_at(path, "set the permissions", fs::set_permissions(path, fs::Permissions::from_mode(mode)))
 }
 
 #[cfg(not(unix))]

@@ -25,7 +25,7 @@ impl Tip {
     pub(super) fn open(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        io_at(&path, "open", opened).map(|file| Self(Mutex::new(file)))
+        io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
     }
 
     /// Checks that what the file names is in the log.
@@ -56,7 +56,7 @@ impl Tip {
     fn read(&self, store: &Path) -> Result<Option<(u64, Vec<u8>)>, CheckpointError> {
         let mut bytes = Vec::new();
         let read = self.with_file(|file| file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)));
-        io_at(&store.join(NAME), "read", read)?;
+        io_at(&store.join(NAME), "read the file", read)?;
         Ok(parse(&bytes))
     }
 

@@ -100,4 +100,9 @@ impl Channel {
     pub fn is_secret(&self) -> bool {
         self.secret
     }
+
+    /// The words of a type or a reducer of the user's, unless they may hold a secret.
+    pub(crate) fn told(&self, reason: String) -> String {
+        if self.secret { "why is not told, as the channel is secret".into() } else { reason }
+    }
 }

@@ -18,6 +18,13 @@ impl Mask {
         before & flag == 0
     }
 
+    /// Unsets a bit.
+    pub fn remove(&mut self, bit: usize) {
+        if self.contains(bit) {
+            *self.word(bit / 64) &= !(1 << (bit % 64));
+        }
+    }
+
     /// Returns whether a bit is set.
     pub fn contains(&self, bit: usize) -> bool {
         let word = if bit < 64 { self.head } else { self.tail.get(bit / 64 - 1).copied().unwrap_or(0) };

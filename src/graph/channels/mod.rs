@@ -1,6 +1,6 @@
 //! Channels: what a state is made of, how writes meet in it, and how values become bytes.
 //!
-//! Pure: knows no node, task, run or store.
+//! Pure: knows no node, task or store; of a run only the error it ends with.
 
 pub(crate) mod channel;
 pub(crate) mod data;

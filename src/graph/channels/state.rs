@@ -1,6 +1,9 @@
 //! State as a table of channels with dense indexes. Knows no node, task or store.
 
+use std::sync::Arc;
+
 use serde::{Deserializer, Serializer};
+use serde_json::{Map, Value};
 
 use super::channel::Channel;
 use super::mask::Mask;
@@ -38,6 +41,9 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
 
     /// Releases the channels that wait for the run to go quiet; notes them in `changed`. LangGraph: `finish`.
     fn finish(&mut self, _schema: &Self::Schema, _changed: &mut Mask) {}
+
+    /// Notes what a node returned, for the routers after it to read. Fields of a struct have no place for it.
+    fn note_returned(&mut self, _returned: Arc<Map<String, Value>>) {}
 
     /// Returns whether a channel has a value. Fields of a struct always have.
     fn is_set(&self, _schema: &Self::Schema, _channel: usize) -> bool {

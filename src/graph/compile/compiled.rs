@@ -6,12 +6,11 @@ use crate::checkpoint::{Checkpointer, ThreadId};
 
 use super::described::AnyChild;
 use super::draw::{self, DrawOptions, Drawing};
-use super::table::Table;
+use super::table::{Row, Table};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
-use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
-use crate::graph::define::problem::short;
+use crate::graph::define::options::Asks;
 use crate::graph::run::cache::NodeCache;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -63,7 +62,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self
     }
 
-    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy).
+    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache: results
+    /// are told apart by the graph's name and [`fingerprint`](Self::fingerprint), the nodes on the way down to a subgraph, and
+    /// the type of the node's body. Give graphs a name each if one function makes their bodies from other values.
     #[must_use]
     pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
         self.cache = Some(cache);
@@ -188,7 +189,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     fn drawing(&self) -> Drawing<'_> {
         let children = self.table.nodes.iter().enumerate();
         let children =
-            children.filter_map(|(at, row)| row.child.as_ref().map(|child| (at, drawing_of(child)))).collect();
+            children.filter_map(|(at, row)| row.children.first().map(|child| (at, drawing_of(child)))).collect();
         Drawing { outline: &self.table.outline, children }
     }
 }
@@ -197,19 +198,28 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
     let inside = &child.0;
     let outline = inside.outline();
     let nodes = outline.nodes.iter().enumerate();
-    let children =
-        nodes.filter_map(|(at, node)| inside.child(&node.name).map(|child| (at, drawing_of(child)))).collect();
+    let children = nodes
+        .filter_map(|(at, node)| inside.children(&node.name).first().map(|child| (at, drawing_of(child))))
+        .collect();
     Drawing { outline, children }
 }
 
 impl<S: State, N: NodeId, C> Table<S, N, C> {
-    /// Checks an answer's bytes against the declared type of its question; none if nobody declared it.
-    pub(crate) fn check_answer(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first());
-        if let Some(asks) = own {
-            let checked = (asks.check)(bytes, answer.json.as_ref());
-            return Some(checked.map_err(|reason| format!("it takes `{}`: {reason}", short(asks.answer))));
-        }
-        self.nodes.iter().find_map(|row| row.child.as_ref()?.0.check(question, answer, bytes))
+    /// How a question of this name was declared, here or in a subgraph; none if nobody did.
+    pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
+        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first().copied());
+        let mut children = self.nodes.iter().flat_map(|row| &row.children);
+        own.or_else(|| children.find_map(|child| child.0.asks(question)))
+    }
+
+    /// How the question of a node was declared, along the nodes on the way down to it.
+    pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+        let Some((first, rest)) = namespace.split_first() else {
+            let asks = |row: &Row<S, N, C>| *row.facts.name == *node || *row.handler.name == *node;
+            return self.nodes.iter().find(|row| asks(row))?.options.asks.get(question)?.first().copied();
+        };
+        let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
+        let row = self.row(self.named(first)?);
+        row.children.iter().find_map(|child| child.0.asked(&rest[calls..], node, question))
     }
 }

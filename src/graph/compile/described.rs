@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::checkpoint::{BoxFuture, CheckpointId};
 
 use super::compiled::CompiledGraph;
+use super::rows::declared;
 use super::validate::Outline;
 use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
+use crate::graph::define::options::Asks;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -31,8 +32,12 @@ pub(crate) trait Inner: Send + Sync {
     fn is_kept(&self) -> bool;
     /// Whether its state outlives the task it runs in.
     fn is_per_thread(&self) -> bool;
-    fn child(&self, node: &str) -> Option<&AnyChild>;
-    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>>;
+    fn fingerprint(&self) -> u64;
+    fn children(&self, node: &str) -> &[AnyChild];
+    /// The questions that nodes here and further down declare: names and types.
+    fn declared(&self) -> Vec<(&'static str, &'static str)>;
+    fn asks(&self, question: &str) -> Option<Asks>;
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
     fn nested<'a>(
         &'a self,
         reader: &'a Reader,
@@ -60,13 +65,24 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.persistence == Persistence::PerThread
     }
 
-    fn child(&self, node: &str) -> Option<&AnyChild> {
-        let at = self.0.table.named(node)?;
-        self.0.table.row(at).child.as_ref()
+    fn fingerprint(&self) -> u64 {
+        self.0.table.fingerprint
     }
 
-    fn check(&self, question: &str, answer: &Answer, bytes: &[u8]) -> Option<Result<(), String>> {
-        self.0.table.check_answer(question, answer, bytes)
+    fn children(&self, node: &str) -> &[AnyChild] {
+        self.0.table.named(node).map_or(&[], |at| &self.0.table.row(at).children)
+    }
+
+    fn declared(&self) -> Vec<(&'static str, &'static str)> {
+        self.0.table.nodes.iter().flat_map(declared).collect()
+    }
+
+    fn asks(&self, question: &str) -> Option<Asks> {
+        self.0.table.asks(question)
+    }
+
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+        self.0.table.asked(namespace, node, question)
     }
 
     fn nested<'a>(

@@ -5,6 +5,7 @@
 pub(crate) mod compiled;
 pub(crate) mod described;
 pub(crate) mod draw;
+mod names;
 pub(crate) mod resolve;
 pub(crate) mod rows;
 pub(crate) mod shape;

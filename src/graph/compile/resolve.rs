@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::compiled::CompiledGraph;
-use super::rows::{asks, rows};
+use super::described::AnyChild;
+use super::names::{source_name, target_name, told_apart};
+use super::rows::{asks, declared, rows};
 use super::shape::{fingerprint, shape};
 use super::table::{Branch, Exits, Row, Table};
 use super::validate::{Edge, EdgeKind, Outline, OutlineNode};
@@ -13,18 +15,20 @@ use crate::graph::define::builder::{AddedBranch, Edges, StateGraph, Stops};
 use crate::graph::define::command::{Sends, Target};
 use crate::graph::define::node::NodeId;
 use crate::graph::define::problem::{CompileError, Lint, Problem, short};
-use crate::graph::define::route::Declared;
+use crate::graph::define::route::{Choose, Declared};
 use crate::graph::run::control::{Join, Wiring};
 
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     graph: StateGraph<S, N, C>,
 ) -> Result<CompiledGraph<S, N, C>, CompileError> {
-    let StateGraph { schema, name, nodes, edges, branches, before, after, allowed, defaults, input, output } = graph;
+    let StateGraph { schema, name, nodes, calls, edges, branches, before, after, allowed, defaults, input, output } =
+        graph;
     let mut problems = vec![];
     let nodes = rows(nodes, &defaults, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
     let mut building = Building { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
     building.missing();
+    calls.into_iter().for_each(|(node, child)| building.call(&node, child));
     edges.into_iter().for_each(|(from, to)| building.edge(&from, &to));
     branches.into_iter().for_each(|branch| building.branch(branch));
     building.commands();
@@ -36,8 +40,8 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         problems.push(Problem::NoEntry);
     }
     let outline = outline(&nodes, edges, &joins);
-    if problems.is_empty() {
-        problems = outline.lints(&allowed);
+    if !problems.iter().any(Problem::leaves_a_hole) {
+        problems.extend(outline.lints(&allowed));
     }
     let input = mask::<S>(&schema, input, &mut problems);
     let output = mask::<S>(&schema, output, &mut problems);
@@ -88,13 +92,25 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
     }
 
+    fn call(&mut self, node: &N, child: AnyChild) {
+        match self.index.get(node) {
+            Some(&at) => self.nodes[at as usize].children.push(child),
+            None if N::all().is_empty() => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
+            None => {} // reported as never added
+        }
+    }
+
     fn edge(&mut self, from: &Edges<N>, to: &Target<N>) {
         if let Edges::Join(sources) = from {
             return self.join(sources, to);
         }
         let Some(source) = self.source(from, to) else { return };
         let label = source_name(from);
-        for target in self.targets(&label, to) {
+        let targets = self.targets(&label, to);
+        if targets.iter().any(|target| target.sent) {
+            self.sends(source, to);
+        }
+        for target in targets {
             self.edges.push(Edge { from: source, to: target.node, kind: EdgeKind::Always, label: String::new() });
             if target.sent {
                 continue;
@@ -104,6 +120,13 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
                 self.exits(source).targets.push(node as u32);
             }
         }
+    }
+
+    /// The sends of an edge start their workers each time the edge fires.
+    fn sends(&mut self, source: Option<usize>, to: &Target<N>) {
+        let sends = only_sends(to);
+        let choose: Choose<S, N, C> = Box::new(move |_, _| sends.clone());
+        self.exits(source).routers.push(Branch { choose, only: None });
     }
 
     fn exits(&mut self, source: Option<usize>) -> &mut Exits<S, N, C> {
@@ -145,8 +168,12 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
         for target in self.targets(&name, to) {
             let Some(node) = target.node else { continue };
-            self.startable(&name, target.node);
-            if known.len() < 2 && sources.len() < 2 && !N::all().is_empty() {
+            if target.sent {
+                self.only_sent(&name, node);
+            } else {
+                self.startable(&name, target.node);
+            }
+            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -242,22 +269,23 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
 
     fn questions(&mut self) {
         let mut known: BTreeMap<&'static str, &'static str> = BTreeMap::new();
-        for (name, asks) in self.nodes.iter().flat_map(|row| &row.options.asks) {
-            for ask in asks {
-                let first = known.entry(name).or_insert(ask.type_name);
-                if *first != ask.type_name {
-                    let (first, second) = ((*first).to_owned(), ask.type_name.to_owned());
-                    self.problems.push(Problem::QuestionTwice { name: (*name).to_owned(), first, second });
-                }
+        for (name, type_name) in self.nodes.iter().flat_map(declared) {
+            let first = *known.entry(name).or_insert(type_name);
+            if first != type_name {
+                let (first, second) = told_apart(first, type_name);
+                self.problems.push(Problem::QuestionTwice { name: name.to_owned(), first, second });
             }
         }
     }
 
     fn startable(&mut self, from: &str, node: Option<usize>) {
-        let Some(row) = node.map(|node| &self.nodes[node]) else { return };
-        if row.body.by_edges() {
-            return;
+        if let Some(node) = node.filter(|&node| !self.nodes[node].body.by_edges()) {
+            self.only_sent(from, node);
         }
+    }
+
+    fn only_sent(&mut self, from: &str, node: usize) {
+        let row = &self.nodes[node];
         let takes = row.body.takes().map_or(String::new(), |(_, takes)| short(takes));
         let (from, worker) = (from.to_owned(), row.name.to_string());
         self.problems.push(Problem::EdgeToWorker { from, worker, takes });
@@ -309,21 +337,11 @@ struct Resolved {
     sent: bool,
 }
 
-fn source_name<N: NodeId>(from: &Edges<N>) -> String {
-    match from {
-        Edges::Start => "START".into(),
-        Edges::End => "END".into(),
-        Edges::One(node) => node.name().to_owned(),
-        Edges::Join(nodes) => nodes.iter().map(NodeId::name).collect::<Vec<_>>().join(" & "),
-    }
-}
-
-fn target_name<N: NodeId>(to: &Target<N>) -> String {
+fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
     match to {
-        Target::End => "END".into(),
-        Target::Node(node) => node.name().to_owned(),
-        Target::Sends(sends) => sends.node.name().to_owned(),
-        Target::Many(many) => many.iter().map(target_name).collect::<Vec<_>>().join(", "),
+        Target::End | Target::Node(_) => Target::End,
+        Target::Sends(_) => to.clone(),
+        Target::Many(many) => Target::Many(many.iter().map(only_sends).collect()),
     }
 }
 
@@ -335,7 +353,11 @@ fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
 
 fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
     edges.retain(|edge| !edge.label.starts_with('\u{0}'));
-    let node = |row: &Row<S, N, C>| OutlineNode { name: row.name.to_string(), defer: row.options.defer };
+    let node = |row: &Row<S, N, C>| OutlineNode {
+        name: row.name.to_string(),
+        defer: row.options.defer,
+        is_handled: row.options.on_error.is_some(),
+    };
     let joins =
         joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
     Outline { nodes: nodes.iter().map(node).collect(), edges, joins }

@@ -18,7 +18,14 @@ pub(crate) const HANDLER: &str = "__error_handler__";
 /// Whether a node, or its subgraph, can ask questions.
 pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
     let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
-    own || row.child.as_ref().is_some_and(|child| child.0.can_ask())
+    own || row.children.iter().any(|child| child.0.can_ask())
+}
+
+/// The questions that a node and its subgraphs declare: names and types.
+pub(crate) fn declared<S: State, N, C>(row: &Row<S, N, C>) -> Vec<(&'static str, &'static str)> {
+    let own = row.options.asks.iter();
+    let own = own.flat_map(|(name, asks)| asks.iter().map(move |ask| (*name, ask.type_name)));
+    own.chain(row.children.iter().flat_map(|child| child.0.declared())).collect()
 }
 
 pub(crate) fn rows<S: State, N: NodeId, C>(
@@ -40,7 +47,7 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
 }
 
 fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults) -> Row<S, N, C> {
-    let AddedNode { id, body, mut options, child } = node;
+    let AddedNode { id, body, mut options, children } = node;
     if options.retry.is_empty() {
         options.retry.clone_from(&defaults.retry);
     }
@@ -62,7 +69,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults
         destinations: None,
         reads: None,
         exits: Exits::default(),
-        child,
+        children,
         simple,
     }
 }

@@ -49,7 +49,8 @@ pub(crate) struct Row<S: State, N, C> {
     /// The channels it reads, if not all.
     pub reads: Option<Mask>,
     pub exits: Exits<S, N, C>,
-    pub child: Option<AnyChild>,
+    /// The graphs it stands for, or calls.
+    pub children: Vec<AnyChild>,
     pub simple: bool,
 }
 

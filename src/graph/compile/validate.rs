@@ -16,6 +16,8 @@ pub(crate) struct Outline {
 pub(crate) struct OutlineNode {
     pub name: String,
     pub defer: bool,
+    /// Whether an error handler can take its place: its edges do not fire then.
+    pub is_handled: bool,
 }
 
 /// One way from a node (or START) to a node (or END).
@@ -41,7 +43,8 @@ impl Outline {
     /// Returns the lints' findings, in node order. V14.
     pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>) -> Vec<Problem> {
         let ways = Ways::of(self);
-        let found = [self.unreachable(&ways), self.trapped(&ways), self.conditional_joins()].concat();
+        let found =
+            [self.unreachable(&ways), self.trapped(&ways), self.endless(&ways), self.conditional_joins()].concat();
         found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
     }
 
@@ -58,13 +61,36 @@ impl Outline {
             if ways.ends[node] || !ways.reached[node] || told[node] {
                 continue;
             }
-            if let Some(path) = ways.loop_from(node) {
+            if let Some(path) = shortest_loop(&ways.after, node) {
                 path.iter().for_each(|&at| told[at] = true);
-                let names = path.iter().chain(path.first()).map(|&at| self.nodes[at].name.clone()).collect();
-                problems.push(Problem::TrappedLoop { path: names });
+                problems.push(Problem::TrappedLoop { path: self.around(&path) });
             }
         }
         problems
+    }
+
+    /// A loop is endless if its edges and joins fire every time, whatever else they lead to: no router chooses in it, and
+    /// no error handler takes the place of a node in it. Gotos are added to edges, so none leads out of it.
+    fn endless(&self, ways: &Ways) -> Vec<Problem> {
+        let sure = Sure::of(self);
+        let mut told = sure.left_for_good();
+        let mut problems = vec![];
+        for node in 0..self.nodes.len() {
+            // what has no way to END at all is told as trapped
+            if told[node] || !ways.reached[node] || !ways.ends[node] {
+                continue;
+            }
+            if let Some(path) = shortest_loop(&sure.after(node), node) {
+                path.iter().for_each(|&at| told[at] = true);
+                problems.push(Problem::EndlessLoop { path: self.around(&path) });
+            }
+        }
+        problems
+    }
+
+    /// The names along a loop, back at the first.
+    fn around(&self, path: &[usize]) -> Vec<String> {
+        path.iter().chain(path.first()).map(|&at| self.nodes[at].name.clone()).collect()
     }
 
     /// A join's source is conditional if a router (or a send) leads to it and no plain edge does.
@@ -111,24 +137,84 @@ impl Ways {
         let (reached, ends) = (spread(&after, entry), spread(&before, to_end.chain(dead)));
         Self { after, reached, ends }
     }
+}
 
-    /// The shortest loop through a node.
-    fn loop_from(&self, start: usize) -> Option<Vec<usize>> {
-        let mut came_from: Vec<Option<usize>> = vec![None; self.after.len()];
-        let mut todo = VecDeque::from([start]);
-        while let Some(node) = todo.pop_front() {
-            for &next in &self.after[node] {
-                if next == start {
-                    return Some(path_back(&came_from, start, node));
-                }
-                if came_from[next].is_none() {
-                    came_from[next] = Some(node);
-                    todo.push_back(next);
+/// What fires every time a node has ended, whatever the state and its command say.
+struct Sure<'a> {
+    edges: Vec<Vec<usize>>,
+    joins: Vec<&'a (Vec<usize>, usize)>,
+}
+
+impl<'a> Sure<'a> {
+    fn of(outline: &'a Outline) -> Self {
+        let fires = |from: usize| !outline.nodes[from].is_handled;
+        let mut edges = vec![vec![]; outline.nodes.len()];
+        for edge in outline.edges.iter().filter(|edge| edge.kind == EdgeKind::Always) {
+            if let (Some(from), Some(to)) = (edge.from.filter(|&from| fires(from)), edge.to) {
+                edges[from].push(to);
+            }
+        }
+        let joins = outline.joins.iter().filter(|(sources, _)| sources.iter().all(|&from| fires(from)));
+        Self { edges, joins: joins.collect() }
+    }
+
+    /// Which nodes no loop can come back to, even if every join is complete: they need no closer look.
+    fn left_for_good(&self) -> Vec<bool> {
+        let mut before = vec![vec![]; self.edges.len()];
+        let mut after: Vec<usize> = self.edges.iter().map(Vec::len).collect();
+        let edges = self.edges.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |&to| (from, to)));
+        edges.for_each(|(from, to)| before[to].push(from));
+        for (sources, to) in &self.joins {
+            sources.iter().for_each(|&from| after[from] += 1);
+            before[*to].extend(sources);
+        }
+        let mut todo: Vec<usize> = (0..after.len()).filter(|&node| after[node] == 0).collect();
+        let mut left = vec![false; after.len()];
+        while let Some(node) = todo.pop() {
+            left[node] = true;
+            for &from in &before[node] {
+                after[from] -= 1;
+                if after[from] == 0 {
+                    todo.push(from);
                 }
             }
         }
-        None
+        left
     }
+
+    /// The ways that are taken sooner or later once a node has ended, joins included when all their sources come.
+    fn after(&self, start: usize) -> Vec<Vec<usize>> {
+        let mut ways = self.edges.clone();
+        let mut open = self.joins.clone();
+        loop {
+            let come = spread(&ways, std::iter::once(start));
+            let complete = |(sources, _): &&(Vec<usize>, usize)| sources.iter().all(|&source| come[source]);
+            let (fired, waiting): (Vec<_>, Vec<_>) = open.into_iter().partition(complete);
+            if fired.is_empty() {
+                return ways;
+            }
+            fired.iter().for_each(|(sources, to)| sources.iter().for_each(|&from| ways[from].push(*to)));
+            open = waiting;
+        }
+    }
+}
+
+/// The shortest loop through a node.
+fn shortest_loop(after: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
+    let mut came_from: Vec<Option<usize>> = vec![None; after.len()];
+    let mut todo = VecDeque::from([start]);
+    while let Some(node) = todo.pop_front() {
+        for &next in &after[node] {
+            if next == start {
+                return Some(path_back(&came_from, start, node));
+            }
+            if came_from[next].is_none() {
+                came_from[next] = Some(node);
+                todo.push_back(next);
+            }
+        }
+    }
+    None
 }
 
 /// Everything that the ways lead to from these nodes, themselves included.
@@ -155,22 +241,7 @@ fn path_back(came_from: &[Option<usize>], start: usize, last: usize) -> Vec<usiz
     path
 }
 
-/// Whether a name is kept for the engine. M8.
+/// Whether a name is kept for the engine (M8), or holds what it parts names with.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    name.is_empty() || name.contains(['|', ':']) || KEPT.contains(&name)
+    name.is_empty() || name.starts_with("__") || name.contains(['|', ':', '/', '#', '\0'])
 }
-
-const KEPT: [&str; 12] = [
-    "__start__",
-    "__end__",
-    "__input__",
-    "__interrupt__",
-    "__resume__",
-    "__error__",
-    "__error_source_node__",
-    "__no_writes__",
-    "__return__",
-    "__previous__",
-    "__pregel_tasks",
-    "__copy__",
-];

@@ -65,7 +65,7 @@ pub(crate) struct AddedNode<S: State, N, C> {
     pub id: N,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
-    pub child: Option<AnyChild>,
+    pub children: Vec<AnyChild>,
 }
 
 pub(crate) struct AddedBranch<S, N, C> {
@@ -147,6 +147,7 @@ pub struct StateGraph<S: State, N, C = ()> {
     pub(crate) schema: S::Schema,
     pub(crate) name: String,
     pub(crate) nodes: Vec<AddedNode<S, N, C>>,
+    pub(crate) calls: Vec<(N, AnyChild)>,
     pub(crate) edges: Vec<(Edges<N>, Target<N>)>,
     pub(crate) branches: Vec<AddedBranch<S, N, C>>,
     pub(crate) before: Stops<N>,
@@ -183,6 +184,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
             schema,
             name: "graph".into(),
             nodes: vec![],
+            calls: vec![],
             edges: vec![],
             branches: vec![],
             before: Stops::None,
@@ -203,13 +205,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Adds a node over the state.
     pub fn add_node(self, id: N, node: impl Node<S, N, C>) -> Self {
         let options = node.options();
-        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, child: None })
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![] })
     }
 
     /// Adds a worker: a node that sends start, each with a payload of its own. Options: [`worker`](crate::graph::worker).
     pub fn add_worker<I: Payload + DeserializeOwned>(self, at: Worker<N, I>, work: impl Work<S, N, C, I>) -> Self {
         let options = work.options();
-        self.add(AddedNode { id: at.node, body: Box::new(WorkBody(work, PhantomData)), options, child: None })
+        self.add(AddedNode { id: at.node, body: Box::new(WorkBody(work, PhantomData)), options, children: vec![] })
     }
 
     /// Adds a node that edges start with the state and sends with a payload, for graphs that are read from data.
@@ -219,7 +221,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Ended<S, N>> + Send + 'static,
     {
-        self.add(AddedNode { id, body: Box::new(EitherBody(body, PhantomData)), options, child: None })
+        self.add(AddedNode { id, body: Box::new(EitherBody(body, PhantomData)), options, children: vec![] })
     }
 
     /// Adds a whole graph as one node. Over the same state it returns only what it changed; over another state it needs
@@ -228,21 +230,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         let nested = child.describe();
         let node = child.into_node();
         let options = node.options();
-        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, child: Some(nested) })
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
     }
 
     /// Adds a whole graph as one node, with options.
     pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, child: Some(nested) })
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
     }
 
-    /// Tells of a graph that a node calls from its body, for drawings and to know which questions it can ask.
+    /// Tells of a graph that a node calls from its body; a node may call several, of which drawings show the first. The
+    /// questions of a graph that nobody told of can be asked, but an answer to them is not checked before it is stored.
     pub fn calls<T: State, M: NodeId>(mut self, id: &N, child: &CompiledGraph<T, M, C>) -> Self {
-        if let Some(node) = self.nodes.iter_mut().find(|node| node.id == *id) {
-            node.child = Some(child.clone().described());
-        }
+        self.calls.push((id.clone(), child.clone().described()));
         self
     }
 
@@ -251,7 +252,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join).
+    /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join). To
+    /// sends, it starts their worker once for each payload: `.add_edge(Step::Plan, SEARCH.each(queries))`.
     pub fn add_edge(mut self, from: impl Into<Edges<N>>, to: impl Into<Target<N>>) -> Self {
         self.edges.push((from.into(), to.into()));
         self
@@ -291,7 +293,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     }
 
     /// Adds a router that returns node ids, sends or a [`Target`], with the targets it may choose:
-    /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`; see [`Chooser`]. To choose another target is an error (V1).
+    /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`; see [`Chooser`], and
+    /// [`Declared`] for several kinds of targets. To choose another target is an error (V1).
     pub fn add_conditional_edges_to<M>(
         self,
         from: impl Into<Edges<N>>,
@@ -375,7 +378,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Checks the graph and turns it into tables.
     ///
     /// # Errors
-    /// [`CompileError`] with every problem at once.
+    /// [`CompileError`] with every problem at once. Doubts ([`Lint`]) are among them unless a node or an edge is missing: what
+    /// leads where can only be told of a whole graph.
     pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
         resolve::compile(self)
     }

@@ -6,10 +6,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::node::NodeId;
+use super::problem::short;
 use crate::graph::channels::state::State;
+use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
+use crate::graph::run::error::RunError;
 
 /// The virtual node before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +41,13 @@ pub struct Command<S: State, N> {
     pub(crate) goto: Vec<Target<N>>,
     pub(crate) parent: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) parent_type: &'static str,
+    pub(crate) returned: Option<Arc<Map<String, Value>>>,
 }
 
 impl<S: State, N> Command<S, N> {
     /// Returns a command that applies an update.
     pub fn update(update: impl Into<Writes<S>>) -> Self {
-        Self { writes: update.into(), goto: vec![], parent: None, parent_type: "" }
+        Self { writes: update.into(), goto: vec![], parent: None, parent_type: "", returned: None }
     }
 
     /// Returns a command that goes to a target, with no update.
@@ -53,6 +58,13 @@ impl<S: State, N> Command<S, N> {
     /// Adds a target.
     pub fn goto(mut self, target: impl Into<Target<N>>) -> Self {
         self.goto.push(target.into());
+        self
+    }
+
+    /// Adds the object that the node returned, for the routers of a data-defined graph: they read it beneath the state,
+    /// keys that are no channels included. It is not stored.
+    pub fn returning(mut self, returned: Map<String, Value>) -> Self {
+        self.returned = Some(Arc::new(returned));
         self
     }
 
@@ -81,8 +93,9 @@ impl<S: State, N> Command<S, N> {
 
 impl<S: State, N: Clone> Clone for Command<S, N> {
     fn clone(&self) -> Self {
-        let Self { writes, goto, parent, parent_type } = self;
-        Self { writes: writes.clone(), goto: goto.clone(), parent: parent.clone(), parent_type }
+        let Self { writes, goto, parent, parent_type, returned } = self;
+        let (writes, goto, parent) = (writes.clone(), goto.clone(), parent.clone());
+        Self { writes, goto, parent, parent_type, returned: returned.clone() }
     }
 }
 
@@ -158,6 +171,12 @@ impl<N: NodeId, const K: usize> From<[N; K]> for Target<N> {
     }
 }
 
+impl<N: NodeId> From<Vec<N>> for Target<N> {
+    fn from(nodes: Vec<N>) -> Self {
+        Self::many(nodes)
+    }
+}
+
 impl<N> Target<N> {
     /// Returns several targets at once; none of them is the same as [`END`].
     pub fn many<T: Into<Self>>(targets: impl IntoIterator<Item = T>) -> Self {
@@ -167,19 +186,19 @@ impl<N> Target<N> {
 
 /// The payload of a send: any serializable value.
 pub trait Payload: Any + Send + Sync {
-    /// Encodes the payload as named MessagePack.
+    /// Encodes the payload as a store keeps it: with the name of its type, as named MessagePack.
     ///
     /// # Errors
-    /// If the value cannot be serialized.
-    fn encode(&self) -> Result<Vec<u8>, String>;
+    /// If the value cannot be serialized, nests deeper than 128, or is larger than 64 MiB.
+    fn encode(&self) -> Result<Vec<u8>, RunError>;
 
     /// Returns the payload as JSON; null if it cannot be.
     fn json(&self) -> serde_json::Value;
 }
 
 impl<T: Any + Send + Sync + Serialize> Payload for T {
-    fn encode(&self) -> Result<Vec<u8>, String> {
-        rmp_serde::to_vec_named(self).map_err(|error| error.to_string())
+    fn encode(&self) -> Result<Vec<u8>, RunError> {
+        value::encode(|| format!("payload `{}`", short(type_name::<T>())), type_name::<T>(), self)
     }
 
     fn json(&self) -> serde_json::Value {

@@ -1,11 +1,15 @@
 //! Questions to a person, and their answers. Knows no graph and no store.
 
+use std::any::type_name;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::checkpoint::CheckpointId;
+use crate::graph::channels::value;
+use crate::graph::run::error::RunError;
 
 /// A question that a node asks a person. `NAME` ties an answer to its question across processes.
 ///
@@ -35,10 +39,10 @@ pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
 /// A question of any shape, for graphs that are read from data: question and answer are JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct AnyQuestion(pub serde_json::Value);
+pub struct AnyQuestion(pub Value);
 
 impl Interrupt for AnyQuestion {
-    type Resume = serde_json::Value;
+    type Resume = Value;
     const NAME: &'static str = "any";
 }
 
@@ -79,14 +83,40 @@ impl FromStr for InterruptId {
 }
 
 /// An open question.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Question {
     pub(crate) id: InterruptId,
     pub(crate) name: String,
     pub(crate) node: String,
     pub(crate) namespace: Vec<String>,
     pub(crate) payload: Vec<u8>,
+    pub(crate) shows: Shows,
     pub(crate) answered: bool,
+}
+
+/// Shows questions of one type, and their answers, as JSON.
+#[derive(Clone, Copy)]
+pub(crate) struct Shows {
+    question: fn(&[u8]) -> Value,
+    pub answer: fn(&[u8]) -> Value,
+}
+
+impl Shows {
+    pub(crate) fn of<I: Interrupt>() -> Self {
+        Self { question: json::<I>, answer: json::<I::Resume> }
+    }
+}
+
+impl fmt::Debug for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shows")
+    }
+}
+
+/// A stored value of this type as JSON; what another type stored is shown as far as it fits JSON.
+fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
+    let typed = value::decode::<T>(bytes).ok().and_then(|value| serde_json::to_value(value).ok());
+    typed.or_else(|| value::decode(bytes).ok()).unwrap_or_default()
 }
 
 impl Question {
@@ -117,12 +147,25 @@ impl Question {
 
     /// Returns what is asked, if it is of this type.
     pub fn payload<I: Interrupt>(&self) -> Option<I> {
-        (self.name == I::NAME).then(|| rmp_serde::from_slice(&self.payload).ok()).flatten()
+        (self.name == I::NAME).then(|| value::decode(&self.payload).ok()).flatten()
     }
 
-    /// Returns what is asked as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        rmp_serde::from_slice(&self.payload).unwrap_or_default()
+    /// Returns what is asked as JSON; null if nobody declares the question and it does not fit JSON.
+    pub fn json(&self) -> Value {
+        (self.shows.question)(&self.payload)
+    }
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("id", &format_args!("{}", self.id))
+            .field("name", &self.name)
+            .field("node", &self.node)
+            .field("namespace", &self.namespace)
+            .field("json", &format_args!("{}", self.json()))
+            .field("is_answered", &self.answered)
+            .finish()
     }
 }
 
@@ -143,9 +186,9 @@ impl Question {
 pub struct Answer {
     pub(crate) to: To,
     pub(crate) name: Option<&'static str>,
-    pub(crate) bytes: Result<Vec<u8>, String>,
+    pub(crate) bytes: Result<Vec<u8>, RunError>,
     /// As it was given, if as JSON.
-    pub(crate) json: Option<serde_json::Value>,
+    pub(crate) json: Option<Value>,
     pub(crate) by: Option<String>,
     pub(crate) note: Option<String>,
 }
@@ -162,16 +205,17 @@ pub(crate) enum To {
 impl Answer {
     /// Returns a typed answer to the one open question of its type.
     pub fn new<I: Interrupt>(value: &I::Resume) -> Self {
-        Self::bytes(Some(I::NAME), rmp_serde::to_vec_named(value).map_err(|error| error.to_string()))
+        let what = || format!("answer to `{}`", I::NAME);
+        Self::bytes(Some(I::NAME), value::encode_both_ways(what, type_name::<I::Resume>(), value))
     }
 
     /// Returns an answer given as JSON; it is checked against the type that the node declared with `.asks`.
-    pub fn json(value: &serde_json::Value) -> Self {
-        let bytes = rmp_serde::to_vec_named(value).map_err(|error| error.to_string());
+    pub fn json(value: &Value) -> Self {
+        let bytes = value::encode(|| "answer".into(), value::JSON, value);
         Self { json: Some(value.clone()), ..Self::bytes(None, bytes) }
     }
 
-    fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, String>) -> Self {
+    fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, RunError>) -> Self {
         Self { to: To::TheOnly, name, bytes, json: None, by: None, note: None }
     }
 

@@ -15,6 +15,7 @@ use strum::IntoEnumIterator;
 use super::command::{Command, IntoCommand, Payload};
 use super::options::NodeOptions;
 use crate::graph::channels::state::State;
+use crate::graph::channels::value;
 use crate::graph::run::ctx::Ctx;
 
 /// A boxed future.
@@ -236,6 +237,10 @@ pub(crate) trait Body<S: State, N, C>: Send + Sync {
     /// Whether edges can start it.
     fn by_edges(&self) -> bool;
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String>;
+
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
 }
 
 pub(crate) struct StateBody<T>(pub(crate) T);
@@ -320,7 +325,7 @@ fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
 }
 
 fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
-    rmp_serde::from_slice::<I>(bytes).map(|payload| Arc::new(payload) as Arc<dyn Payload>).map_err(|e| e.to_string())
+    value::decode::<I>(bytes).map(|payload| Arc::new(payload) as Arc<dyn Payload>)
 }
 
 fn missing<I>() -> String {

@@ -11,9 +11,10 @@ use serde::Deserialize;
 #[cfg(doc)]
 use super::command::Command;
 use super::command::{IntoCommand, Target};
-use super::interrupt::Interrupt;
+use super::interrupt::{Answer, Interrupt, Shows};
 use super::node::{Boxed, Class, Ended, Node, NodeError, NodeId, Work};
 use crate::graph::channels::state::State;
+use crate::graph::channels::value;
 use crate::graph::run::ctx::Ctx;
 
 type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
@@ -93,6 +94,9 @@ impl fmt::Debug for RetryPolicy {
 }
 
 /// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
+///
+/// The input is the whole state, untracked channels included, or what [`reads`](NodeExt::reads) names, or the payload of a
+/// send; if it cannot be serialized, the node runs each time.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct CachePolicy {
@@ -117,8 +121,8 @@ pub struct Failure {
 
 type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
 
-/// Checks the bytes of an answer against the type it should have.
-pub(crate) type CheckAnswer = fn(&[u8], Option<&serde_json::Value>) -> Result<(), String>;
+/// Reads an answer as the type it should have, and returns it as it is stored.
+pub(crate) type TakeAnswer = fn(&Answer, Vec<u8>) -> Result<Vec<u8>, String>;
 
 /// What was declared beside a node's body. Built by [`NodeExt`]'s methods.
 #[must_use]
@@ -140,7 +144,14 @@ pub struct NodeOptions<S: State, N, C> {
 pub(crate) struct Asks {
     pub type_name: &'static str,
     pub answer: &'static str,
-    pub check: CheckAnswer,
+    pub take: TakeAnswer,
+    pub shows: Shows,
+}
+
+fn taken<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    let Some(json) = &answer.json else { return value::decode::<I::Resume>(&bytes).map(|_| bytes) };
+    let value = I::Resume::deserialize(json).map_err(|error| error.to_string())?;
+    Answer::new::<I>(&value).bytes.map_err(|error| error.to_string())
 }
 
 impl<S: State, N, C> Default for NodeOptions<S, N, C> {
@@ -186,11 +197,8 @@ impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
 impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
-        let check: CheckAnswer = |bytes, json| match json {
-            Some(json) => I::Resume::deserialize(json).map(drop).map_err(|error| error.to_string()),
-            None => rmp_serde::from_slice::<I::Resume>(bytes).map(drop).map_err(|error| error.to_string()),
-        };
-        let asks = Asks { type_name: std::any::type_name::<I>(), answer: std::any::type_name::<I::Resume>(), check };
+        let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
+        let asks = Asks { type_name, answer, take: taken::<I>, shows: Shows::of::<I>() };
         self.asks.entry(I::NAME).or_default().push(asks);
         self
     }
@@ -220,15 +228,17 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Takes the result from the graph's cache when the node has run on equal input before.
+    /// Takes the result from the graph's cache when the node has run on equal input before. The graph gets its cache by
+    /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
         self.cache = Some(policy);
         self
     }
 
-    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then; the handler
-    /// goes on by a [`Command`]. It may ask and call graphs of its own: no answer to the node is one to it. Once it has begun,
-    /// only it runs again, over the node's error. LangGraph: `error_handler`.
+    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then: the handler goes
+    /// on by a [`Command`], or the path ends there. Declare its targets with [`goes_to`](Self::goes_to). It may ask and call
+    /// graphs of its own: no answer to the node is one to it. Once it has begun, only it runs again, over the node's error.
+    /// LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -243,7 +253,9 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Holds the node back until nothing else is left to run. LangGraph: `defer=True`.
+    /// Holds the node back until a superstep starts no other node by an edge. Sends do not count: while workers are to run,
+    /// the node runs beside them, and again after them if an edge leads from the worker to it. To let it wait for a fan-out,
+    /// let only the last workers lead to it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.defer = true;
         self
@@ -329,7 +341,7 @@ macro_rules! options {
                 with_options(self).$name$(::<$generic>)?($($arg),*)
             })*
 
-            /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
+            /// Runs a handler in place of the node, whose edges do not fire then; see [`NodeOptions::on_error`].
             fn on_error<H, Fut, O, E>(self, handler: H) -> WithOptions<Self, S, N, C>
             where
                 H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -346,7 +358,7 @@ macro_rules! options {
                 self.with(|options| options.$name$(::<$generic>)?($($arg),*))
             })*
 
-            /// Runs a handler in place of the node; see [`NodeOptions::on_error`].
+            /// Runs a handler in place of the node, whose edges do not fire then; see [`NodeOptions::on_error`].
             pub fn on_error<H, Fut, O, E>(self, handler: H) -> Self
             where
                 H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -371,9 +383,9 @@ options! {
     fn timeout(limit: Duration);
     /// Limits how long one attempt may be silent; see [`NodeOptions::idle_timeout`].
     fn idle_timeout(limit: Duration);
-    /// Takes the result from the cache; see [`NodeOptions::cache`].
+    /// Takes the result from the graph's cache, if it has one; see [`NodeOptions::cache`].
     fn cache(policy: CachePolicy);
-    /// Holds the node back until nothing else is left to run; see [`NodeOptions::defer`].
+    /// Holds the node back until no edge starts another; see [`NodeOptions::defer`].
     fn defer();
     /// Names the channels the node reads; see [`NodeOptions::reads`].
     fn reads(channels: impl IntoIterator<Item = impl Into<String>>);

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Lint {
     /// A node that nothing leads to.
     Unreachable,
-    /// A loop without a way to END.
+    /// A loop without a way to END, or one whose plain edges fire for ever.
     TrappedLoop,
     /// A join with a source that a router may pass by: the join may never fire.
     ConditionalJoin,
@@ -42,6 +42,8 @@ pub enum Problem {
     JoinOfOne { target: String },
     /// Two routers of one name after one node.
     BranchTwice { from: String, name: String },
+    /// `calls` names an unknown node.
+    UnknownCaller { node: String },
     /// A breakpoint at an unknown node.
     UnknownBreakpoint { node: String },
     /// An edge to a node that only sends can start.
@@ -54,8 +56,10 @@ pub enum Problem {
     QuestionTwice { name: String, first: String, second: String },
     /// [`Lint::Unreachable`].
     Unreachable { node: String },
-    /// [`Lint::TrappedLoop`].
+    /// [`Lint::TrappedLoop`]: no way to END.
     TrappedLoop { path: Vec<String> },
+    /// [`Lint::TrappedLoop`]: a way to END, but every edge of the loop fires every time.
+    EndlessLoop { path: Vec<String> },
     /// [`Lint::ConditionalJoin`].
     ConditionalJoin { source: String, target: String },
     /// An input or output channel that the state does not have.
@@ -67,10 +71,25 @@ impl Problem {
     pub fn lint(&self) -> Option<Lint> {
         match self {
             Self::Unreachable { .. } => Some(Lint::Unreachable),
-            Self::TrappedLoop { .. } => Some(Lint::TrappedLoop),
+            Self::TrappedLoop { .. } | Self::EndlessLoop { .. } => Some(Lint::TrappedLoop),
             Self::ConditionalJoin { .. } => Some(Lint::ConditionalJoin),
             _ => None,
         }
+    }
+
+    /// Whether the graph lacks something because of it, so that what leads where cannot be told.
+    pub(crate) fn leaves_a_hole(&self) -> bool {
+        matches!(
+            self,
+            Self::NotAdded { .. }
+                | Self::AddedTwice { .. }
+                | Self::NoEntry
+                | Self::UnknownTarget { .. }
+                | Self::UnknownSource { .. }
+                | Self::UnknownJoinNode { .. }
+                | Self::EndAsSource
+                | Self::StartAsTarget { .. }
+        )
     }
 
     /// Returns what to do about it.
@@ -78,7 +97,9 @@ impl Problem {
         match self {
             Self::NotAdded { node } => format!("add `.add_node({node}, <body>)`, or delete the variant"),
             Self::AddedTwice { node } => format!("remove one of the two, or give `{node}` another id"),
-            Self::ReservedName { .. } => "choose a name without `|` and `:` that does not begin with `__`".into(),
+            Self::ReservedName { .. } => {
+                "choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`".into()
+            }
             Self::NoEntry => "add `.add_edge(START, <first node>)`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
             Self::UnknownSource { from, .. } => format!("add the node `{from}`, or correct the name"),
@@ -87,6 +108,7 @@ impl Problem {
             Self::StartAsTarget { .. } => "START is where runs begin: lead the edge to the first node instead".into(),
             Self::JoinOfOne { target } => format!("write `.add_edge(<source>, {target})`, or name the other sources"),
             Self::BranchTwice { .. } => "give the second router another name".into(),
+            Self::UnknownCaller { node } => format!("add the node `{node}`, or correct the name"),
             Self::UnknownBreakpoint { node } => format!("add the node `{node}`, or remove the breakpoint"),
             Self::EdgeToWorker { worker, .. } => {
                 format!("send to `{worker}` from a router, or add it with `.add_node` as a node over the state")
@@ -101,6 +123,11 @@ impl Problem {
             }
             Self::TrappedLoop { .. } => {
                 "lead a router out of the loop to END, or `.allow(Lint::TrappedLoop)` if a command leaves it".into()
+            }
+            Self::EndlessLoop { .. } => {
+                "let a router choose between going round and END, in place of the plain edges; \
+                                         or `.allow(Lint::TrappedLoop)` if it is meant, or left by `Command::parent`"
+                    .into()
             }
             Self::ConditionalJoin { source, target } => format!(
                 "join after the paths meet again, let `{target}` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a \
@@ -125,6 +152,7 @@ impl fmt::Display for Problem {
             Self::StartAsTarget { from } => write!(f, "`{from}` leads to START"),
             Self::JoinOfOne { target } => write!(f, "the join into `{target}` has fewer than two sources"),
             Self::BranchTwice { from, name } => write!(f, "`{from}` has two routers named `{name}`"),
+            Self::UnknownCaller { node } => write!(f, "a graph is called from `{node}`, which is not a node"),
             Self::UnknownBreakpoint { node } => write!(f, "a breakpoint is set at `{node}`, which is not a node"),
             Self::EdgeToWorker { from, worker, takes } => {
                 write!(f, "an edge leads from `{from}` to `{worker}`, which only a send of `{takes}` can start")
@@ -140,6 +168,9 @@ impl fmt::Display for Problem {
             }
             Self::Unreachable { node } => write!(f, "nothing leads to node `{node}`"),
             Self::TrappedLoop { path } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
+            Self::EndlessLoop { path } => {
+                write!(f, "the loop {} never ends: its edges fire every time", path.join(" -> "))
+            }
             Self::ConditionalJoin { source, target } => {
                 write!(f, "the join into `{target}` may wait for ever: a router can pass `{source}` by")
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Key, QuestionRecord, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
+    CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
 };
 
 use super::mapping::Mapping;
@@ -15,7 +15,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::{InterruptId, Question};
+use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::run::control::{Control, Deferred, JoinState, LastRan, Trigger};
 use crate::graph::run::ctx::Answers;
@@ -127,9 +127,29 @@ impl Reader {
         for (_, bytes) in rows {
             let write = value::decode_write::<S>(&table.schema, at, false, &bytes)?;
             let applied = state.apply(&table.schema, write, &mut Merge::default());
-            applied.map_err(|error| self.damaged(table.channel(at), &error.to_string()))?;
+            let channel = &S::channels(&table.schema)[at];
+            applied.map_err(|error| self.damaged(channel.name(), &channel.told(error.to_string())))?;
         }
         Ok(())
+    }
+
+    /// Whether logs hold entries after those of a position: some other way led on from it, so it begins a line of its own.
+    pub(crate) async fn is_left<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        position: &Position<S>,
+    ) -> Result<bool, RunError> {
+        let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
+        for (at, slot) in position.slots.iter().enumerate() {
+            let Slot::Log { ranges, .. } = slot else { continue };
+            let Some(range) = ranges.last() else { continue };
+            let key = |row| Key::Log { channel: log_name(table, path, at), row };
+            if self.goes_on(key(range.last)..=key(most)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn control<S: State, N: NodeId, C>(
@@ -238,10 +258,15 @@ impl Reader {
             routed: true,
             saved: true,
             children: record.children.clone(),
+            returned: None,
         })
     }
 
-    pub(crate) async fn questions(&self, records: &[QuestionRecord]) -> Result<Vec<Question>, RunError> {
+    async fn questions<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        records: &[QuestionRecord],
+    ) -> Result<Vec<Question>, RunError> {
         let rows = self.rows(records.iter().map(|record| Key::Row(record.payload)).collect()).await?;
         let question = |(record, payload): (&QuestionRecord, Vec<u8>)| Question {
             id: InterruptId {
@@ -254,6 +279,7 @@ impl Reader {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
+            shows: table.asks(&record.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
             answered: record.answered,
         };
         Ok(records.iter().zip(rows).map(question).collect())
@@ -291,14 +317,14 @@ impl Reader {
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
-            task.asked = self.questions(&record.questions).await?;
+            task.asked = self.questions(table, &record.questions).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
                     let open: Vec<QuestionRecord> =
                         record.questions.iter().filter(|question| !question.answered).cloned().collect();
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
-                    Stand::Asked { questions: self.questions(&open).await?, fresh }
+                    Stand::Asked { questions: self.questions(table, &open).await?, fresh }
                 }
                 TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
             };

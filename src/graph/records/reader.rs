@@ -51,6 +51,17 @@ impl Reader {
         Ok(all.into_iter().collect())
     }
 
+    /// Whether there is a record in a range after its first key.
+    pub(crate) async fn goes_on(&self, range: RangeInclusive<Key>) -> Result<bool, RunError> {
+        let mut held = vec![];
+        if let Some(recorder) = &self.recorder {
+            recorder.drain(0).await?;
+            held = recorder.held_in(&range);
+        }
+        let found = self.store.scan(&self.thread, range.clone(), Order::Ascending, 2).await?;
+        Ok(held.iter().chain(&found).any(|(key, _)| key > range.start()))
+    }
+
     pub(crate) async fn one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
         Ok(self.get(vec![key]).await?.pop().flatten())
     }

@@ -150,6 +150,17 @@ impl Recorder {
         }
     }
 
+    /// With durability `exit`: a subgraph that came to its end leaves nothing behind; what an earlier run stored of it stays.
+    pub(crate) fn forget(&self, namespace: &str, pointer: &Key) {
+        let mut inner = self.lock();
+        let Some(last) = inner.newest.remove(namespace).filter(|_| self.durability == Durability::Exit) else { return };
+        inner.held.remove(&Key::Nested(last));
+        inner.held.remove(pointer);
+        for key in inner.keys(&tasks_of(last)) {
+            inner.held.remove(&key);
+        }
+    }
+
     /// With durability `exit`: a value that nothing refers to any more is not stored.
     pub(crate) fn free(&self, rows: &mut Vec<RowId>) {
         if self.durability == Durability::Exit {

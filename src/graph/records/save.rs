@@ -17,7 +17,7 @@ use crate::graph::run::control::Control;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Packet, Position};
 use crate::graph::run::superstep::Run;
-use crate::graph::run::task::{Stand, Task};
+use crate::graph::run::task::{Stand, Task, UPDATE_KEY};
 
 /// Encodes a task's writes, one row each.
 pub(crate) fn rows<S: State, N: NodeId, C>(
@@ -68,22 +68,35 @@ pub(crate) fn log_name<S: State, N: NodeId, C>(table: &Table<S, N, C>, path: &st
     if path.is_empty() { name.to_owned() } else { format!("{path}\u{0}{name}") }
 }
 
-pub(crate) fn sends(sends: &[(u32, Packet)], puts: &mut Puts) -> Result<Vec<SendRecord>, RunError> {
+pub(crate) fn sends<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    sends: &[(u32, Packet)],
+    puts: &mut Puts,
+) -> Result<Vec<SendRecord>, RunError> {
     let mut records = Vec::with_capacity(sends.len());
     for (node, packet) in sends {
-        let failed = |reason| RunError::Codec { what: "a send's payload".into(), reason };
-        puts.push((Key::Row(packet.row), packet.payload.encode().map_err(failed)?));
+        let bytes = packet.payload.encode()?;
+        if cfg!(debug_assertions) {
+            let row = table.row(*node);
+            value::reread(|| format!("payload of `{}`", row.name), row.body.payload(&bytes))?;
+        }
+        puts.push((Key::Row(packet.row), bytes));
         records.push(SendRecord { node: *node, payload: packet.row });
     }
     Ok(records)
 }
 
-fn result<S: State>(task: &Task<S>, done: &Finished<S>, puts: &mut Puts) -> Result<TaskRecord, RunError> {
+fn result<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    task: &Task<S>,
+    done: &Finished<S>,
+    puts: &mut Puts,
+) -> Result<TaskRecord, RunError> {
     Ok(TaskRecord {
         status: TaskStatus::Done,
         writes: done.rows.clone(),
         targets: done.targets.clone(),
-        sends: sends(&done.sends, puts)?,
+        sends: sends(table, &done.sends, puts)?,
         children: done.children.clone(),
         ..task.record()
     })
@@ -99,7 +112,7 @@ pub(crate) fn task<S: State, N: NodeId, C: Send + Sync + 'static>(
     let task = &run.tasks[at];
     let made_by = (run.pos.id, task.key);
     (done.rows, done.sizes) = rows(&run.table, &run.level.path, made_by, &done.writes, puts)?;
-    let record = result(task, done, puts)?;
+    let record = result(&run.table, task, done, puts)?;
     puts.push((run.task_key(task.key), encode_record(&record)?));
     done.saved = true;
     Ok(())
@@ -129,7 +142,7 @@ pub(crate) fn lone_record<S: State, N: NodeId, C: Send + Sync + 'static>(
     if done.saved {
         return Ok(());
     }
-    let record = result(task, done, puts)?;
+    let record = result(&run.table, task, done, puts)?;
     puts.push((run.task_key(task.key), encode_record(&record)?));
     Ok(())
 }
@@ -154,6 +167,17 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
         puts.push(crate::graph::thread::scope::pointer(caller, run.pos.id)?);
+    }
+    puts.append(&mut run.aside);
+    if let Some(record) = run.by_hand.take() {
+        puts.push((run.task_key(UPDATE_KEY), encode_record(&record)?));
+    }
+    if let Some(keeper) = &mut run.keeper {
+        keeper.record.children.retain(|(name, _)| *name != keeper.name);
+        keeper.record.children.push((keeper.name.clone(), run.pos.id));
+        let above =
+            if keeper.record.namespace.is_empty() { Key::Checkpoint(keeper.id) } else { Key::Nested(keeper.id) };
+        puts.push((above, encode_record(&keeper.record)?));
     }
     Ok(())
 }

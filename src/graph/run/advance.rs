@@ -9,7 +9,7 @@ use super::control::{Applying, Control, START_NODE};
 use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode};
-use super::position::{Finished, Packet, apply_writes, named};
+use super::position::{Finished, Packet, apply_writes, named, with_returned};
 use super::superstep::Run;
 use super::task::{Stand, Task};
 use crate::graph::channels::mask::Mask;
@@ -30,17 +30,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         puts.append(&mut self.settled);
         let mut tasks = std::mem::take(&mut self.tasks);
         let before = puts.len();
-        let changed = match self.apply(&mut tasks, &mut puts) {
-            Ok(changed) => changed,
-            Err(error) => {
-                puts.truncate(before); // what a lone task wrote is dropped with it
-                return self.not_applied(&tasks, puts, error).await;
-            }
-        };
-        if self.recorder().is_some() {
-            let made_by = self.pos.id;
-            let table = Arc::clone(&self.table);
-            self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
+        if let Err(error) = self.applied(&mut tasks, &mut puts) {
+            puts.truncate(before); // what a lone task wrote is dropped with it
+            return self.not_applied(&tasks, puts, error).await;
         }
         self.pos.start = None;
         if self.shared.sink.is_some() {
@@ -53,6 +45,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.tell_values().await;
         }
         Ok(())
+    }
+
+    /// Applies the results and encodes what they changed.
+    fn applied(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<(), RunError> {
+        let changed = self.apply(tasks, puts)?;
+        if self.recorder().is_none() {
+            return Ok(());
+        }
+        let (table, made_by) = (Arc::clone(&self.table), self.pos.id);
+        self.pos.encode_reduced(&table, &changed, made_by, puts)
     }
 
     /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
@@ -81,11 +83,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Err((error, nodes)) = write(&table, state, &mut self.merge, self.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
-        if self.caller.is_some() {
-            note_left(&mut self.left, state, self.merge.written());
+        let unseen = self.caller.is_some() && !shows(&table, table.output.as_ref(), self.merge.written(), state);
+        if unseen {
+            self.left.get_or_insert_with(|| Arc::new(state.clone()));
         }
         let mut changed = Mask::default();
         state.end_step(&table.schema, self.merge.written(), &mut changed);
+        self.pos.empty_slots(&changed);
+        if let Some(delta) = &mut self.delta {
+            changed.iter().for_each(|channel| delta.forget(channel));
+        }
         if lone {
             self.route_alone(&mut tasks[0])?;
             if self.recorder().is_some() {
@@ -106,10 +113,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.pos.control.end(&table.wiring, &applying, true) {
             Arc::make_mut(&mut self.pos.state).finish(&table.schema, &mut changed);
         }
+        self.note_shown(!unseen);
         self.merge.written().iter().for_each(|channel| {
             changed.insert(channel);
         });
         Ok(changed)
+    }
+
+    /// A subgraph hands up what it showed last. What the end of a superstep releases shows too.
+    fn note_shown(&mut self, shows: bool) {
+        let Some(output) = self.caller.map(|_| self.table.output.as_ref()) else { return };
+        if shows || self::shows(&self.table, output, self.merge.written(), &*self.pos.state) {
+            (self.left, self.shown) = (None, true);
+        }
     }
 
     fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
@@ -128,7 +144,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let (node, key) = (task.node, task.key);
-        self.choose(node, key, &self.pos.state, done)
+        let seen = with_returned(&self.pos.state, done.returned.take());
+        self.choose(node, key, &seen, done)
     }
 
     /// A superstep whose results cannot be applied: what was done is kept, the thread stays readable (V3).
@@ -138,7 +155,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let record = TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
-        let head = (self.pos.start.is_some() && self.caller.is_none()).then_some(self.pos.id);
+        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.id);
         recorder.commit(puts, head).await?;
         Err(error)
     }
@@ -172,12 +189,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn is_root(&self) -> bool {
-        self.caller.is_none()
+        self.level.names.is_empty()
     }
 
     async fn tell_values(&self) {
-        let written = self.merge.written();
-        let shown = self.output().map_or(!written.is_empty(), |only| written.intersects(only));
+        let shown = shows(&self.table, self.output(), self.merge.written(), &*self.pos.state);
         if shown && self.wants(Mode::Values) {
             let values = self.view();
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
@@ -280,11 +296,8 @@ fn write<S: State, N: NodeId, C>(
     Ok(())
 }
 
-/// A superstep that writes nothing is not shown, so it does not change what a subgraph hands up.
-fn note_left<S: State>(left: &mut Option<Arc<S>>, state: &S, written: &Mask) {
-    if !written.is_empty() {
-        *left = None;
-    } else if left.is_none() {
-        *left = Some(Arc::new(state.clone()));
-    }
+/// Whether a superstep shows: it wrote an output channel that can be read. LangGraph: `updated_channels`.
+fn shows<S: State, N, C>(table: &Table<S, N, C>, output: Option<&Mask>, written: &Mask, state: &S) -> bool {
+    let shown = |channel| output.is_none_or(|only| only.contains(channel)) && state.is_set(&table.schema, channel);
+    written.iter().any(shown)
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Key, LogRange, Slot, Source, TaskRecord, TaskStatus};
+use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskRecord, TaskStatus};
 
 use super::error::RunError;
 use super::position::{Finished, Start, apply_writes, named};
-use super::subgraph::adopted_row;
 use super::superstep::Run;
 use super::task::{COMMAND_KEY, Resolve, START_KEY};
 use crate::graph::channels::channel::Stored;
@@ -67,10 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.pos.control.clear();
             let (written, mut changed) = (Mask::default(), Mask::default());
             Arc::make_mut(&mut self.pos.state).end_step(&self.table.schema, &written, &mut changed);
-            for channel in changed.iter() {
-                self.pos.moved.insert(channel);
-                self.pos.slots[channel] = Slot::Absent;
-            }
+            self.pos.empty_slots(&changed);
         }
         // The input itself starts something, so the run has not gone quiet: no bump.
         self.pos.control.end(wiring, &applying, false);
@@ -145,7 +141,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let changed = rows.iter().map(|row| row.channel as usize).collect();
             self.pos.encode_reduced(&table, &changed, made_by.0, puts)?;
             record.writes.extend(rows);
-            record.sends.extend(save::sends(&finished.sends, puts)?);
+            record.sends.extend(save::sends(&table, &finished.sends, puts)?);
         }
         Ok(record)
     }
@@ -165,4 +161,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.planned = false;
         Ok(())
     }
+}
+
+/// Where an adopted state's values stand: encoded whole at the child's first checkpoint.
+fn adopted_row(checkpoint: CheckpointId, channel: usize) -> RowId {
+    RowId { checkpoint, task: RowId::REDUCED, slot: channel as u32 }
 }

@@ -14,7 +14,8 @@ pub trait NodeCache: Debug + Send + Sync + 'static {
     /// Keeps a result; `expires` is in milliseconds since 1970.
     fn put(&self, key: Vec<u8>, result: Vec<u8>, expires: Option<u64>);
 
-    /// Forgets everything kept for a node of a graph; of all nodes if none is named.
+    /// Forgets everything kept for nodes of this name, in all graphs that share the cache; of all nodes if none is named.
+    /// Their keys begin with the name and a zero byte.
     fn clear(&self, node: Option<&str>);
 }
 

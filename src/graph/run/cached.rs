@@ -9,7 +9,6 @@ use super::error::RunError;
 use super::perform::Job;
 use super::position::{Finished, Packet};
 use crate::checkpoint::{CheckpointId, RowId};
-use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
 use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
@@ -25,13 +24,13 @@ pub(crate) struct CachedResult {
     sends: Vec<(String, Vec<u8>)>,
 }
 
-/// The key of a job, if its node is cached: the node's name and the whole input.
+/// The key of a job, if its node is cached: the node's name, where it stands, and the whole input.
 pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>> {
     let row = job.table.row(job.ctx.node);
     job.ctx.shared.cache.as_ref()?;
     let _policy = row.options.cache?;
     let mut key = prefix(&row.name);
-    key.extend(job.table.name.as_bytes());
+    place(job, &mut key);
     match &job.payload {
         Some(payload) => {
             key.push(1);
@@ -40,6 +39,17 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
         None => state_key(&job.table, &job.state, row.reads.as_ref(), &mut key)?,
     }
     Some(key)
+}
+
+/// What tells nodes of one name apart: the graph, the way down to it, the type of the body.
+fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
+    let calls_alike = |name: &&String| !name.starts_with('#');
+    let way: Vec<&str> = job.ctx.level.names.iter().filter(calls_alike).map(String::as_str).collect();
+    key.extend(job.table.fingerprint.to_le_bytes());
+    for word in [&job.table.name, job.table.row(job.ctx.node).body.type_name(), &way.join("|")] {
+        key.extend(word.as_bytes());
+        key.push(0);
+    }
 }
 
 fn state_key<S: State, N: NodeId, C>(
@@ -51,7 +61,7 @@ fn state_key<S: State, N: NodeId, C>(
     key.push(0);
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
         let read = reads.is_none_or(|reads| reads.contains(at));
-        if read && channel.stored() != Stored::Never && state.is_kept(&table.schema, at) {
+        if read && state.is_set(&table.schema, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
             key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);
@@ -60,9 +70,12 @@ fn state_key<S: State, N: NodeId, C>(
     Some(())
 }
 
-pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<CachedResult> {
+/// What the cache knows of a job; a result that cannot be read is none.
+pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finished<S>> {
     let bytes = job.ctx.shared.cache.as_ref()?.get(&key(job)?)?;
-    bincode::DefaultOptions::new().with_limit(bytes.len() as u64).deserialize(&bytes).ok()
+    let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);
+    let found: CachedResult = options.deserialize(&bytes).ok()?;
+    found.revive(&job.table, (job.ctx.checkpoint, job.ctx.task))
 }
 
 impl CachedResult {
@@ -87,19 +100,16 @@ impl CachedResult {
             let channel = table.channel(S::channel_of(write)).to_owned();
             Ok((channel, S::overwrites(write), value::encode_write::<S>(&table.schema, write)?))
         };
-        let send = |(node, packet): &(u32, Packet)| {
-            let bytes = packet.payload.encode();
-            bytes.map(|bytes| (name(node), bytes)).map_err(|reason| RunError::Codec { what: name(node), reason })
-        };
+        let send = |(node, packet): &(u32, Packet)| Ok((name(node), packet.payload.encode()?));
         Ok(Self {
             writes: finished.writes.0.iter().map(write).collect::<Result<_, RunError>>()?,
             targets: finished.targets.iter().map(name).collect(),
-            sends: finished.sends.iter().map(send).collect::<Result<_, _>>()?,
+            sends: finished.sends.iter().map(send).collect::<Result<_, RunError>>()?,
         })
     }
 
     /// Turns the bytes back into a result; none if the graph has changed too much.
-    pub(crate) fn revive<S: State, N: NodeId, C>(
+    fn revive<S: State, N: NodeId, C>(
         self,
         table: &Table<S, N, C>,
         made_by: (CheckpointId, u32),

@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::CheckpointId;
+
+use super::advance::NEW_LINE;
 use super::control::START_NODE;
-use super::ctx::Ctx;
+use super::ctx::{Ctx, Level};
 use super::error::RunError;
+use super::position::Position;
+use super::subgraph::missing;
 use super::superstep::Run;
 use crate::graph::channels::state::State;
+use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::compile::rows::HANDLER;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
@@ -15,9 +21,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
     pub(crate) async fn keep_children(&mut self, reader: &Reader) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
-        let per_thread = |node: u32| {
-            node != START_NODE && table.row(node).child.as_ref().is_some_and(|child| child.0.is_per_thread())
-        };
+        let per_thread =
+            |node: u32| node != START_NODE && table.row(node).children.iter().any(|child| child.0.is_per_thread());
         if !(0..table.nodes.len()).any(|node| per_thread(node as u32)) {
             return Ok(());
         }
@@ -43,6 +48,27 @@ pub(crate) const BY_HANDLER: u32 = 1 << 31;
 /// Under which number the task points at its subgraph.
 pub(crate) fn pointed_at<C>(ctx: &Ctx<C>, call: u32) -> u32 {
     if ctx.0.facts.handler { call | BY_HANDLER } else { call }
+}
+
+/// What a subgraph with state of its own begins with. One of several tasks of a worker takes it over; any other goes on in
+/// the logs of the last activation.
+pub(crate) async fn kept_at<T: State, M: NodeId, C>(
+    child: &CompiledGraph<T, M, C>,
+    reader: &Reader,
+    id: CheckpointId,
+    level: Arc<Level>,
+    apart: bool,
+) -> Result<(Position<T>, Arc<Level>), RunError> {
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    let path = record.namespace.clone();
+    let (mut pos, _) = reader.position(&child.table, id, record).await?;
+    if apart {
+        return Ok((pos, level));
+    }
+    if reader.is_left(&child.table, &path, &pos).await? {
+        pos.line = NEW_LINE;
+    }
+    Ok((pos, Arc::new(Level { path, ..Level::clone(&level) })))
 }
 
 /// Calls after the first of one task are told apart by number.

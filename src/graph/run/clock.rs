@@ -12,3 +12,8 @@ pub(crate) fn now() -> u64 {
 pub(crate) fn noise() -> u64 {
     RandomState::new().hash_one(SystemTime::now())
 }
+
+/// Tells a thread from others of its name, and a run without a thread from other runs.
+pub(crate) fn birth() -> u64 {
+    noise() & 0xffff_ffff
+}

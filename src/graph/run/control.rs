@@ -40,6 +40,8 @@ pub(crate) struct Deferred {
 pub(crate) struct JoinState {
     pub arrived: Mask,
     pub version: u64,
+    /// Of a deferred target: whether the run has gone quiet. Of another: whether its edge's trigger was cleared as something
+    /// arrived last, so that both have one version.
     pub finished: bool,
 }
 
@@ -74,6 +76,8 @@ pub(crate) struct Applying {
     next: u64,
     /// Whether something that can start a node became available. LangGraph: `updated_channels` meets `trigger_to_nodes`.
     triggered: bool,
+    /// The nodes whose triggers are cleared, if there are joins.
+    cleared: Vec<u32>,
 }
 
 impl<P> Control<P> {
@@ -117,7 +121,9 @@ impl<P> Control<P> {
                 self.joins[at] = JoinState { version: self.version + 1, ..JoinState::default() };
             }
         }
-        Applying { next: self.version + 1, triggered: false }
+        let cleared =
+            if wiring.joins.is_empty() { vec![] } else { self.ready.iter().map(|ready| ready.node).collect() };
+        Applying { next: self.version + 1, triggered: false, cleared }
     }
 
     /// Clears what lives for one superstep (A6). Called before the new triggers are written.
@@ -146,6 +152,10 @@ impl<P> Control<P> {
         let at = join as usize;
         if self.joins[at].arrived.insert(source as usize) {
             self.joins[at].version = applying.next;
+            let target = wiring.joins[at].target;
+            if !wiring.deferred[target as usize] {
+                self.joins[at].finished = applying.cleared.contains(&target);
+            }
             applying.triggered |= self.join_is_open(wiring, at);
         }
     }
@@ -189,6 +199,9 @@ impl<P> Control<P> {
             for (join, state) in wiring.joins.iter().zip(&self.joins) {
                 if join.target == node && state.version > 0 {
                     seen(state.version);
+                    if state.finished && !wiring.deferred[node as usize] {
+                        seen(state.version);
+                    }
                 }
             }
         }

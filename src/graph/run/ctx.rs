@@ -12,9 +12,12 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::{CheckpointId, ThreadId};
 
 use super::cache::NodeCache;
+use super::clock;
+use super::error::RunError;
 use super::event::{EventKind, Sink};
 use super::superstep::{Budgets, Exit};
-use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question};
+use crate::graph::channels::value;
+use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
 use crate::graph::define::node::NodeError;
 use crate::graph::define::options::Asks;
 use crate::graph::records::recorder::Recorder;
@@ -40,13 +43,19 @@ pub(crate) struct Shared<C> {
     pub thread: Option<ThreadId>,
     pub sink: Option<Sink>,
     pub recorder: Option<Arc<Recorder>>,
+    /// Whether questions may be asked: answers have somewhere to go, or nobody wants to answer.
+    pub may_ask: bool,
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
+    /// The words that each checkpoint of the run is given.
+    pub metadata: Vec<(String, String)>,
     pub limits: Limits,
     pub budgets: Budgets,
     /// Supersteps taken so far, those of subgraphs included.
     pub spent: AtomicU64,
+    /// Without a store: tells the questions of this run from those of others.
+    pub birth: OnceLock<u64>,
 }
 
 impl<C> Shared<C> {
@@ -166,7 +175,7 @@ pub(crate) enum Raised {
     /// Tasks of its subgraphs ask.
     Inside,
     /// It asked in a way that cannot be.
-    Wrong(super::error::RunError),
+    Wrong(RunError),
     /// Its subgraph handed a command to the graph the task is in.
     Parent(Arc<dyn Any + Send + Sync>, &'static str),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
@@ -220,7 +229,9 @@ impl<C> Ctx<C> {
         self.0.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Returns when the run is cancelled, and never if it cannot be.
+    /// Returns when the run is cancelled, and never if it cannot be: to clean up before the task is dropped. What the node
+    /// returns after that counts as ever (an update is kept, an error fails the run), so end with
+    /// `std::future::pending().await` to leave the thread cancelled.
     pub async fn cancelled(&self) {
         self.0.shared.cancelled().await;
     }
@@ -276,9 +287,9 @@ impl<C> Ctx<C> {
         let place = self.0.next_place();
         let raised = match answers.as_ref().and_then(|answers| answers.get(&place)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
-            Some((_, bytes)) => match rmp_serde::from_slice(bytes) {
+            Some((_, bytes)) => match value::decode(bytes) {
                 Ok(value) => return Ok(value),
-                Err(error) => Raised::Wrong(codec(I::NAME, &error)),
+                Err(reason) => Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }),
             },
             None => self.0.ask(place, &question),
         };
@@ -291,23 +302,30 @@ impl<C> TaskCtx<C> {
     fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
-            return Raised::Wrong(super::error::RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
+            return Raised::Wrong(RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
         }
-        match rmp_serde::to_vec_named(question) {
+        if !self.shared.may_ask {
+            return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
+        }
+        match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
             Ok(payload) => Raised::Ask(Question {
                 id: self.question_id(place),
                 name: I::NAME.to_owned(),
                 node: self.facts.name.to_string(),
                 namespace: self.level.names.to_vec(),
                 payload,
+                shows: Shows::of::<I>(),
                 answered: false,
             }),
-            Err(error) => Raised::Wrong(codec(I::NAME, &error)),
+            Err(error) => Raised::Wrong(error),
         }
     }
 
     fn question_id(&self, place: u32) -> InterruptId {
-        let birth = self.shared.recorder.as_ref().map_or(0, |recorder| recorder.birth());
+        let birth = match &self.shared.recorder {
+            Some(recorder) => recorder.birth(),
+            None => *self.shared.birth.get_or_init(clock::birth),
+        };
         let (checkpoint, task) = match &self.level.borrowed {
             Some(borrowed) => (borrowed.checkpoint, borrowed.task),
             None => (self.checkpoint, self.task),
@@ -315,9 +333,9 @@ impl<C> TaskCtx<C> {
         InterruptId { birth, checkpoint, task, place }
     }
 
-    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> super::error::RunError {
+    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> RunError {
         let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
-        super::error::RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
+        RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
     }
 
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
@@ -330,12 +348,8 @@ impl<C> TaskCtx<C> {
     }
 }
 
-fn codec(what: &str, error: &impl std::fmt::Display) -> super::error::RunError {
-    super::error::RunError::Codec { what: what.to_owned(), reason: error.to_string() }
-}
-
 impl<C> TaskCtx<C> {
-    /// The context of another attempt: questions and subgraph calls count from the beginning.
+    /// The context of another attempt: its questions count from the beginning.
     pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
@@ -357,14 +371,19 @@ impl<C> TaskCtx<C> {
 
 impl<C> TaskCtx<C> {
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
-    pub(crate) fn passed_on(&self, error: &NodeError) -> Option<super::error::RunError> {
+    pub(crate) fn passed_on(&self, error: &NodeError) -> Option<RunError> {
         let (inside, text) = (self.inside(), error.source().to_string());
         inside.failures.iter().find(|failure| failure.to_string() == text).cloned()
     }
 
-    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
-    pub(crate) fn left_anything(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
+    /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.
+    pub(crate) fn called(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Whether this attempt has used an answer.
+    pub(crate) fn answered(&self) -> bool {
+        self.answers.as_ref().is_some_and(|answers| !answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
     }
 }
 

@@ -1,15 +1,16 @@
 //! What a subgraph over its parent's state has changed: that, and not the whole state, goes back (V8).
 
-use crate::checkpoint::{CheckpointId, Source, TaskStatus};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
 use super::error::RunError;
+use super::task::UPDATE_KEY;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 
 /// What a run over a shared state has changed: reducer writes in order, other channels as a set.
 pub(crate) struct Delta<S: State> {
@@ -34,29 +35,29 @@ impl<S: State> Delta<S> {
         }
     }
 
-    /// What the supersteps of an activation before this checkpoint have changed.
+    /// A channel that was emptied hands nothing back.
+    pub(crate) fn forget(&mut self, channel: usize) {
+        self.touched.remove(channel);
+        self.writes.retain(|write| S::channel_of(write) != channel);
+    }
+
+    /// What the supersteps of an activation before this checkpoint have changed, and what was written by hand between them.
     pub(crate) async fn read<N: NodeId, C>(
         table: &Table<S, N, C>,
         reader: &Reader,
         id: CheckpointId,
     ) -> Result<Self, RunError> {
-        let mut line = vec![];
-        let mut at = Some(id);
-        while let Some(id) = at {
-            let Some(record) = reader.record(id).await? else { break };
-            at = if record.source == Source::Input { None } else { record.parent };
-            line.push((id, record));
-        }
+        let line = line(reader, id).await?;
         let mut delta = Self::default();
-        // A fork runs the superstep of its origin again, so the origin's results do not count.
-        let forked: Vec<bool> = line.iter().map(|(_, record)| record.source == Source::Fork).collect();
-        let counts = line.into_iter().skip(1).zip(forked).filter(|(_, forked)| !forked).map(|(entry, _)| entry);
-        let counts: Vec<_> = counts.collect();
-        for (id, record) in counts.into_iter().rev() {
-            let mapping = reader.mapping(table, record.shape).await?;
-            let tasks = reader.tasks(id).await?;
-            for task in tasks.values().filter(|task| task.status == TaskStatus::Done) {
-                let done = reader.finished(table, &record.namespace, task, &mapping).await?;
+        for (at, made) in line.iter().enumerate() {
+            let mapping = reader.mapping(table, made.record.shape).await?;
+            let applied = line.get(at + 1).is_some_and(Made::applies_results);
+            let results = made
+                .tasks
+                .iter()
+                .filter(|(key, task)| **key != UPDATE_KEY && applied && task.status == TaskStatus::Done);
+            for task in made.by_hand().into_iter().chain(results.map(|(_, task)| task)) {
+                let done = reader.finished(table, &made.record.namespace, task, &mapping).await?;
                 done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
             }
         }
@@ -68,4 +69,35 @@ impl<S: State> Delta<S> {
         let kept = writes.into_iter().filter(|write| !touched.contains(S::channel_of(write)));
         Writes(kept.chain(touched.iter().filter_map(|channel| state.write_of(schema, channel))).collect())
     }
+}
+
+/// A checkpoint of an activation.
+struct Made {
+    record: CheckpointRecord,
+    tasks: Tasks,
+}
+
+impl Made {
+    /// What was written from outside to make it.
+    fn by_hand(&self) -> Option<&TaskRecord> {
+        self.tasks.get(&UPDATE_KEY).filter(|_| self.record.source == Source::Update)
+    }
+
+    /// Whether it came of the results of the checkpoint before: a fork runs that superstep again, an update drops it.
+    fn applies_results(&self) -> bool {
+        self.record.source != Source::Fork && self.by_hand().is_none()
+    }
+}
+
+/// The checkpoints of an activation, oldest first.
+async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> {
+    let mut line = vec![];
+    let mut at = Some(id);
+    while let Some(id) = at {
+        let Some(record) = reader.record(id).await? else { break };
+        at = if record.source == Source::Input { None } else { record.parent };
+        line.push(Made { record, tasks: reader.tasks(id).await? });
+    }
+    line.reverse();
+    Ok(line)
 }

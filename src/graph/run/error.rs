@@ -7,6 +7,9 @@ use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::define::interrupt::InterruptId;
 use crate::graph::define::node::NodeError;
 
+/// Who wrote what START takes, in the words of an error.
+pub(crate) const INPUT: &str = "the input";
+
 /// A failure of a run, or of reading and writing a thread. What was done before it is stored.
 ///
 /// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
@@ -55,7 +58,7 @@ pub enum RunError {
     #[error("node `{node}` returned a command for a parent of another type ({given})")]
     WrongParent { node: Arc<str>, given: &'static str },
     /// The run did not end within the limit. Its state so far is stored. LangGraph: `GraphRecursionError`.
-    #[error("no end after {limit} supersteps")]
+    #[error("no end after {limit} superstep{}", if *limit == 1 { "" } else { "s" })]
     RecursionLimit { limit: u64 },
     /// A setting of the run makes no sense.
     #[error("{what}")]
@@ -94,10 +97,10 @@ pub enum RunError {
     #[error("{what}")]
     InvalidUpdate { what: String },
     /// A stored value could not be read back, or a new one not be encoded.
-    #[error("channel or value `{what}`: {reason}")]
+    #[error("{what}: {reason}")]
     Codec { what: String, reason: String },
-    /// More of something than a superstep takes.
-    #[error("`{from}` makes {count} {what}, more than the limit of {limit} a superstep")]
+    /// More of something than a task or a superstep takes.
+    #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
     /// A stored thread names something the graph no longer has.
     #[error("thread `{thread}` was stored by another version of the graph: {reason}")]
@@ -146,6 +149,9 @@ impl RunError {
             Self::QuestionChanged { .. } => {
                 "ask in the same order, or begin the step anew with `thread.retry()`".into()
             }
+            Self::ConcurrentUpdate { nodes, .. } | Self::Refused { nodes, .. } if *nodes == [INPUT] => {
+                "mend the input, and invoke with `.discard_pending()`".into()
+            }
             Self::ConcurrentUpdate { channel, .. } => {
                 format!("give `{channel}` a reducer, or write it from one node, then `thread.retry()`")
             }
@@ -165,14 +171,26 @@ impl RunError {
             }
             Self::MistypedAnswer { .. } => "nothing was written; answer with the type that the question takes".into(),
             Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints there are".into(),
-            Self::InvalidConfig { .. } | Self::InvalidUpdate { .. } | Self::UnknownNode { .. } => return None,
+            Self::InvalidConfig { .. } => {
+                "correct the setting, or take the handle that fits: `graph.thread(..)`".into()
+            }
+            Self::InvalidUpdate { .. } => "`StateUpdate` tells what each kind of update takes".into(),
+            Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
+            Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),
+            Self::WrongParent { .. } => "give a command of the enclosing graph's own state and node ids".into(),
+            Self::Incompatible { .. } => {
+                "put back what is gone, run the thread with the graph that stored it, or begin another thread".into()
+            }
             Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
             Self::TooMany { .. } => "make fewer at once, in several supersteps".into(),
             Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
             Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
             Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
+            Self::Codec { .. } => {
+                "let the type write and read the value, then `proceed()`, or `retry()` the whole superstep".into()
+            }
             Self::Checkpoint(error) => return error.help().map(str::to_owned),
-            _ => return None,
+            Self::HandUp(_) => return None,
         })
     }
 }

@@ -288,6 +288,20 @@ pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, only: Option<&
     Value::Object(map)
 }
 
+/// A state in debugging output, without secrets. A schema that is known only at run time is not at hand here, so of a
+/// data-defined state nothing is shown.
+pub(crate) struct Shown<'a, S>(pub &'a S);
+
+impl<S: State> fmt::Debug for Shown<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nothing: &dyn Any = &();
+        match nothing.downcast_ref::<S::Schema>() {
+            Some(schema) => write!(f, "{}", state_json(self.0, schema, None)),
+            None => f.write_str("{..}"),
+        }
+    }
+}
+
 fn writes_json<S: State>(writes: &Writes<S>, schema: &S::Schema) -> Value {
     let channels = S::channels(schema);
     let seen = writes.0.iter().filter(|write| {

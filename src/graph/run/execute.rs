@@ -16,7 +16,8 @@ use super::ctx::{Ctx, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
 use super::places::answered_so_far;
-use super::position::Finished;
+use super::position::{Finished, with_returned};
+use super::settle::Ending;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand};
 use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_micros(50);
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
-        self.has_failed = false;
+        (self.has_failed, self.open) = (false, None);
         if self.pos.start.is_some() {
             self.start_step()?;
             if self.tasks.len() == 1 {
@@ -72,8 +73,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 continue;
             }
             let job = self.job(at);
-            if let Some(hit) = cached::find(&job) {
-                self.settle(at, Performed::cached(hit, job.ctx)).await?;
+            if let Some(result) = cached::find(&job) {
+                self.done(at, Box::new(result), None)?;
+                self.tell(at, Ending::Cached).await;
             }
         }
         Ok(())
@@ -234,6 +236,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
         finished.rows.clone_from(&start.rows);
         finished.sizes.clone_from(&start.sizes);
+        finished.returned = self.given.take();
         let goto = std::mem::take(&mut self.first_goto);
         if !goto.is_empty() {
             let from = self.node_name(START_NODE);
@@ -253,6 +256,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Input that was put in by hand while other nodes were about to run: START is one task of several.
     fn start_beside(&mut self, at: usize, mut finished: Finished<S>) -> Result<(), RunError> {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
+        let seen = with_returned(&Arc::new(seen), finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
         self.done(at, Box::new(finished), None)
     }

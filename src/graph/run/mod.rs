@@ -1,6 +1,6 @@
 //! The superstep loop and what it holds: tasks, triggers, positions, events, subgraphs.
 //!
-//! The rules (`control`, `position`) are pure; only `run`, `execute` and `perform` wait. Of a store it knows records.
+//! The rules (`control`, `position`) are pure. Of a store it knows records.
 
 pub(crate) mod advance;
 pub(crate) mod begin;

@@ -5,13 +5,14 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::cached::{self, CachedResult};
+use super::cached;
 use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
 use crate::checkpoint::HandledRecord;
@@ -29,20 +30,14 @@ pub(crate) struct Performed<S: State, N, C> {
     pub ended: Caught<S, N>,
     pub ctx: Arc<TaskCtx<C>>,
     pub attempts: u32,
-    /// The error that a handler took over.
-    pub handled: Option<Arc<NodeError>>,
-    pub cached: Option<CachedResult>,
+    /// The error that a handler took over, and whether the failed attempt had used answers.
+    pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
 }
 
 impl<S: State, N, C> Performed<S, N, C> {
     pub(crate) fn plain(ended: Caught<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
-        Self { ended, ctx, attempts, handled: None, cached: None, cache_key: None }
-    }
-
-    pub(crate) fn cached(hit: CachedResult, ctx: Arc<TaskCtx<C>>) -> Self {
-        let ended = Ok(Err(NodeError::permanent("taken from the cache")));
-        Self { cached: Some(hit), ..Self::plain(ended, ctx, 0) }
+        Self { ended, ctx, attempts, handled: None, cache_key: None }
     }
 }
 
@@ -155,22 +150,24 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
         let _ = performed.ctx.raised.set(Raised::Wrong(refused));
         return Performed { ended: Ok(Err(NodeError::permanent("its failure could not be stored"))), ..performed };
     }
+    let answered = performed.ctx.answered();
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     ctx.count_on(job.handled.as_ref().map(|before| before.answers));
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
-    Performed { handled: Some(error), ..Performed::plain(ended, ctx, performed.attempts) }
+    Performed { handled: Some((error, answered)), ..Performed::plain(ended, ctx, performed.attempts) }
 }
 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
-    let (mut tried, mut ctx) = (0, Arc::clone(&job.ctx));
+    let (mut tried, mut called, mut ctx) = (0, 0, Arc::clone(&job.ctx));
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
         ctx = ctx.retried(tried, None, beat.clone());
+        ctx.calls.store(called, Ordering::Relaxed);
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
@@ -188,6 +185,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
             return Performed::plain(ended, ctx, tried);
         };
         tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
+        called = ctx.called();
         tokio::time::sleep(policy.delay(tried + 1)).await;
     }
 }

@@ -3,10 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use serde_json::{Map, Value as JsonValue};
+
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
 use super::control::Control;
-use super::error::RunError;
+use super::error::{INPUT, RunError};
 use super::perform::words;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::mask::Mask;
@@ -90,6 +92,8 @@ pub(crate) struct Finished<S: State> {
     /// Whether its records are in the store.
     pub saved: bool,
     pub children: Vec<(String, CheckpointId)>,
+    /// What its routers read beneath the state.
+    pub returned: Option<Arc<Map<String, JsonValue>>>,
 }
 
 impl<S: State> Default for Finished<S> {
@@ -104,6 +108,7 @@ impl<S: State> Default for Finished<S> {
             routed: false,
             saved: false,
             children: vec![],
+            returned: None,
         }
     }
 }
@@ -143,6 +148,14 @@ impl<S: State> Position<S> {
     pub(crate) fn keep_child(&mut self, name: String, at: CheckpointId) {
         self.children.retain(|(known, _)| *known != name);
         self.children.push((name, at));
+    }
+
+    /// Notes that channels were emptied.
+    pub(crate) fn empty_slots(&mut self, emptied: &Mask) {
+        for channel in emptied.iter() {
+            self.moved.insert(channel);
+            self.slots[channel] = Slot::Absent;
+        }
     }
 
     /// Whether anything is stored under this position.
@@ -275,6 +288,15 @@ pub(crate) fn fresh_read<S: State, N: NodeId, C>(
     Ok(state)
 }
 
+/// The state as routers after a node see it, which has returned this.
+pub(crate) fn with_returned<S: State>(state: &Arc<S>, returned: Option<Arc<Map<String, JsonValue>>>) -> Arc<S> {
+    let mut seen = Arc::clone(state);
+    if let Some(returned) = returned {
+        Arc::make_mut(&mut seen).note_returned(returned);
+    }
+    seen
+}
+
 /// Turns an index into words: who wrote the channel.
 pub(crate) fn named<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
@@ -282,11 +304,14 @@ pub(crate) fn named<S: State, N: NodeId, C>(
     error: ApplyError,
     nodes: Vec<String>,
 ) -> RunError {
+    let told = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
+    let nodes = nodes.into_iter().map(told).collect();
     match error {
         ApplyError::Concurrent { channel } => {
             RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }
         }
         ApplyError::Refused { channel, reason } => {
+            let reason = S::channels(&table.schema)[channel].told(reason);
             RunError::Refused { channel: table.channel(channel).to_owned(), step, nodes, reason }
         }
     }

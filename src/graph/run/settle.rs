@@ -16,7 +16,7 @@ use super::perform::{Caught, Performed, words};
 use super::places::answered_so_far;
 use super::position::{Finished, fresh_read, named};
 use super::superstep::{Exit, Run};
-use super::task::{Resolve, Stand, Task, finished};
+use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::command::Command;
@@ -37,29 +37,32 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The part of settling that waits for nobody.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
-        let Performed { ended, ctx, attempts, handled, cached, cache_key } = performed;
+        let Performed { ended, ctx, attempts, handled, cache_key } = performed;
         self.level.beat();
         self.tasks[at].attempts += attempts.saturating_sub(1);
-        if let Some(hit) = cached {
-            self.take_cached(at, hit)?;
-            return Ok(Ending::Cached);
-        }
-        let took_over = handled.as_ref().and_then(|error| self.handler_took_over(at, error));
+        let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
+        let answered = ctx.answered();
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
                 if ctx.left_anything() {
                     result.children = std::mem::take(&mut *ctx.inside()).children;
                 }
-                self.done(at, result, cache_key.filter(|_| handled.is_none()))?;
+                let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
                 self.spare = Some(ctx);
-                Ok(Ending::Done { took_over, by_handler: handled.is_some() })
+                match kept {
+                    Ok(()) => Ok(Ending::Done { took_over, by_handler: handled.is_some() }),
+                    Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+                }
             }
             Ok(Judged::Halted(exit)) => {
                 self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
             }
-            Ok(Judged::Asked(questions)) => self.asked(at, questions).map(|()| Ending::Asked { took_over }),
-            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over }),
+            Ok(Judged::Asked(questions)) => match self.asked(at, questions) {
+                Ok(()) => Ok(Ending::Asked { took_over }),
+                Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+            },
+            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
         }
     }
 
@@ -136,7 +139,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
         }
-        let seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        let mut seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        if let Some(returned) = result.returned.take() {
+            seen.note_returned(returned);
+        }
         self.choose(task.node, task.key, &seen, result)
     }
 
@@ -181,37 +187,29 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         cache_key: Option<Vec<u8>>,
     ) -> Result<(), RunError> {
         if let Some(key) = cache_key {
-            self.keep_in_cache(at, key, &result)?;
+            self.keep_in_cache(at, key, &result);
         }
         if self.tasks.len() > 1 {
             self.save_task(at, &mut result)?;
         }
+        self.count_closed(at);
         self.tasks[at].stand = Stand::Done(result);
         Ok(())
     }
 
-    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) -> Result<(), RunError> {
-        let Some(cache) = &self.shared.cache else { return Ok(()) };
-        let mut whole = Finished { writes: result.writes.clone(), ..Finished::default() };
+    /// A result whose routers fail is not kept; its own routing says why.
+    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
+        let Some(cache) = &self.shared.cache else { return };
+        let (writes, returned) = (result.writes.clone(), result.returned.clone());
+        let mut whole = Finished { writes, returned, ..Finished::default() };
         (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
-        if !result.routed {
-            self.route(at, &mut whole)?;
+        if result.routed || self.route(at, &mut whole).is_ok() {
+            CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
         }
-        CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
-        Ok(())
-    }
-
-    fn take_cached(&mut self, at: usize, hit: CachedResult) -> Result<(), RunError> {
-        let made_by = (self.pos.id, self.tasks[at].key);
-        let Some(result) = hit.revive(&self.table, made_by) else {
-            let what = self.node_name(self.tasks[at].node).to_string();
-            return Err(RunError::Codec { what, reason: "its cached result cannot be read".into() });
-        };
-        self.done(at, Box::new(result), None)
     }
 
     /// Returns the error, the first time that the handler takes it.
-    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>) -> Option<String> {
+    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<TookOver> {
         let text = error.to_string();
         let task = &mut self.tasks[at];
         task.error = Some(text.clone());
@@ -219,15 +217,34 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return None;
         }
         task.handled = Some(HandledRecord { error: text.clone(), answers: answered_so_far(&task.answers) });
-        Some(text)
+        Some(TookOver { error: text, answered })
     }
 
     fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {
+        self.count_open(at, questions.len())?;
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
         self.tasks[at].asked.clone_from(&questions);
         self.tasks[at].stand = Stand::Asked { questions, fresh: false };
         Ok(())
+    }
+
+    fn count_open(&mut self, at: usize, asked: usize) -> Result<(), RunError> {
+        let open = self.open.unwrap_or_else(|| self.tasks.iter().map(Task::open).sum());
+        let count = open + asked - self.tasks[at].open();
+        if count > QUESTIONS_LIMIT {
+            let (from, what) = (self.node_name(self.tasks[at].node), "the open questions of its superstep");
+            return Err(RunError::TooMany { from, what, count, limit: QUESTIONS_LIMIT });
+        }
+        self.open = Some(count);
+        Ok(())
+    }
+
+    /// A task that has come to its end has no open questions.
+    fn count_closed(&mut self, at: usize) {
+        if let Some(open) = &mut self.open {
+            *open -= self.tasks[at].open();
+        }
     }
 
     fn note_questions(&mut self, at: usize, questions: &[Question]) {
@@ -269,6 +286,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 recorder.queue(vec![(self.task_key(self.tasks[at].key), encode_record(&record)?)], None);
             }
         }
+        self.count_closed(at);
         self.has_failed = true;
         self.tasks[at].stand = Stand::Failed(error);
         Ok(())
@@ -280,9 +298,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let mut puts = std::mem::take(&mut self.settled);
-        save::task(self, at, result, &mut puts)?;
+        let before = puts.len();
+        let saved = save::task(self, at, result, &mut puts);
+        if saved.is_err() {
+            puts.truncate(before);
+        }
         self.settled = puts;
-        Ok(())
+        saved
     }
 
     /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit.
@@ -313,10 +335,16 @@ enum Unusual<S: State, N> {
     Halted(Exit),
 }
 
-/// How a task ended, for the stream. `took_over`: the error that its handler took first.
+/// How a task ended, for the stream. `took_over`: the failure that its handler took first.
 pub(crate) enum Ending {
     Cached,
-    Done { took_over: Option<String>, by_handler: bool },
-    Asked { took_over: Option<String> },
-    Failed { took_over: Option<String> },
+    Done { took_over: Option<TookOver>, by_handler: bool },
+    Asked { took_over: Option<TookOver> },
+    Failed { took_over: Option<TookOver>, answered: bool },
+}
+
+/// A failure that an error handler took over; `answered`: after the task had used answers.
+pub(crate) struct TookOver {
+    pub error: String,
+    pub answered: bool,
 }

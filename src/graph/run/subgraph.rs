@@ -3,16 +3,17 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::checkpoint::{CheckpointId, RowId};
+use crate::checkpoint::{CheckpointId, Key, Slot};
 
-use super::children::{own_name, pointed_at};
-use super::ctx::{Borrowed, Ctx, Level, Raised};
+use super::children::{kept_at, own_name, pointed_at};
+use super::ctx::{Ctx, Level, Raised};
 use super::delta::Delta;
 use super::error::RunError;
 use super::position::Position;
 use super::superstep::{Caller, Exit, Run};
+use super::task::SENT;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -25,8 +26,8 @@ use crate::graph::records::reader::Reader;
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. In the run
-    /// that began the task, each attempt of its retry policy begins the subgraph anew, as in LangGraph.
+    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. Each
+    /// attempt of a retry policy begins the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
     /// For the whole thread: each activation begins with the state the last one ended with.
@@ -149,6 +150,7 @@ enum Begin<T: State> {
 struct Left<T: State> {
     state: Arc<T>,
     delta: Writes<T>,
+    shown: bool,
 }
 
 struct Nest<S, T: State, M, C, In, Out> {
@@ -205,6 +207,21 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         let input = input.into();
         Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
     }
+
+    /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
+    /// returns.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_shown<T: State, M: NodeId>(
+        &self,
+        child: &CompiledGraph<T, M, C>,
+        input: impl Into<Writes<T>>,
+    ) -> Result<Option<Arc<T>>, CallError> {
+        let input = input.into();
+        let left = run_child(child, || Begin::Input(input), Way::Own, self).await?;
+        Ok(Some(left.state).filter(|_| left.shown))
+    }
 }
 
 /// Starts the child, or goes on where it stopped.
@@ -254,8 +271,13 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     if child.persistence == Persistence::PerThread && run.recorder().is_some() {
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
     }
+    if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::Inherit && run.delta.is_none())
+    {
+        let call = pointed_at(ctx, call);
+        recorder.forget(&run.level.path, &Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call });
+    }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
-    Left { state: run.left.unwrap_or(run.pos.state), delta }
+    Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
 }
 
 fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
@@ -267,23 +289,17 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     }
     let own = own_name(ctx, call);
     let path = match persistence {
+        // tasks of one worker run at once
+        Persistence::PerThread if task.task >= SENT => {
+            format!("{}/{own}~{}.{:x}", above.path, task.checkpoint, task.task)
+        }
         Persistence::PerThread => format!("{}/{own}", above.path),
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
-    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| borrow(ctx)));
+    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| task.lend()));
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
     Level { names: names.into(), path, unsaved, borrowed, beats }
-}
-
-/// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
-fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
-    let (task, mut inside) = (&ctx.0, ctx.0.inside());
-    let lend = || {
-        let (answers, asked) = (task.answers.clone(), AtomicU32::new(task.asked.load(Ordering::Relaxed)));
-        Arc::new(Borrowed { answers, asked, checkpoint: task.checkpoint, task: task.task })
-    };
-    Arc::clone(inside.lent.get_or_insert_with(lend))
 }
 
 async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
@@ -311,28 +327,22 @@ async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
-            run.delta = Some(Delta::read(&child.table, &reader, id).await?);
+            let mut delta = Delta::read(&child.table, &reader, id).await?;
+            let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
+            emptied.for_each(|channel| delta.forget(channel));
+            run.delta = Some(delta);
         }
         return Ok(run);
     }
     let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
-    let pos = match kept {
-        Some(id) => loaded(child, &reader, id).await?.0,
-        None => Position::empty(&child.table),
+    let Some(id) = kept else {
+        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
     };
+    let (pos, level) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
     fresh(child, pos, begin(), ctx, level, caller).await
 }
 
-async fn loaded<T: State, M: NodeId, C>(
-    child: &CompiledGraph<T, M, C>,
-    reader: &Reader,
-    id: CheckpointId,
-) -> Result<(Position<T>, crate::graph::records::mapping::Mapping), RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
-    reader.position(&child.table, id, record).await
-}
-
-fn missing(reader: &Reader) -> RunError {
+pub(crate) fn missing(reader: &Reader) -> RunError {
     reader.damaged("checkpoint of a subgraph", "it is missing")
 }
 
@@ -357,6 +367,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let records = reader.tasks(id).await?;
     let path = run.level.path.clone();
     reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
+    run.shown = true;
     run.tell_loaded().await;
     Ok(run)
 }
@@ -373,6 +384,7 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.limit();
+    run.adopted = run.pos.is_stored() && caller.task >= SENT;
     let input = match begin {
         Begin::Input(writes) => writes,
         Begin::State(state) => {
@@ -384,9 +396,4 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     };
     run.begin_input(input)?;
     Ok(run)
-}
-
-/// Where an adopted state's values stand: encoded whole at the child's first checkpoint.
-pub(crate) fn adopted_row(checkpoint: CheckpointId, channel: usize) -> RowId {
-    RowId { checkpoint, task: RowId::REDUCED, slot: channel as u32 }
 }

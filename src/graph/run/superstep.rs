@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 
 use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
@@ -62,6 +63,14 @@ pub(crate) struct Caller {
     pub call: u32,
 }
 
+/// The checkpoint that says where a subgraph with state of its own ended, and under which name.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub id: CheckpointId,
+    pub record: CheckpointRecord,
+    pub name: String,
+}
+
 pub(crate) struct Run<S: State, N, C> {
     pub table: Arc<Table<S, N, C>>,
     pub shared: Arc<Shared<C>>,
@@ -76,10 +85,18 @@ pub(crate) struct Run<S: State, N, C> {
     /// Why a subgraph came to rest before its end, if not by a question.
     pub halted: Option<Exit>,
     pub caller: Option<Caller>,
+    /// Of a subgraph that is updated while no task runs it: the checkpoint that says where it stands.
+    pub keeper: Option<Box<Keeper>>,
+    /// Of an update from outside: what changes beside the next checkpoint.
+    pub aside: Puts,
+    /// What it wrote.
+    pub by_hand: Option<TaskRecord>,
     /// Kept by subgraphs over the state of their parent.
     pub delta: Option<Delta<S>>,
     /// Where a command that began the thread goes besides START's edges.
     pub first_goto: Vec<crate::graph::define::command::Target<N>>,
+    /// The input as it was given, for the routers after START.
+    pub given: Option<Arc<Map<String, Value>>>,
     /// Whether the state was taken over from the parent and has to be stored whole.
     pub adopted: bool,
     /// Records of the input, which ride on START's commit.
@@ -91,13 +108,17 @@ pub(crate) struct Run<S: State, N, C> {
     pub pulls: Vec<u32>,
     /// The nodes of the last superstep, kept for the stream.
     pub just_ran: Vec<u32>,
+    /// How many questions of this superstep are open, once a task has asked.
+    pub open: Option<usize>,
     /// Whether a task of this superstep has failed.
     pub has_failed: bool,
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
-    /// Of a subgraph: the state before supersteps that wrote nothing. It hands this up, as its caller saw it last.
+    /// Of a subgraph: the state before supersteps that do not show. It hands this up, as its caller saw it last.
     pub left: Option<Arc<S>>,
+    /// Of a subgraph: whether its caller has seen any state.
+    pub shown: bool,
     /// Whether the checkpoint that this run began with has a parent.
     pub had_parent: bool,
     /// The checkpoint before the present one.
@@ -107,7 +128,13 @@ pub(crate) struct Run<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) fn new(table: Arc<Table<S, N, C>>, shared: Arc<Shared<C>>, level: Arc<Level>, pos: Position<S>) -> Self {
+    pub(crate) fn new(
+        table: Arc<Table<S, N, C>>,
+        shared: Arc<Shared<C>>,
+        level: Arc<Level>,
+        mut pos: Position<S>,
+    ) -> Self {
+        pos.metadata.clone_from(&shared.metadata);
         let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
         Self {
             table,
@@ -121,8 +148,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             after: None,
             halted: None,
             caller: None,
+            keeper: None,
+            aside: vec![],
+            by_hand: None,
             delta: None,
             first_goto: vec![],
+            given: None,
             adopted: false,
             carry: vec![],
             settled: vec![],
@@ -130,10 +161,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             spare: None,
             pulls: vec![],
             just_ran: vec![],
+            open: None,
             has_failed: false,
             ran: 0,
             exit_parent,
             left: None,
+            shown: false,
             had_parent,
             came_from: CheckpointId(0),
             planned: false,

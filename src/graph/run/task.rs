@@ -18,10 +18,14 @@ use crate::graph::define::node::NodeId;
 pub(crate) const SENT: u32 = 1 << 24;
 /// How many sends one task may make.
 pub(crate) const SENDS_LIMIT: usize = 100_000;
+/// How many questions may be open in one superstep.
+pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
 /// The key of START's task.
 pub(crate) const START_KEY: u32 = SENT - 1;
 /// The key of what a command from outside did.
 pub(crate) const COMMAND_KEY: u32 = SENT - 2;
+/// The key of what was written from outside to make a checkpoint of a subgraph.
+pub(crate) const UPDATE_KEY: u32 = SENT * 3;
 
 pub(crate) struct Task<S: State> {
     pub key: u32,
@@ -81,6 +85,14 @@ impl<S: State> Task<S> {
 
     pub(crate) fn is_edge(&self) -> bool {
         self.packet.is_none()
+    }
+
+    /// How many of its questions are open.
+    pub(crate) fn open(&self) -> usize {
+        match &self.stand {
+            Stand::Asked { questions, .. } => questions.len(),
+            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => 0,
+        }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -160,7 +172,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 let count = into.sends.len() + sends.payloads.len();
                 if count > SENDS_LIMIT {
                     let from = Arc::clone(self.from);
-                    return Err(RunError::TooMany { from, what: "sends", count, limit: SENDS_LIMIT });
+                    return Err(RunError::TooMany { from, what: "the sends of its task", count, limit: SENDS_LIMIT });
                 }
                 sends.payloads.into_iter().for_each(|payload| self.send(at, payload, into));
                 Ok(())
@@ -199,9 +211,10 @@ pub(crate) fn finished<S: State, N: NodeId, C>(
     command: Command<S, N>,
     node: u32,
 ) -> Result<Finished<S>, RunError> {
-    let mut finished = Finished { writes: command.writes, ..Finished::default() };
-    if !command.goto.is_empty() {
-        resolve.command(command.goto, node, &mut finished)?;
+    let Command { writes, returned, goto, .. } = command;
+    let mut finished = Finished { writes, returned, ..Finished::default() };
+    if !goto.is_empty() {
+        resolve.command(goto, node, &mut finished)?;
     }
     Ok(finished)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::control::START_NODE;
 use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
-use super::settle::Ending;
+use super::settle::{Ending, TookOver};
 use super::superstep::Run;
 use super::task::{Stand, Task};
 use crate::graph::channels::state::State;
@@ -52,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             error: task.error.clone(),
             result,
             questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
-            subgraph: task.node != START_NODE && self.table.row(task.node).child.is_some(),
+            subgraph: task.node != START_NODE && !self.table.row(task.node).children.is_empty(),
         }
     }
 
@@ -135,12 +135,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.tell_took_over(&node, took_over).await;
                 self.tell_questions(at, &node).await;
             }
-            Ending::Failed { took_over } => {
+            Ending::Failed { took_over, answered } => {
                 let by_handler = took_over.is_some();
                 self.tell_took_over(&node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
                 if let Some(error) = self.tasks[at].error.clone() {
-                    self.tell_end(&node, Some(error), Writes::default(), vec![]).await;
+                    self.tell_failed(&node, error, answered).await;
                 }
             }
         }
@@ -151,8 +151,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// The failure that an error handler took over; that the handler starts is not told.
-    async fn tell_took_over(&self, node: &Arc<str>, took_over: Option<String>) {
-        let Some(error) = took_over else { return };
+    async fn tell_took_over(&self, node: &Arc<str>, took_over: Option<TookOver>) {
+        let Some(TookOver { error, answered }) = took_over else { return };
+        self.tell_failed(node, error, answered).await;
+    }
+
+    /// A task that used answers shows that it ended, before it shows that it failed.
+    async fn tell_failed(&self, node: &Arc<str>, error: String, answered: bool) {
+        if answered {
+            self.tell_update(node, &Writes::default(), false).await;
+        }
         self.tell_end(node, Some(error), Writes::default(), vec![]).await;
     }
 
@@ -177,12 +185,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_done(&self, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
+        self.tell_update(node, writes, cached).await;
+        if !cached {
+            self.tell_end(node, None, writes.clone(), vec![]).await;
+        }
+    }
+
+    async fn tell_update(&self, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
         if self.wants(Mode::Updates) {
             let writes = View::of_writes(self.shown_writes(writes), Arc::clone(&self.table));
             self.emit(self.pos.step + 1, EventKind::Update { node: Arc::clone(node), writes, cached }).await;
-        }
-        if !cached {
-            self.tell_end(node, None, writes.clone(), vec![]).await;
         }
     }
 

@@ -10,6 +10,7 @@ use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
+use crate::graph::define::problem::short;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::clock;
@@ -85,9 +86,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
-        let bytes = answer.bytes.clone().map_err(mistyped)?;
-        if let Some(Err(reason)) = self.graph.table.check_answer(&question.name, &answer, &bytes) {
-            return Err(mistyped(reason));
+        let mut bytes = answer.bytes.clone()?;
+        if let Some(asks) = self.graph.table.asked(&question.namespace, &question.node, &question.name) {
+            let taken = (asks.take)(&answer, bytes);
+            bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
         }
         Ok(Matched { question, root, answer, bytes })
     }
@@ -115,7 +117,8 @@ fn find(
         let found = all.iter().find(|(asked, _)| question_id(reader, asked) == id);
         return match found {
             Some((asked, task)) if is_open(asked, *task) => Ok(((*asked).clone(), *task)),
-            Some(_) => Err(RunError::AlreadyAnswered { id }),
+            Some((asked, _)) if asked.answered || taken.contains(&id) => Err(RunError::AlreadyAnswered { id }),
+            Some(_) => Err(no_longer_open(id)),
             None => Err(RunError::UnknownQuestion { question: id.to_string() }),
         };
     }
@@ -134,15 +137,22 @@ fn find(
     }
 }
 
-/// What is wrong with an answer that fits no open question: the question was answered before, or never asked.
+/// Nobody answered it; an update or new input has dropped it.
+fn no_longer_open(id: InterruptId) -> RunError {
+    RunError::UnknownQuestion { question: format!("{id} any more") }
+}
+
+/// What is wrong with an answer that fits no open question: the question was answered before, dropped, or never asked.
 async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunError, RunError> {
     let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
     let tasks = reader.tasks(id.checkpoint).await?;
-    let asked = |record: &TaskRecord| {
-        record.answers.iter().any(|answer| answer.place == id.place) || !record.questions.is_empty()
-    };
-    let was = id.birth == reader.birth && tasks.get(&id.task).is_some_and(asked);
-    Ok(if was { RunError::AlreadyAnswered { id } } else { RunError::UnknownQuestion { question } })
+    let record = tasks.get(&id.task).filter(|_| id.birth == reader.birth);
+    let answered = |record: &TaskRecord| record.answers.iter().any(|answer| answer.place == id.place);
+    Ok(match record {
+        Some(record) if answered(record) => RunError::AlreadyAnswered { id },
+        Some(record) if !record.questions.is_empty() => no_longer_open(id),
+        _ => RunError::UnknownQuestion { question },
+    })
 }
 
 /// Puts an answer into the task that asked, and marks the question as answered in every task above it.

@@ -1,5 +1,6 @@
 //! From a request to a run under way, and from its end to an outcome.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
@@ -27,6 +28,7 @@ use crate::graph::run::task::COMMAND_KEY;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+        self.check_whole("a run")?;
         self.check()?;
         let recorder = self.open().await?;
         let _held = recorder.clone().map(Held);
@@ -48,6 +50,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.limits.recursion < 1 {
             return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
         }
+        if self.id.as_ref().is_some_and(|id| id.as_str().is_empty()) {
+            return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
+        }
         let table = &self.graph.table;
         if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });
@@ -64,8 +69,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 };
                 self.at_rest(&run).await?;
                 run.limit();
-                run.pos.metadata.clone_from(&self.metadata);
                 run.begin_input(writes)?;
+                run.given = request.given;
                 run
             }
             Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
@@ -90,22 +95,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
     fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
         let head = shared.recorder.as_ref()?.head();
-        let (birth, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let same = self.at.is_none() && birth == head.birth && Some(pos.id) == head.checkpoint;
-        same.then_some(pos)
+        let (left, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        (self.at.is_none() && left == head).then_some(pos)
     }
 
     fn keep(&self, run: Run<S, N, C>) {
-        let Some(birth) = run.recorder().map(|recorder| recorder.birth()) else { return };
+        let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
         if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((birth, run.pos));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
-        if let Some((reader, _)) = loaded {
+        if let Some((reader, mapping)) = loaded {
+            let mut records = reader.tasks(run.pos.id).await?;
+            reader.commanded(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
             run.keep_children(&reader).await?;
         }
         Ok(run)
@@ -125,6 +131,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(id) = self.at.or(recorder.head().checkpoint) else {
             return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
         };
+        self.check_at(&reader).await?;
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if fresh && recorder.head().checkpoint != Some(id) {
             pos.line = NEW_LINE;
@@ -140,12 +147,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let thread = self.id.clone().unwrap_or_else(|| "".into());
         let waiting = super::snapshot::planned(&run.table, &run.pos);
-        let names: Vec<String> = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
+        let names = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
         let asked = self.open_questions(run).await?;
-        let reason = if asked.is_empty() {
-            format!("{} has not finished", names.join(", "))
-        } else {
-            format!("it waits for an answer to {}", asked.join(" and "))
+        let reason = match asked.len() {
+            0 => unfinished(names),
+            1 => format!("it waits for an answer to {}", counted(asked)),
+            _ => format!("it waits for answers to {}", counted(asked)),
         };
         Err(RunError::Unfinished { thread, reason })
     }
@@ -155,9 +162,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let records = reader(recorder).tasks(run.pos.id).await?;
         let waiting = records.values().filter(|record| record.status == TaskStatus::Interrupted);
         let open = waiting.flat_map(|record| record.questions.iter().filter(|question| !question.answered));
-        let mut names: Vec<String> = open.map(|question| format!("`{}`", question.name)).collect();
-        names.sort();
-        Ok(names)
+        Ok(open.map(|question| format!("`{}`", question.name)).collect())
     }
 
     /// Goes on. What that writes before a task runs is one commit, or nothing.
@@ -197,7 +202,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
-        run.pos.metadata.clone_from(&self.metadata);
         run.armed = false;
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());
@@ -255,7 +259,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         command: Option<Command<S, N>>,
     ) -> Result<Run<S, N, C>, RunError> {
         if !answers.is_empty() {
-            return Err(RunError::UnknownQuestion { question: "on a thread that never ran".into() });
+            let thread = self.id.as_ref().map(|id| format!(" `{id}`")).unwrap_or_default();
+            return Err(RunError::UnknownQuestion { question: format!("on thread{thread}, which has never run") });
         }
         let command = command.ok_or_else(|| self.unknown())?;
         if command.writes.is_empty() && command.goto.is_empty() {
@@ -376,4 +381,17 @@ pub(crate) async fn position<S: State, N: NodeId, C>(
     let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
     let record = reader.record(id).await?.ok_or_else(unknown)?;
     reader.position(table, id, record).await
+}
+
+fn unfinished(tasks: Vec<String>) -> String {
+    let has = if tasks.len() == 1 { "has" } else { "have" };
+    format!("{} {has} not finished", counted(tasks))
+}
+
+/// The names in order, each once, with how often it stands there.
+fn counted(names: Vec<String>) -> String {
+    let mut times = BTreeMap::<String, usize>::new();
+    names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
+    let told = times.into_iter().map(|(name, times)| if times == 1 { name } else { format!("{name} ({times} times)") });
+    told.collect::<Vec<_>>().join(" and ")
 }

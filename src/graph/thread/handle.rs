@@ -1,7 +1,7 @@
 //! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -53,7 +53,7 @@ pub const RECURSION_LIMIT: u64 = 10_000;
 /// # Ok(()) }
 /// ```
 #[must_use]
-pub struct Thread<S: State, N, C> {
+pub struct Thread<S: State, N, C = ()> {
     pub(crate) graph: CompiledGraph<S, N, C>,
     pub(crate) id: Option<ThreadId>,
     pub(crate) context: Arc<C>,
@@ -75,8 +75,8 @@ pub struct Thread<S: State, N, C> {
     pub(crate) afresh: bool,
 }
 
-/// Where the last run ended, with the thread's birth.
-type Kept<S> = Arc<Mutex<Option<(u64, Position<S>)>>>;
+/// Where the last run ended, with the thread's head as it left it.
+type Kept<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {
@@ -168,7 +168,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Limits how many tasks run at once.
+    /// Limits how many tasks run at once; 0 counts as 1.
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
         self.limits.concurrency = tasks.max(1);
         self
@@ -192,13 +192,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Stops this run before these nodes, instead of the graph's own breakpoints.
+    /// Stops this run before these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
+    /// LangGraph.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.before = Some(Stops::At(self.indexes(nodes)));
         self
     }
 
-    /// Stops this run after these nodes, instead of the graph's own breakpoints.
+    /// Stops this run after these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
+    /// LangGraph.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.after = Some(Stops::At(self.indexes(nodes)));
         self
@@ -220,13 +222,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
     }
 
-    /// Adds a word of your own to every checkpoint that runs of this handle make.
+    /// Adds a word of your own to every checkpoint that this handle makes by runs and updates, those of subgraphs included.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((key.into(), value.into()));
         self
     }
 
-    /// Ends the run in [`Outcome::Budget`] after so many supersteps.
+    /// Ends the run in [`Outcome::Budget`] after so many supersteps. With 0 an answer or a command is stored, and nothing runs.
     pub fn max_supersteps(mut self, supersteps: u64) -> Self {
         self.supersteps = Some(supersteps);
         self
@@ -353,13 +355,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             context: Arc::clone(&self.context),
             thread: self.id.clone(),
             sink,
+            may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
             recorder,
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             cache: self.graph.cache.clone(),
+            metadata: self.metadata.clone(),
             limits: self.limits,
             budgets: self.budgets(),
             spent: AtomicU64::new(0),
+            birth: OnceLock::new(),
         })
     }
 
@@ -373,7 +378,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
-        let born = || Head { checkpoint: None, next: 1, birth: clock::noise() & 0xffff_ffff };
+        let born = || Head { checkpoint: None, next: 1, birth: clock::birth() };
         let head = store.head(id).await?.unwrap_or_else(born);
         Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability))))
     }

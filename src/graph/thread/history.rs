@@ -37,7 +37,7 @@ type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
 
 /// The checkpoints of a thread, newest first: a stream of snapshots.
 #[must_use = "a stream yields nothing unless read"]
-pub struct History<S: State, N, C> {
+pub struct History<S: State, N, C = ()> {
     table: Arc<Table<S, N, C>>,
     reader: Reader,
     before: Option<CheckpointId>,

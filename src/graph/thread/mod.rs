@@ -1,8 +1,9 @@
 //! One conversation with a graph: run it, answer it, read and rewrite its past.
 //!
-//! Knows nothing of what a superstep does.
+//! Knows runs as a whole, and writes the state by hand as a superstep would; the tasks of a superstep are not its business.
 
 pub(crate) mod answer;
+pub(crate) mod edit;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;

@@ -8,11 +8,14 @@ use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::control::START_NODE;
+use crate::graph::run::event::Shown;
 use crate::graph::run::superstep::{Budget, Exit, Run};
 use crate::graph::run::task::{Stand, Task};
 
 /// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
-#[derive(Clone, Debug)]
+///
+/// Its `Debug` shows a derived state as JSON, without secret channels.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Outcome<S> {
     /// Nothing is left to run.
@@ -27,6 +30,19 @@ pub enum Outcome<S> {
     Drained(Rest<S>),
     /// A budget was used up; `thread.proceed()` goes on with a new one.
     Budget(Budget, Rest<S>),
+}
+
+impl<S: State> fmt::Debug for Outcome<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished(state) => f.debug_tuple("Finished").field(&Shown(&**state)).finish(),
+            Self::Interrupted(questions) => f.debug_tuple("Interrupted").field(questions).finish(),
+            Self::Stopped(rest) => f.debug_tuple("Stopped").field(rest).finish(),
+            Self::Cancelled(rest) => f.debug_tuple("Cancelled").field(rest).finish(),
+            Self::Drained(rest) => f.debug_tuple("Drained").field(rest).finish(),
+            Self::Budget(budget, rest) => f.debug_tuple("Budget").field(budget).field(rest).finish(),
+        }
+    }
 }
 
 impl<S> Outcome<S> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Claim};
+use crate::checkpoint::{CheckpointId, Claim, Source};
 
 use super::go::position;
 use super::handle::Thread;
@@ -12,10 +12,13 @@ use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
 use crate::graph::compile::draw::DrawOptions;
 use crate::graph::compile::table::Table;
+use crate::graph::define::builder::Stops;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
+use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
+use crate::graph::run::position::Position;
 use crate::graph::run::task::Stand;
 
 /// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
@@ -34,7 +37,8 @@ pub enum Status {
         /// The questions.
         questions: Vec<Question>,
     },
-    /// It stands at a breakpoint before these nodes.
+    /// It stands at a breakpoint of the graph, or of the handle that asks: before these nodes, or after those that ran last.
+    /// At one inside a subgraph it is [`Pending`](Self::Pending): the records do not tell it from a run that was cancelled.
     Stopped {
         /// The nodes.
         next: Vec<String>,
@@ -68,6 +72,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
         let (reader, head) = self.reader("reading a thread").await?;
+        self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
         let Some(id) = self.at.or(newest) else { return Ok(None) };
         let live = self.at.is_none();
@@ -132,7 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
             return Ok(Status::Running);
         }
-        let Some(id) = head.and_then(|head| head.checkpoint) else { return Ok(Status::Finished) };
+        let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::Finished) };
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
         let questions: Vec<Question> =
             snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
@@ -153,14 +158,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Why the superstep at the head cannot go on, if it cannot.
     async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
-        let records = reader.tasks(id).await?;
+        let mut records = reader.tasks(id).await?;
         if let Some(record) = records.values().find(|record| is_failed(record)) {
             return Ok(Some(record.error.clone().unwrap_or_default()));
         }
         let table = &self.graph.table;
-        let (pos, mapping) = position(reader, table, id).await?;
+        let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
+        let (mut pos, mapping) = position(reader, table, id).await?;
+        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = planned(table, &pos);
-        reader.restore(table, "", &mut tasks, records, &mapping).await?;
+        reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
         let mut writers: Vec<(usize, u32)> = vec![];
         for task in tasks {
@@ -173,15 +180,33 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 return Ok(Some(crate::graph::run::position::named(table, pos.step + 1, error, nodes).to_string()));
             }
         }
-        Ok(None)
+        pos.state = Arc::new(state);
+        let encoded = pos.encode_reduced(table, merge.written(), id, &mut vec![]);
+        Ok(encoded.err().map(|error| error.to_string()))
     }
 
     async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
         let table = &self.graph.table;
-        let (pos, _) = position(reader, table, id).await?;
+        let (mut pos, mapping) = position(reader, table, id).await?;
+        reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
         let nodes = planned(table, &pos).into_iter().map(|task| task.node);
-        let before = self.before.as_ref().unwrap_or(&table.before);
-        Ok(pos.start.is_none() && Table::<S, N, C>::stops_at(before, nodes))
+        let before = Table::<S, N, C>::stops_at(self.before.as_ref().unwrap_or(&table.before), nodes);
+        Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos).await?))
+    }
+
+    /// Whether a run stops after the superstep that a position comes from.
+    async fn stopped_after(&self, reader: &Reader, pos: &Position<S>) -> Result<bool, RunError> {
+        let table = &self.graph.table;
+        let after = self.after.as_ref().unwrap_or(&table.after);
+        let Some(parent) = pos.parent.filter(|_| pos.source == Source::Loop && !matches!(after, Stops::None)) else {
+            return Ok(false);
+        };
+        let (mut was, mapping) = position(reader, table, parent).await?;
+        reader.commanded(table, &mut was, "", &mut reader.tasks(parent).await?, &mapping).await?;
+        let ran = planned(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
+        let ran: Vec<u32> = ran.collect();
+        let just = was.step + 1 == pos.step && !ran.is_empty(); // with durability `exit` there may be supersteps between
+        Ok(just && Table::<S, N, C>::stops_at(after, ran.into_iter()))
     }
 
     /// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again (V3): the way on
@@ -203,6 +228,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
     pub async fn delete(&self) -> Result<(), RunError> {
+        self.check_whole("deletion")?;
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
             return Err(RunError::NoCheckpointer { what: "deleting a thread" });
         };

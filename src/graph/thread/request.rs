@@ -1,5 +1,9 @@
 //! What a caller wants of a thread: new input, going on, answers, a command.
 
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::command::Command;
@@ -9,6 +13,7 @@ use crate::graph::define::interrupt::{Answer, Interrupt};
 #[must_use]
 pub struct Request<S: State, N> {
     pub(crate) kind: Kind<S, N>,
+    pub(crate) given: Option<Arc<Map<String, Value>>>,
 }
 
 pub(crate) enum Kind<S: State, N> {
@@ -28,7 +33,14 @@ impl<S: State, N> std::fmt::Debug for Request<S, N> {
 impl<S: State, N> Request<S, N> {
     /// Begins at START with new input. LangGraph: `invoke(input)`.
     pub fn input(input: impl Into<Writes<S>>) -> Self {
-        Self { kind: Kind::Input(input.into()) }
+        Self { kind: Kind::Input(input.into()), given: None }
+    }
+
+    /// Adds the input as it was given, for the routers after START in a data-defined graph: they read it beneath the state,
+    /// keys that are no channels included. It is not stored.
+    pub fn given(mut self, input: Map<String, Value>) -> Self {
+        self.given = Some(Arc::new(input));
+        self
     }
 
     /// Goes on where the thread stands. LangGraph: `invoke(None)`.
@@ -38,7 +50,7 @@ impl<S: State, N> Request<S, N> {
 
     /// Answers open questions and goes on. LangGraph: `Command(resume=…)`.
     pub fn answers(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self { kind: Kind::Go { answers: answers.into_iter().collect(), command: None } }
+        Self { kind: Kind::Go { answers: answers.into_iter().collect(), command: None }, given: None }
     }
 
     /// Answers the one open question of this type and goes on.
@@ -48,7 +60,7 @@ impl<S: State, N> Request<S, N> {
 
     /// Applies an update and goes to nodes, besides whatever waits. LangGraph: `invoke(Command(update=…, goto=…))`.
     pub fn command(command: Command<S, N>) -> Self {
-        Self { kind: Kind::Go { answers: vec![], command: Some(command) } }
+        Self { kind: Kind::Go { answers: vec![], command: Some(command) }, given: None }
     }
 
     /// Adds a command to answers.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Head, Key, Shape, Source, decode_record, encode_record};
 
+use super::edit::Updated;
 use super::go::{position, reader};
 use super::handle::Thread;
 use super::history::History;
-use super::update::{Loaded, Updated};
+use super::update::Loaded;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::node::NodeId;
@@ -18,7 +19,7 @@ use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
-use crate::graph::run::superstep::{Caller, Run};
+use crate::graph::run::superstep::{Caller, Keeper, Run};
 use crate::graph::run::task::{COMMAND_KEY, SENT};
 
 /// The subgraph a thread handle is about.
@@ -26,6 +27,35 @@ use crate::graph::run::task::{COMMAND_KEY, SENT};
 pub(crate) struct Scope {
     /// The nodes on the way down; empty for the root graph.
     pub nodes: Vec<String>,
+    /// One of them that the graph above does not have.
+    pub unknown: Option<String>,
+}
+
+impl Scope {
+    /// Whether a checkpoint of this namespace belongs to the graph that is meant.
+    pub(crate) fn holds(&self, namespace: &str) -> bool {
+        let mut rest = namespace;
+        for node in &self.nodes {
+            let Some(after) = rest.strip_prefix('/').and_then(|rest| rest.strip_prefix(node.as_str())) else {
+                return false;
+            };
+            if !after.is_empty() && !after.starts_with([':', '#', '~', '/']) {
+                return false;
+            }
+            rest = after.find('/').map_or("", |at| &after[at..]);
+        }
+        rest.is_empty()
+    }
+}
+
+/// How the newest checkpoint of a graph is found.
+pub(crate) enum Above {
+    /// By the head: it is the root's.
+    Head,
+    /// By the tasks that run the subgraph and those around it, outermost first.
+    Task(Vec<Caller>),
+    /// By the checkpoint above, where a subgraph with state of its own ended last.
+    Ended(CheckpointId),
 }
 
 /// A loaded run, with what is needed to store what is made of it.
@@ -37,8 +67,20 @@ pub(crate) struct Scoped<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns a handle on the subgraph that a pending task of these nodes runs, for reading its state and history and for
-    /// updating it. What is run is always the whole thread: with the handle on the root.
+    /// Returns a handle on the subgraph that a pending task of these nodes runs, or that keeps its state for the thread: for
+    /// reading its state, status and history, and for updating it. The nodes are named from the outermost on; where no such
+    /// subgraph is kept, its state is `None`. Whatever runs or deletes the thread is refused there with
+    /// [`RunError::InvalidConfig`]: that is for the handle on the root.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Research }
+    /// # async fn example(thread: Thread<Draft, Step>, search: CompiledGraph<Draft, Step>) -> Result<(), RunError> {
+    /// let inside = thread.subgraph(&search, [Step::Research.name()]);
+    /// println!("{:?}", inside.state().await?.map(|snapshot| snapshot.next));
+    /// # Ok(()) }
+    /// ```
     pub fn subgraph<T: State, M: NodeId, I: Into<String>>(
         &self,
         child: &CompiledGraph<T, M, C>,
@@ -48,8 +90,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         graph.store.clone_from(&self.graph.store);
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.durability = self.durability;
+        thread.metadata.clone_from(&self.metadata);
         thread.scope.nodes.clone_from(&self.scope.nodes);
-        thread.scope.nodes.extend(nodes.into_iter().map(Into::into));
+        let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
+        let missing = nodes.first().filter(|node| self.graph.table.named(node).is_none());
+        thread.scope.unknown = self.scope.unknown.as_ref().or(missing).cloned();
+        thread.scope.nodes.extend(nodes);
         thread
     }
 
@@ -58,14 +104,40 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         reader: &Reader,
         head: Option<Head>,
-    ) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
-        let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
-        let mut caller = None;
-        for node in &self.scope.nodes {
-            let Some((below, by)) = reader.below(at, node).await? else { return Ok(None) };
-            (at, caller) = (below, by);
+    ) -> Result<Option<(CheckpointId, Above)>, RunError> {
+        if let Some(node) = &self.scope.unknown {
+            return Err(RunError::UnknownNode { node: node.clone() });
         }
-        Ok(Some((at, caller)))
+        let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
+        let mut above = Above::Head;
+        for node in &self.scope.nodes {
+            let Some((below, caller)) = reader.below(at, node).await? else { return Ok(None) };
+            above = match (caller, above) {
+                (None, _) => Above::Ended(at),
+                (Some(caller), Above::Task(callers)) => Above::Task([callers, vec![caller]].concat()),
+                (Some(caller), Above::Head | Above::Ended(_)) => Above::Task(vec![caller]),
+            };
+            at = below;
+        }
+        Ok(Some((at, above)))
+    }
+
+    /// Checks that the checkpoint this handle is at belongs to the graph that is meant.
+    pub(crate) async fn check_at(&self, reader: &Reader) -> Result<(), RunError> {
+        let Some(checkpoint) = self.at else { return Ok(()) };
+        let record = reader.record(checkpoint).await?;
+        match record {
+            Some(record) if self.scope.holds(&record.namespace) => Ok(()),
+            _ => Err(RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }),
+        }
+    }
+
+    /// Runs, and what is done to a thread as a whole, are the root's.
+    pub(crate) fn check_whole(&self, what: &str) -> Result<(), RunError> {
+        let Some(node) = self.scope.nodes.last() else { return Ok(()) };
+        Err(RunError::InvalidConfig {
+            what: format!("{what} is for the whole thread, and this handle is on its subgraph `{node}`"),
+        })
     }
 
     /// Where the thread (or the checkpoint `at`) stands, ready to be written.
@@ -79,9 +151,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::NoCheckpointer { what: "updating a thread" });
         };
         let reader = reader(&recorder);
-        let newest = self.newest(&reader, Some(recorder.head())).await?;
-        let is_head = at.is_none() || newest.map(|(id, _)| id) == at;
-        let Some(id) = at.or(newest.map(|(id, _)| id)) else {
+        self.check_at(&reader).await?;
+        let (newest, above) = self.newest(&reader, Some(recorder.head())).await?.unzip();
+        let is_head = at.is_none() || newest == at;
+        let Some(id) = at.or(newest) else {
             if !self.scope.nodes.is_empty() {
                 return Err(RunError::InvalidUpdate { what: "the subgraph has no state to update".into() });
             }
@@ -94,8 +167,38 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let level = self.level(&reader, id).await?;
         let mut run = Run::new(table, shared, level, pos);
-        run.caller = newest.and_then(|(_, caller)| caller);
+        match above {
+            Some(Above::Task(callers)) => {
+                run.aside = self.unasked(&reader, &callers).await?;
+                run.caller = callers.last().copied();
+            }
+            Some(Above::Ended(above)) => run.keeper = self.keeper(&reader, above).await?,
+            Some(Above::Head) | None => {}
+        }
         Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
+    }
+
+    async fn keeper(&self, reader: &Reader, above: CheckpointId) -> Result<Option<Box<Keeper>>, RunError> {
+        let (Some(record), Some(name)) = (reader.record(above).await?, self.scope.nodes.last()) else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(Keeper { id: above, record, name: name.clone() })))
+    }
+
+    /// Questions from inside a subgraph that is moved by hand are asked no more: the records of the tasks around it without
+    /// them.
+    async fn unasked(&self, reader: &Reader, callers: &[Caller]) -> Result<Puts, RunError> {
+        let mut puts = vec![];
+        for caller in callers {
+            let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
+            let before = record.questions.len();
+            record.questions.retain(|asked| asked.answered || !asked.namespace.starts_with(&self.scope.nodes));
+            if record.questions.len() < before {
+                let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
+                puts.push((key, encode_record(&record)?));
+            }
+        }
+        Ok(puts)
     }
 
     async fn level(&self, reader: &Reader, id: CheckpointId) -> Result<Arc<Level>, RunError> {
@@ -150,13 +253,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
         let mut records = reader.tasks(run.pos.id).await?;
-        if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command = reader.finished(&run.table, &run.level.path, &command, mapping).await?;
-            super::snapshot::add_command(&run.table, &mut run.pos, command);
-        }
+        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
+        reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
         run.planned = false;
         run.plan();
-        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
         reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
         run.keep_children(reader).await
     }

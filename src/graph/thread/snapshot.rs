@@ -1,5 +1,6 @@
 //! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
@@ -10,17 +11,20 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::Question;
+use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::View;
+use crate::graph::run::event::{Shown, View};
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug` shows a derived state as JSON, without secret channels.
+#[derive(Clone)]
 pub struct Snapshot<V> {
     /// The state.
     pub values: V,
@@ -47,7 +51,26 @@ pub type StateSnapshot<S> = Snapshot<Arc<S>>;
 /// A snapshot of a subgraph of any type.
 pub type Nested = Snapshot<View>;
 
+impl<S: State> fmt::Debug for StateSnapshot<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&Shown(&*self.values), f)
+    }
+}
+
+impl fmt::Debug for Nested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&self.values, f)
+    }
+}
+
 impl<V> Snapshot<V> {
+    fn show(&self, values: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Snapshot");
+        shown.field("values", values).field("id", &self.id).field("parent", &self.parent);
+        shown.field("source", &self.source).field("step", &self.step).field("created_at", &self.created_at);
+        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata).finish()
+    }
+
     /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.tasks.iter().flat_map(|task| &task.questions)
@@ -115,11 +138,9 @@ impl<S: State> Snapshot<Arc<S>> {
     ) -> Result<Self, RunError> {
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
-        let mut tasks = planned(table, &pos);
-        if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command: Finished<S> = reader.finished(table, &path, &command, &mapping).await?;
-            add_command(table, &mut pos, command);
-        }
+        let was = planned(table, &pos);
+        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
+        let mut tasks = if live { planned(table, &pos) } else { was }; // a checkpoint planned nothing of what came later
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
@@ -178,6 +199,24 @@ pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Posi
     tasks
 }
 
+impl Reader {
+    /// Brings a position to where commands from outside led it since its checkpoint was made.
+    pub(crate) async fn commanded<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        pos: &mut Position<S>,
+        path: &str,
+        records: &mut Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        if let Some(command) = records.remove(&COMMAND_KEY) {
+            let command: Finished<S> = self.finished(table, path, &command, mapping).await?;
+            add_command(table, pos, command);
+        }
+        Ok(())
+    }
+}
+
 /// What a command from outside did to a checkpoint after it was made.
 pub(crate) fn add_command<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &mut Position<S>, command: Finished<S>) {
     let mut state = S::clone(&pos.state);
@@ -234,19 +273,20 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         name: name(table, task.node),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
-        answers: answers(task),
+        answers: answers(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
-        subgraph: child_of(table, task.node).is_some_and(|child| child.0.is_kept()),
+        subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
     }
 }
 
-fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
+fn answers<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|answers| answers.values());
+    let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
     let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
         name: record.name.clone(),
-        value: rmp_serde::from_slice(bytes).unwrap_or_default(),
+        value: (shows(&record.name).answer)(bytes),
         by: record.by.clone(),
         at: record.at,
         note: record.note.clone(),
@@ -254,8 +294,8 @@ fn answers<S: State>(task: &Task<S>) -> Vec<AnswerInfo> {
     task.answered.iter().zip(values).map(info).collect()
 }
 
-fn child_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> Option<&AnyChild> {
-    if node == START_NODE { None } else { table.row(node).child.as_ref() }
+fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
+    if node == START_NODE { &[] } else { &table.row(node).children }
 }
 
 async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -265,9 +305,15 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     task: &Task<S>,
     live: bool,
 ) -> Result<Option<Box<Nested>>, RunError> {
-    let Some(child) = child_of(table, task.node) else { return Ok(None) };
+    let children = children_of(table, task.node);
+    if children.is_empty() {
+        return Ok(None);
+    }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
     let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
+    let shape = reader.record(id).await?.map(|record| record.shape);
+    let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
+    let Some(child) = called else { return Ok(None) };
     Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
 
+use super::edit::{By, StateUpdate, Updated};
 use super::handle::Thread;
 use super::scope::Scoped;
 use crate::graph::channels::mask::Mask;
@@ -17,75 +18,9 @@ use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Start, apply_writes, named};
+use crate::graph::run::position::{Finished, Start, apply_writes, named, with_returned};
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{SENT, START_KEY};
-
-/// One update from outside.
-#[must_use]
-pub struct StateUpdate<S: State, N> {
-    values: Option<Writes<S>>,
-    by: By<N>,
-}
-
-enum By<N> {
-    Inferred,
-    Start,
-    Node(N),
-    Input,
-    End,
-    Copy,
-}
-
-impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StateUpdate").field("values", &self.values).finish_non_exhaustive()
-    }
-}
-
-impl<S: State, N> StateUpdate<S, N> {
-    /// Returns an update in the name of the node that ran last.
-    pub fn new(values: impl Into<Writes<S>>) -> Self {
-        Self { values: Some(values.into()), by: By::Inferred }
-    }
-
-    /// Puts it in the name of a node: its routers choose and its edges fire.
-    pub fn as_node(mut self, node: N) -> Self {
-        self.by = By::Node(node);
-        self
-    }
-
-    /// Puts it in the name of START.
-    pub fn as_start(mut self) -> Self {
-        self.by = By::Start;
-        self
-    }
-
-    /// Lets it be new input, which the next run begins with.
-    pub fn as_input(mut self) -> Self {
-        self.by = By::Input;
-        self
-    }
-
-    /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
-    pub fn clear() -> Self {
-        Self { values: None, by: By::End }
-    }
-
-    /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
-    pub fn copy() -> Self {
-        Self { values: None, by: By::Copy }
-    }
-}
-
-/// What an update made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Updated {
-    /// The new checkpoint.
-    pub checkpoint: CheckpointId,
-    /// Nodes whose finished results the update dropped (V9).
-    pub dropped: Vec<String>,
-}
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
@@ -233,10 +168,13 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut named = vec![];
     for update in updates {
         let (node, writes) = (whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
-        named.push((node, if node == START_NODE { scoped.run.taken(writes) } else { writes }));
+        let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
+        named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
+    let deferred = scoped.run.pos.control.deferred.clone();
     scoped.restore().await?;
     let run = &mut scoped.run;
+    run.pos.control.deferred = deferred; // what a command from outside triggered is dropped with all that waits
     let dropped: Vec<String> = run
         .tasks
         .iter()
@@ -256,18 +194,19 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut puts = vec![];
     let mut results = vec![];
     let mut used: Vec<u32> = vec![];
-    for (at, (node, writes)) in named.into_iter().enumerate() {
+    for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
-        let mut finished = Finished { writes, ..Finished::default() };
         let from = (made_by, SENT * 2 + at as u32);
         let seen = crate::graph::run::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
             .map_err(|error| words(run, error, node))?;
+        let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
-        let sends = save::sends(&finished.sends, &mut puts)?;
+        let sends = save::sends(&run.table, &finished.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
         results.push((node, finished));
     }
+    run.by_hand = (!run.is_root()).then(|| by_hand(&results));
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
     scoped.made(dropped).await
@@ -327,6 +266,12 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(())
 }
 
+/// What was written from outside, for the graph around a subgraph: it takes over what changes inside.
+fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
+    let writes = results.iter().flat_map(|(_, finished)| finished.rows.iter().copied()).collect();
+    TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
+}
+
 fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
     error: crate::graph::channels::merge::ApplyError,
@@ -356,6 +301,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
         run.pos.keep_rows(&table, &finished.rows, &finished.sizes, &mut taken);
     }
     Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.merge.written(), &mut changed);
+    run.pos.empty_slots(&changed);
     for (node, finished) in results {
         let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
         let control = &mut run.pos.control;
@@ -380,6 +326,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut puts = vec![];
         if self.tasks.iter().all(|task| !task.is_done()) && self.tasks.is_empty() {
             return self.checkpoint(Source::Update, puts).await;
+        }
+        if self.pos.start.is_some() {
+            self.pos.line = NEW_LINE; // input that never started is stored, but not part of the state
         }
         let mut tasks = std::mem::take(&mut self.tasks);
         let changed = self.apply(&mut tasks, &mut puts)?;

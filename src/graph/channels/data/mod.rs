@@ -9,6 +9,7 @@ mod schema;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -47,6 +48,7 @@ pub struct DataState {
     values: Vec<Option<Value>>,
     /// Channels whose value waits for the run to go quiet.
     held: BTreeSet<usize>,
+    returned: Option<Arc<Map<String, Value>>>,
 }
 
 impl DataState {
@@ -61,11 +63,17 @@ impl DataState {
         self.get(schema.channel(name)?)
     }
 
-    /// Returns the channels that have a value, as an object. Secret ones are among them.
+    /// Returns the channels that have a value, as an object, without the secret ones: ask for such a value by
+    /// [`get`](Self::get) or [`by_name`](Self::by_name).
     pub fn to_json(&self, schema: &DataSchema) -> Value {
-        let channels = schema.channels().iter().enumerate();
+        let channels = schema.channels().iter().enumerate().filter(|(_, channel)| !channel.is_secret());
         let set = channels.filter_map(|(at, channel)| Some((channel.name().to_owned(), self.get(at)?.clone())));
         Value::Object(set.collect::<Map<_, _>>())
+    }
+
+    /// Returns what the node returned whose routers are to choose, keys that are no channels included; none elsewhere.
+    pub fn returned(&self) -> Option<&Map<String, Value>> {
+        self.returned.as_deref()
     }
 
     /// Returns a value that is kept, whether or not it can be read yet.
@@ -92,7 +100,7 @@ impl State for DataState {
     }
 
     fn empty(schema: &DataSchema) -> Self {
-        Self { values: schema.kinds().map(Kind::start).collect(), held: BTreeSet::new() }
+        Self { values: schema.kinds().map(Kind::start).collect(), held: BTreeSet::new(), returned: None }
     }
 
     fn apply(&mut self, schema: &DataSchema, write: DataWrite, merge: &mut Merge) -> Result<(), ApplyError> {
@@ -126,6 +134,10 @@ impl State for DataState {
         for channel in std::mem::take(&mut self.held) {
             changed.insert(channel);
         }
+    }
+
+    fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
+        self.returned = Some(returned);
     }
 
     fn is_set(&self, _: &DataSchema, channel: usize) -> bool {
@@ -212,7 +224,7 @@ fn checked(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Opt
     })
 }
 
-/// Adds to a topic. One without items has no value.
+/// Adds to a topic. One without items has no value; a write without items is none.
 fn apply_topic(
     channel: usize,
     slot: &mut Option<Value>,
@@ -221,6 +233,9 @@ fn apply_topic(
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
     let put = checked(Kind::Topic { accumulate }, channel, put)?;
+    if matches!(&put, Put::Reduce(Value::Array(items)) if items.is_empty()) {
+        return Ok(());
+    }
     if !accumulate && !merge.written().contains(channel) {
         *slot = None;
     }

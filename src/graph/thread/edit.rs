@@ -1,0 +1,82 @@
+//! What is to be written from outside, in whose name, and what it made. Knows no thread.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::checkpoint::CheckpointId;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+
+/// One update from outside.
+#[must_use]
+pub struct StateUpdate<S: State, N> {
+    pub(crate) values: Option<Writes<S>>,
+    pub(crate) by: By<N>,
+    pub(crate) returned: Option<Arc<Map<String, Value>>>,
+}
+
+pub(crate) enum By<N> {
+    Inferred,
+    Start,
+    Node(N),
+    Input,
+    End,
+    Copy,
+}
+
+impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateUpdate").field("values", &self.values).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, N> StateUpdate<S, N> {
+    /// Returns an update in the name of the node that ran last.
+    pub fn new(values: impl Into<Writes<S>>) -> Self {
+        Self { values: Some(values.into()), by: By::Inferred, returned: None }
+    }
+
+    /// Puts it in the name of a node: its routers choose and its edges fire.
+    pub fn as_node(mut self, node: N) -> Self {
+        self.by = By::Node(node);
+        self
+    }
+
+    /// Puts it in the name of START.
+    pub fn as_start(mut self) -> Self {
+        self.by = By::Start;
+        self
+    }
+
+    /// Lets it be new input, which the next run begins with.
+    pub fn as_input(mut self) -> Self {
+        self.by = By::Input;
+        self
+    }
+
+    /// Adds the object that the node is to have returned, as [`Command::returning`](crate::graph::Command::returning).
+    pub fn returning(mut self, returned: Map<String, Value>) -> Self {
+        self.returned = Some(Arc::new(returned));
+        self
+    }
+
+    /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
+    pub fn clear() -> Self {
+        Self { values: None, by: By::End, returned: None }
+    }
+
+    /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
+    pub fn copy() -> Self {
+        Self { values: None, by: By::Copy, returned: None }
+    }
+}
+
+/// What an update made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// The new checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Nodes whose finished results the update dropped (V9).
+    pub dropped: Vec<String>,
+}

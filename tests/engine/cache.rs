@@ -1,0 +1,147 @@
+//! The node cache: whose results it gives back, and to whom.
+
+use std::sync::{Arc, Mutex};
+
+use superstep::graph::{MemoryCache, Name, NodeCache};
+use superstep::prelude::*;
+
+use crate::pad::{Builder, Graph, Pad, Tally, chain, id, note, start, tallied};
+use crate::stores::Store;
+
+fn cached(node: impl Node<Pad, Name, ()>) -> impl Node<Pad, Name, ()> {
+    node.cache(CachePolicy::default()).reads(["title"])
+}
+
+fn lone(node: impl Node<Pad, Name, ()>) -> Graph {
+    chain(Builder::new().add_node(id("a"), cached(node)), &["a"])
+}
+
+async fn notes(graph: &Graph) -> Vec<String> {
+    graph.invoke(start()).await.unwrap().state().notes.clone()
+}
+
+#[tokio::test]
+async fn a_subgraphs_node_does_not_take_the_result_of_its_namesake_around_it() {
+    let outer = Builder::new().add_node(id("a"), cached(note("outer"))).add_subgraph(id("sub"), lone(note("inner")));
+    let graph = chain(outer, &["a", "sub"]).with_cache(Arc::new(MemoryCache::default()));
+
+    assert_eq!(notes(&graph).await, ["outer", "inner"]);
+    assert_eq!(notes(&graph).await, ["outer", "inner"]);
+}
+
+#[tokio::test]
+async fn graphs_that_share_a_cache_keep_their_results_apart() {
+    let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
+    let wider = Builder::new().add_node(id("a"), cached(note("wider"))).add_node(id("b"), note("b"));
+    let named = Builder::new().name("named").add_node(id("a"), cached(note("named")));
+    let other = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().notes(["other"])) };
+    let graphs = [lone(note("first")), chain(wider, &["a"]), chain(named, &["a"]), lone(other)];
+
+    for (graph, word) in graphs.into_iter().zip(["first", "wider", "named", "other"]) {
+        assert_eq!(notes(&graph.with_cache(Arc::clone(&cache))).await, [word]);
+    }
+}
+
+#[tokio::test]
+async fn runs_threads_calls_and_builds_of_one_graph_share_its_results() {
+    let (cache, tally): (Arc<dyn NodeCache>, _) = (Arc::new(MemoryCache::default()), Tally::default());
+    let build = || {
+        let inner = lone(tallied(&tally, "inner"));
+        let twice = move |_: Arc<Pad>, ctx: Ctx| {
+            let inner = inner.clone();
+            async move {
+                let (one, two) = (ctx.call(&inner, start()).await?, ctx.call(&inner, start()).await?);
+                Ok::<_, NodeError>(Pad::update().notes([one.notes.concat(), two.notes.concat()]))
+            }
+        };
+        chain(Builder::new().add_node(id("twice"), twice), &["twice"]).with_cache(Arc::clone(&cache))
+    };
+
+    for _ in 0..2 {
+        assert_eq!(notes(&build()).await, ["inner", "inner"]);
+        let stored = Store::memory().thread(&build()).invoke(start()).await.unwrap();
+        assert_eq!(stored.state().notes, ["inner", "inner"]);
+    }
+    assert_eq!(tally.count(), 1);
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Keyed {
+    #[channel(untracked)]
+    key: u32,
+    seen: u32,
+}
+
+#[tokio::test]
+async fn an_untracked_channel_is_part_of_what_a_cached_node_read() {
+    let tells = |keyed: Arc<Keyed>, _: Ctx| async move { Ok::<_, NodeError>(Keyed::update().seen(keyed.key)) };
+    let graph = StateGraph::<Keyed, Name>::new().add_node(id("a"), tells.cache(CachePolicy::default()));
+    let graph = graph.add_sequence([id("a")]).compile().unwrap().with_cache(Arc::new(MemoryCache::default()));
+
+    for key in [1, 2] {
+        assert_eq!(graph.invoke(Keyed::update().key(key)).await.unwrap().state().seen, key);
+    }
+}
+
+#[tokio::test]
+async fn a_router_that_panics_fails_a_cached_node_as_any_other() {
+    let store = Store::memory();
+    let builder = Builder::new().add_node(id("a"), cached(note("a"))).add_edge(START, id("a"));
+    let builder = builder.add_conditional_edges_to(id("a"), |_: &Pad| -> Name { panic!("no way") }, id("a"));
+    let graph = builder.compile().unwrap().with_cache(Arc::new(MemoryCache::default()));
+
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err().to_string();
+
+    assert!(error.contains("no way"), "{error}");
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason } if *reason == error), "{status:?}");
+}
+
+/// A cache whose entries tell of a channel that is gone.
+#[derive(Debug, Default)]
+struct Outdated(Mutex<Option<Vec<u8>>>);
+
+impl NodeCache for Outdated {
+    fn get(&self, _: &[u8]) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn put(&self, _: Vec<u8>, mut result: Vec<u8>, _: Option<u64>) {
+        let at = result.windows(5).position(|bytes| bytes == b"notes").unwrap();
+        result[at..at + 5].copy_from_slice(b"goner");
+        *self.0.lock().unwrap() = Some(result);
+    }
+
+    fn clear(&self, _: Option<&str>) {}
+}
+
+#[tokio::test]
+async fn a_cached_result_that_cannot_be_read_is_made_anew() {
+    let tally = Tally::default();
+    let graph = lone(tallied(&tally, "a")).with_cache(Arc::new(Outdated::default()));
+
+    for ran in 1..=2 {
+        assert_eq!(notes(&graph).await, ["a"]);
+        assert_eq!(tally.count(), ran);
+    }
+}
+
+#[tokio::test]
+async fn clearing_forgets_the_nodes_of_one_name_or_all() {
+    let (cache, tally) = (Arc::new(MemoryCache::default()), Tally::default());
+    let nodes = Builder::new().add_node(id("a"), cached(tallied(&tally, "a")));
+    let graph = chain(nodes.add_node(id("ab"), cached(tallied(&tally, "ab"))), &["a", "ab"]);
+    let graph = graph.with_cache(Arc::clone(&cache) as _);
+    let mut ran = vec![];
+
+    for clear in [None, Some(Some("a")), Some(None)] {
+        if let Some(node) = clear {
+            cache.clear(node);
+        }
+        let before = tally.count();
+        notes(&graph).await;
+        ran.push(tally.names()[before..].join(" "));
+    }
+
+    assert_eq!(ran, ["a ab", "a", "a ab"]);
+}

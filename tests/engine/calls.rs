@@ -1,0 +1,128 @@
+//! Graphs that nodes call: what the graph around them knows of their questions.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use superstep::prelude::*;
+
+use crate::pad::{Approve, Builder, Ended, Graph, Pad, approval, chain, id, note, start};
+use crate::stores::Store;
+
+/// Another question under a name that is taken.
+#[derive(Serialize, Deserialize)]
+struct ApproveInWords;
+impl Interrupt for ApproveInWords {
+    type Resume = String;
+    const NAME: &'static str = "approve";
+}
+
+async fn in_words(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    Ok(Pad::update().notes([ctx.interrupt(ApproveInWords)?]))
+}
+
+fn asking() -> Graph {
+    chain(Builder::new().add_node(id("c"), approval.asks::<Approve>()), &["c"])
+}
+
+fn asking_in_words() -> Graph {
+    chain(Builder::new().add_node(id("c"), in_words.asks::<ApproveInWords>()), &["c"])
+}
+
+fn silent() -> Graph {
+    chain(Builder::new().add_node(id("d"), note("d")), &["d"])
+}
+
+/// A node that calls graphs, one after the other, and notes what they noted.
+fn calling(graphs: &[Graph]) -> impl Fn(Arc<Pad>, Ctx) -> superstep::graph::Boxed<'static, Ended> + Clone + use<> {
+    let graphs = graphs.to_vec();
+    move |_, ctx| {
+        let graphs = graphs.clone();
+        Box::pin(async move {
+            let mut notes = vec![];
+            for graph in &graphs {
+                notes.extend(ctx.call(graph, start()).await?.notes.clone());
+            }
+            Ok(Pad::update().notes(notes))
+        })
+    }
+}
+
+/// Node `a` calls graphs, of which the first are told of.
+fn caller(graphs: &[Graph], told: usize) -> Graph {
+    let builder = Builder::new().add_node(id("a"), calling(graphs));
+    chain(graphs[..told].iter().fold(builder, |builder, graph| builder.calls(&id("a"), graph)), &["a"])
+}
+
+#[test]
+fn two_types_of_one_question_are_refused_however_deep_they_are_asked() {
+    let deep = chain(Builder::new().add_subgraph(id("s"), caller(&[silent(), asking_in_words()], 2)), &["s"]);
+    let graph = Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_subgraph(id("s"), deep);
+
+    insta::assert_snapshot!(graph.add_sequence([id("s"), id("a")]).compile().unwrap_err(), @r"
+    the questions `Approve` and `ApproveInWords` are both named `approve`
+     help: give each question type its own `NAME`
+    ");
+}
+
+#[tokio::test]
+async fn an_answer_is_checked_by_the_node_that_asked() {
+    let builder = Builder::new().add_node(id("a"), calling(&[asking_in_words()]));
+    let graph = chain(builder.add_node(id("b"), approval.asks::<Approve>()), &["a", "b"]);
+    let store = Store::memory();
+    let thread = store.thread(&graph);
+
+    thread.invoke(start()).await.unwrap();
+    thread.resume::<ApproveInWords>("yes".into()).await.unwrap();
+    let refused = thread.resume::<ApproveInWords>("no".into()).await.unwrap_err();
+
+    assert!(matches!(refused, RunError::MistypedAnswer { .. }), "{refused}");
+    assert_eq!(thread.resume::<Approve>(true).await.unwrap().state().notes, ["yes", "approved: true"]);
+}
+
+#[tokio::test]
+async fn each_graph_that_a_node_calls_is_known() {
+    for graphs in [[asking(), silent()], [silent(), asking()]] {
+        let graph = caller(&graphs, 2);
+        let refused = graph.invoke(start()).await.unwrap_err().to_string();
+        assert_eq!(refused, "a graph that can ask questions needs a checkpointer");
+
+        let store = Store::memory();
+        let thread = store.thread(&graph);
+        thread.invoke(start()).await.unwrap();
+        let refused = thread.answer(Answer::json(&json!("not a bool"))).await.unwrap_err();
+        assert!(matches!(refused, RunError::MistypedAnswer { .. }), "{refused}");
+        assert_eq!(thread.resume::<Approve>(true).await.unwrap().state().notes.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn the_state_of_whichever_called_graph_waits_is_shown() {
+    let waiting = chain(Builder::new().add_node(id("e"), approval.asks::<Approve>()), &["e"]);
+    for told in [[silent(), waiting.clone()], [waiting.clone(), silent()]] {
+        let builder =
+            Builder::new().calls(&id("a"), &told[0]).add_node(id("a"), calling(std::slice::from_ref(&waiting)));
+        let store = Store::memory();
+        let thread = store.thread(&chain(builder.calls(&id("a"), &told[1]), &["a"]));
+
+        thread.invoke(start()).await.unwrap();
+
+        let shown = thread.state_deep().await.unwrap().unwrap();
+        assert_eq!(shown.tasks[0].state.as_ref().unwrap().next, ["e"]);
+    }
+}
+
+#[test]
+fn a_graph_cannot_be_called_from_a_node_that_is_not_there() {
+    let graph = Builder::new().add_node(id("a"), note("a")).calls(&id("b"), &asking()).add_sequence([id("a")]);
+
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    a graph is called from `b`, which is not a node
+     help: add the node `b`, or correct the name
+    ");
+}
+
+#[tokio::test]
+async fn a_question_nobody_could_answer_is_an_error_even_if_nobody_told_of_it() {
+    let refused = caller(&[asking()], 0).invoke(start()).await.unwrap_err().to_string();
+    assert_eq!(refused, "a graph that asks a question needs a checkpointer");
+}

@@ -1,0 +1,115 @@
+//! Commands from outside: what a thread says of them, to whoever looks.
+
+use rstest::rstest;
+use superstep::graph::CancellationToken;
+use superstep::prelude::*;
+
+use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, id, note, start};
+use crate::stores::Store;
+
+/// Only `a` runs by itself.
+fn led_by_commands() -> Graph {
+    let fails = |_, _: Ctx| async { Err::<(), _>(NodeError::from("no")) };
+    let nodes = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b"));
+    let nodes = nodes.add_node(id("asks"), approval.asks::<Approve>()).add_node(id("fails"), fails);
+    nodes.add_edge(START, id("a")).compile().unwrap()
+}
+
+async fn at_rest(store: &Store) -> PadThread {
+    let thread = store.thread(&led_by_commands());
+    thread.invoke(start()).await.unwrap();
+    thread
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_question_that_a_command_led_to_is_open_to_every_process(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let thread = at_rest(&store).await;
+
+    let asked = thread.command(Command::to(id("asks"))).await.unwrap();
+
+    for thread in [store.thread(&led_by_commands()), thread] {
+        let Status::Interrupted { questions } = thread.status().await.unwrap() else { panic!("it waits") };
+        assert_eq!(questions[0].id(), asked.questions()[0].id());
+        assert_eq!(thread.state().await.unwrap().unwrap().next, ["asks"]);
+        let refused = thread.invoke(start()).await.unwrap_err().to_string();
+        assert!(refused.ends_with("it waits for an answer to `approve`"), "{refused}");
+    }
+    let done = store.thread(&led_by_commands()).resume::<Approve>(true).await.unwrap();
+    assert_eq!(done.state().notes, ["a", "approved: true"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn where_a_cancelled_command_was_to_go_is_pending(#[values(Store::memory(), Store::disk())] store: Store) {
+    let (thread, token) = (at_rest(&store).await, CancellationToken::new());
+    token.cancel();
+
+    let out = thread.clone().cancel_with(token).command(Command::to(id("b"))).await.unwrap();
+
+    assert!(matches!(out, Outcome::Cancelled(_)), "{out:?}");
+    for thread in [store.thread(&led_by_commands()), thread] {
+        let status = thread.status().await.unwrap();
+        assert!(matches!(&status, Status::Pending { next } if *next == ["b"]), "{status:?}");
+        let refused = thread.invoke(start()).await.unwrap_err().to_string();
+        assert!(refused.ends_with("`b` has not finished"), "{refused}");
+    }
+    assert_eq!(store.thread(&led_by_commands()).proceed().await.unwrap().state().notes, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_node_that_failed_on_a_command_is_told_and_tried_again() {
+    let store = Store::memory();
+    let thread = at_rest(&store).await;
+
+    thread.command(Command::to(id("fails"))).await.unwrap_err();
+
+    let status = store.thread(&led_by_commands()).status().await.unwrap();
+    assert!(matches!(status, Status::Failed { .. }), "{status:?}");
+    assert!(matches!(thread.invoke(start()).await, Err(RunError::Unfinished { .. })));
+    let fresh = thread.discard_pending().invoke(Pad::update().title("again")).await.unwrap();
+    assert_eq!(fresh.state().notes, ["a", "a"]);
+}
+
+#[tokio::test]
+async fn every_checkpoint_that_a_handle_makes_bears_its_words() {
+    let inside = chain(Builder::new().add_node(id("inner"), note("inner")), &["inner"]);
+    let nodes = Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_subgraph(id("sub"), inside.clone());
+    let graph = nodes.add_edge(START, id("a")).compile().unwrap();
+    let store = Store::memory();
+    let words = |who: &str| store.thread(&graph).metadata("who", who);
+    let newest = async || {
+        let made = store.thread(&graph).history().await.unwrap().metadata_only().await.unwrap();
+        made[0].metadata.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ")
+    };
+
+    words("begun").command(Command::to(id("sub"))).await.unwrap();
+    assert_eq!(newest().await, "who: begun");
+
+    words("edited").update_state_as(id("a"), start()).await.unwrap();
+    assert_eq!(newest().await, "who: edited");
+
+    words("forked").update(superstep::graph::StateUpdate::copy()).await.unwrap();
+    assert_eq!(newest().await, "who: forked");
+
+    store.thread(&graph).update_state_as(id("a"), start()).await.unwrap();
+    assert_eq!(newest().await, "");
+}
+
+#[tokio::test]
+async fn the_checkpoints_of_a_subgraph_bear_the_words_of_the_run() {
+    let inside = chain(Builder::new().add_node(id("inner"), approval.asks::<Approve>()), &["inner"]);
+    let graph = chain(Builder::new().add_subgraph(id("sub"), inside.clone()), &["sub"]);
+    let store = Store::memory();
+    let thread = store.thread(&graph).metadata("who", "me");
+
+    thread.invoke(start()).await.unwrap();
+
+    let inside = thread.subgraph(&inside, ["sub"]);
+    inside.update_state_as(id("inner"), start()).await.unwrap();
+    let made = inside.history().await.unwrap().metadata_only().await.unwrap();
+    assert_eq!(made.len(), 3);
+    assert!(made.iter().all(|made| made.metadata == [("who".to_owned(), "me".to_owned())]), "{made:?}");
+}

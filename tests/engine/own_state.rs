@@ -1,0 +1,198 @@
+//! Subgraphs that keep their state for the whole thread: whatever happens to one activation, the next one finds the state
+//! that the way to it has led to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::graph::{NodeOptions, Worker};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// A subgraph that notes two words at each activation and keeps them.
+fn diary() -> Graph {
+    let builder = Builder::new().add_node(id("c"), note("c")).add_node(id("d"), note("d"));
+    chain(builder, &["c", "d"]).persistence(Persistence::PerThread)
+}
+
+/// Fails at its runs of these numbers, from zero.
+fn failing(runs: &'static [u32]) -> impl Fn() -> Result<(), NodeError> + Clone {
+    let count = Arc::new(AtomicU32::new(0));
+    move || if runs.contains(&count.fetch_add(1, SeqCst)) { Err("not now".into()) } else { Ok(()) }
+}
+
+/// `m` runs the diary and notes how many words it holds; `z` beside it fails at some of its runs.
+fn keeper(z_fails: &'static [u32]) -> Graph {
+    let child =
+        diary().mapped(|_: &Pad| Pad::update(), |child: &Pad| Pad::update().notes([child.notes.len().to_string()]));
+    let fails = failing(z_fails);
+    let z = move |_: Arc<Pad>, _: Ctx| {
+        let end = fails();
+        async move { end.map(|()| Pad::update()) }
+    };
+    fan(Builder::new().add_subgraph(id("m"), child).add_node(id("z"), z), &["m", "z"])
+}
+
+/// `m` calls the diary and then fails at some of its runs; it is tried again.
+fn caller(fails_at: &'static [u32]) -> Graph {
+    let (child, fails) = (diary(), failing(fails_at));
+    let called = child.clone();
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let (called, fails) = (called.clone(), fails.clone());
+        async move {
+            let kept = ctx.call(&called, Pad::update()).await?;
+            fails()?;
+            Ok::<_, NodeError>(Pad::update().notes([kept.notes.len().to_string()]))
+        }
+    };
+    let again = RetryPolicy::attempts(2).pause(Duration::from_millis(1));
+    chain(Builder::new().add_node(id("m"), body.retry(again)).calls(&id("m"), &child), &["m"])
+}
+
+/// A diary that fails inside at some activations, under a retry policy.
+fn inner_fails(fails_at: &'static [u32]) -> Graph {
+    let fails = failing(fails_at);
+    let d = move |_: Arc<Pad>, _: Ctx| {
+        let end = fails();
+        async move { end.map(|()| Pad::update().notes(["d"])) }
+    };
+    let child = chain(Builder::new().add_node(id("c"), note("c")).add_node(id("d"), d), &["c", "d"]);
+    let child = child.persistence(Persistence::PerThread);
+    let child =
+        child.mapped(|_: &Pad| Pad::update(), |child: &Pad| Pad::update().notes([child.notes.len().to_string()]));
+    let again = NodeOptions::default().retry(RetryPolicy::attempts(2).pause(Duration::from_millis(1)));
+    let builder = Builder::new().add_subgraph_with(id("m"), child, again).add_edge(START, id("m"));
+    builder.compile().unwrap()
+}
+
+async fn newest(store: &Store, graph: &Graph) -> superstep::checkpoint::CheckpointId {
+    store.thread(graph).state().await.unwrap().unwrap().id
+}
+
+async fn noted(store: &Store, graph: &Graph) -> Vec<String> {
+    store.thread(graph).invoke(start()).await.unwrap().finished().unwrap().notes.clone()
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_fork_of_the_past_finds_the_state_of_the_past(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = keeper(&[]);
+    noted(&store, &graph).await;
+    let mid = newest(&store, &graph).await;
+    noted(&store, &graph).await;
+    let forked = store.thread(&graph).at(mid).invoke(start()).await.unwrap().finished().unwrap();
+    assert_eq!(forked.notes, ["2", "4"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "4", "6"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "4", "6", "8"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_replay_from_the_past_finds_the_state_of_the_past(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = keeper(&[]);
+    noted(&store, &graph).await;
+    noted(&store, &graph).await;
+    let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
+    let before = history.iter().find(|made| made.next == ["m", "z"]).unwrap().id;
+    assert_eq!(store.thread(&graph).at(before).proceed().await.unwrap().state().notes, ["2", "4"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "4", "6"]);
+}
+
+#[rstest]
+#[case::begun_anew(true)]
+#[case::gone_on_with(false)]
+#[tokio::test]
+async fn a_superstep_that_failed_leaves_nothing_behind(
+    #[case] anew: bool,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = keeper(&[1]);
+    noted(&store, &graph).await;
+    store.thread(&graph).invoke(start()).await.unwrap_err();
+    let thread = store.thread(&graph);
+    let end = if anew { thread.retry().await } else { thread.proceed().await };
+    assert_eq!(end.unwrap().state().notes, ["2", "4"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "4", "6"]);
+}
+
+#[rstest]
+#[case::of_a_node_that_calls(caller(&[1]))]
+#[case::of_the_subgraph_itself(inner_fails(&[1]))]
+#[tokio::test]
+async fn an_attempt_that_failed_leaves_nothing_behind(
+    #[case] graph: Graph,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    for _ in 0..3 {
+        noted(&store, &graph).await;
+    }
+    // the second attempt of the second turn began with an activation of its own
+    assert_eq!(noted(&store, &graph).await, ["2", "2", "4", "6"]);
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Jobs {
+    #[channel(append)]
+    done: Vec<usize>,
+    count: u32,
+}
+
+#[derive(NodeId)]
+enum Part {
+    Split,
+    Work,
+}
+
+const WORK: Worker<Part, u32> = Worker::new(Part::Work);
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_at_once_each_begin_with_the_state_that_was_kept(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let child = diary();
+    let called = child.clone();
+    let work = move |_: Arc<u32>, ctx: Ctx| {
+        let called = called.clone();
+        async move {
+            tokio::task::yield_now().await;
+            Ok::<_, NodeError>(Jobs::update().done([ctx.call(&called, Pad::update()).await?.notes.len()]))
+        }
+    };
+    let graph = StateGraph::<Jobs, Part>::new()
+        .add_node(Part::Split, |_: Arc<Jobs>, _: Ctx| async { Ok::<_, NodeError>(()) })
+        .add_worker(WORK, work)
+        .calls(&Part::Work, &child)
+        .add_edge(START, Part::Split)
+        .add_conditional_edges_to(Part::Split, |jobs: &Jobs| WORK.each(0..jobs.count), WORK)
+        .compile()
+        .unwrap()
+        .with_shared_checkpointer(Arc::clone(&store.store));
+    for (count, lengths) in
+        [(3, "[2, 2, 2]"), (1, "[2, 2, 2, 4]"), (2, "[2, 2, 2, 4, 6, 6]"), (1, "[2, 2, 2, 4, 6, 6, 8]")]
+    {
+        let end = graph.thread("t").invoke(Jobs::update().count(count)).await.unwrap().finished().unwrap();
+        assert_eq!(format!("{:?}", end.done), lengths);
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_update_of_a_subgraph_at_rest_is_what_it_begins_with(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = keeper(&[]);
+    let thread = store.thread(&graph);
+    thread.invoke(start()).await.unwrap();
+    let inside = store.thread(&graph).subgraph(&diary(), ["m"]);
+    let made = inside.update_state_as(id("d"), Pad::update().notes(["by hand"])).await.unwrap();
+    let child = inside.state().await.unwrap().unwrap();
+    assert_eq!((child.id, child.values.notes.join(" ")), (made.checkpoint, "c d by hand".into()));
+    let root = store.thread(&graph).state().await.unwrap().unwrap();
+    assert_eq!((root.values.title.as_str(), &root.values.notes[..]), ("tides", &["2".to_owned()][..]));
+    assert_eq!(thread.invoke(start()).await.unwrap().state().notes, ["2", "5"]);
+    assert_eq!(store.thread(&graph).invoke(start()).await.unwrap().state().notes, ["2", "5", "7"]);
+}
