@@ -191,6 +191,8 @@ pub struct TaskRecord {
     pub error: Option<String>,
     /// Since when its error handler runs in its place, if it does.
     pub handled: Option<HandledRecord>,
+    /// The number of the first subgraph that its last attempt called: earlier attempts had those before.
+    pub first_call: u32,
     /// How often it was started.
     pub attempts: u32,
     /// What its subgraphs with state of their own ended at.
