@@ -191,6 +191,8 @@ pub struct TaskRecord {
     pub error: Option<String>,
     /// Since when its error handler runs in its place, if it does.
     pub handled: Option<HandledRecord>,
+    /// The number of the first subgraph that its last attempt called: earlier attempts had those before.
+    pub first_call: u32,
     /// How often it was started.
     pub attempts: u32,
     /// What its subgraphs with state of their own ended at.
@@ -204,7 +206,7 @@ pub struct TaskRecord {
 pub struct HandledRecord {
     /// Why the body failed.
     pub error: String,
-    /// How many of the task's answers are the body's: the handler's questions count on from there.
+    /// The place of the handler's first question: answers before it are the body's.
     pub answers: u32,
 }
 

@@ -1,9 +1,10 @@
 //! Graphs inside graphs: what they hand back, what they keep, and that they go on inside.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, CallError, Persistence};
+use superstep::graph::{Boxed, CallError, NodeOptions, Persistence};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -42,6 +43,31 @@ async fn a_stateless_subgraph_starts_over_when_it_is_resumed() {
     let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["before", "c", "d", "approved: true", "e", "after"]);
     assert_eq!(tally.names(), ["c", "d", "c", "d", "e"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_question_that_a_later_attempt_came_to_is_asked_once(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+) {
+    let tally = Tally::default();
+    let flaky = move |_: Arc<Pad>, _: Ctx| {
+        let first = tally.add("b") == 1;
+        async move { if first { Err(NodeError::from("no")) } else { Ok(()) } }
+    };
+    let inside = Builder::new().add_node(id("b"), flaky).add_node(id("ask"), approval.asks::<Approve>());
+    let inside = chain(inside, &["b", "ask"]).persistence(persistence);
+    let child = inside.clone();
+    let options = NodeOptions::default().retry(RetryPolicy::attempts(2).pause(Duration::ZERO));
+    let graph = chain(Builder::new().add_subgraph_with(id("inside"), inside, options), &["inside"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let deep = store.thread(&graph).state_deep().await.unwrap().unwrap();
+    assert!(deep.tasks[0].state.iter().all(|inside| inside.next == ["ask"]), "{deep:?}");
+    let handle = store.thread(&graph).subgraph(&child, ["inside"]).state().await.unwrap();
+    assert!(handle.iter().all(|inside| inside.next == ["ask"]), "{handle:?}");
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(end.finished().unwrap().notes, ["approved: true"]);
 }
 
 /// A node that asks, then calls a graph that asks, then asks and calls again.

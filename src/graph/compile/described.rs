@@ -13,7 +13,7 @@ use crate::graph::define::options::Asks;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
-use crate::graph::thread::snapshot::{Nested, Snapshot};
+use crate::graph::thread::snapshot::{Nested, Seen, Snapshot};
 
 /// A subgraph without its types, for drawings, questions and snapshots.
 #[derive(Clone)]
@@ -92,7 +92,8 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         live: bool,
     ) -> BoxFuture<'a, Result<Nested, RunError>> {
         Box::pin(async move {
-            let snapshot = Snapshot::read(&self.0.table, reader, at, live, true).await?;
+            let snapshot =
+                Snapshot::read(&self.0.table, reader, at, if live { Seen::Live } else { Seen::Past }, true).await?;
             Ok(snapshot.erased(&self.0.table))
         })
     }

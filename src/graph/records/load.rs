@@ -311,7 +311,7 @@ impl Reader {
         for task in tasks {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(record) = by_key.remove(&task.key) else { continue };
-            task.attempts = record.attempts;
+            (task.attempts, task.first_call) = (record.attempts, record.first_call);
             task.answers = self.answers(&record).await?;
             task.handled.clone_from(&record.handled);
             task.error.clone_from(&record.error);

@@ -44,9 +44,4 @@ impl<C> TaskCtx<C> {
         let (inside, text) = (self.inside(), error.source().to_string());
         inside.failures.iter().find(|failure| failure.to_string() == text).cloned()
     }
-
-    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
-    pub(crate) fn left_anything(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
-    }
 }

@@ -41,12 +41,10 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
     Some(key)
 }
 
-/// What tells nodes of one name apart: the graph, the way down to it, the type of the body.
+/// What tells nodes of one name apart: the graph and the type of the body. A graph that runs in several places is one.
 fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
-    let calls_alike = |name: &&String| !name.starts_with('#');
-    let way: Vec<&str> = job.ctx.level.names.iter().filter(calls_alike).map(String::as_str).collect();
     key.extend(job.table.fingerprint.to_le_bytes());
-    for word in [&job.table.name, job.table.row(job.ctx.node).body.type_name(), &way.join("|")] {
+    for word in [&job.table.name, job.table.row(job.ctx.node).body.type_name()] {
         key.extend(word.as_bytes());
         key.push(0);
     }

@@ -157,6 +157,8 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 pub(crate) struct Inside {
     /// The state of subgraphs that keep their own, by node.
     pub children: Vec<(String, CheckpointId)>,
+    /// The number of the first one that this attempt calls.
+    pub first_call: u32,
     /// What tasks of its subgraphs ask.
     pub questions: Vec<Question>,
     /// How its subgraphs failed: the body deals with it, or passes it on.

@@ -1,12 +1,11 @@
 //! How a subgraph begins: with new input, with the state that was kept, or where it stopped.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::checkpoint::{CheckpointId, Slot};
 
 use super::children::{kept_at, own_name, pointed_at};
-use super::ctx::{Borrowed, Ctx, Level};
+use super::ctx::{Ctx, Level};
 use super::delta::Delta;
 use super::error::RunError;
 use super::position::Position;
@@ -53,19 +52,9 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
-    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| borrow(ctx)));
+    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| task.lend()));
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
     Level { names: names.into(), path, unsaved, borrowed, beats }
-}
-
-/// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
-fn borrow<C>(ctx: &Ctx<C>) -> Arc<Borrowed> {
-    let (task, mut inside) = (&ctx.0, ctx.0.inside());
-    let lend = || {
-        let (answers, asked) = (task.answers.clone(), AtomicU32::new(task.asked.load(Ordering::Relaxed)));
-        Arc::new(Borrowed { answers, asked, checkpoint: task.checkpoint, task: task.task })
-    };
-    Arc::clone(inside.lent.get_or_insert_with(lend))
 }
 
 /// Starts the child, or goes on where it stopped.

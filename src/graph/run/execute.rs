@@ -103,6 +103,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             state: Arc::clone(&self.pos.state),
             payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
             ctx,
+            first_call: task.first_call,
             handled: task.handled.clone(),
             taken_over: self.taken_over(at),
         }

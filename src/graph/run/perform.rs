@@ -47,6 +47,8 @@ pub(crate) struct Job<S: State, N, C> {
     pub state: Arc<S>,
     pub payload: Option<Arc<dyn Payload>>,
     pub ctx: Arc<TaskCtx<C>>,
+    /// The number of the first subgraph that the last attempt of an earlier run called.
+    pub first_call: u32,
     /// Where the handler took over in an earlier run: only it has still to run.
     pub handled: Option<HandledRecord>,
     /// Called when a handler takes over, before it starts.
@@ -162,12 +164,13 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
-    let (mut tried, mut called, mut ctx) = (0, 0, Arc::clone(&job.ctx));
+    let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
         ctx = ctx.retried(tried, None, beat.clone());
         ctx.calls.store(called, Ordering::Relaxed);
+        ctx.inside().first_call = called;
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };

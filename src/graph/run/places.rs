@@ -1,7 +1,8 @@
 //! Where a question stands among those of its task: attempts, the error handler, and subgraphs that are not saved share the
 //! task's answers. Knows no question and no answer.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::ctx::{Answers, Borrowed, TaskCtx};
 
@@ -19,6 +20,21 @@ impl<C> TaskCtx<C> {
         let place = borrowed.next_place();
         inside.places.push(place);
         place
+    }
+
+    /// A child that is not saved asks in the name of the task it runs in, and counts on from that task's own questions.
+    pub(crate) fn lend(&self) -> Arc<Borrowed> {
+        let mut inside = self.inside();
+        let lend = || {
+            let (answers, asked) = (self.answers.clone(), AtomicU32::new(self.asked.load(Ordering::Relaxed)));
+            Arc::new(Borrowed { answers, asked, checkpoint: self.checkpoint, task: self.task })
+        };
+        Arc::clone(inside.lent.get_or_insert_with(lend))
+    }
+
+    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
+    pub(crate) fn left_anything(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
     }
 
     /// An error handler's questions come after those that the body has answers to.

@@ -42,6 +42,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.tasks[at].attempts += attempts.saturating_sub(1);
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
         let answered = ctx.answered();
+        if ctx.left_anything() {
+            self.tasks[at].first_call = ctx.inside().first_call;
+        }
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
                 if ctx.left_anything() {

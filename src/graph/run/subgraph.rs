@@ -23,8 +23,8 @@ use crate::graph::define::node::{Boxed, Ended, Node, NodeId};
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. In the run
-    /// that began the task, each attempt of its retry policy begins the subgraph anew, as in LangGraph.
+    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. Each
+    /// attempt of a retry policy begins the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
     /// For the whole thread: each activation begins with the state the last one ended with.

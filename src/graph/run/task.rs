@@ -36,6 +36,8 @@ pub(crate) struct Task<S: State> {
     /// Whether it has run before, in this process or another.
     pub again: bool,
     pub attempts: u32,
+    /// The number of the first subgraph that the last attempt called.
+    pub first_call: u32,
     /// What is stored of it, if anything: questions and answers so far.
     pub questions: Vec<QuestionRecord>,
     pub answered: Vec<AnswerRecord>,
@@ -75,6 +77,7 @@ impl<S: State> Task<S> {
             answers: Answers::default(),
             again: false,
             attempts: 0,
+            first_call: 0,
             questions: vec![],
             answered: vec![],
             asked: vec![],
@@ -115,6 +118,7 @@ impl<S: State> Task<S> {
             answers: self.answered.clone(),
             error: self.error.clone(),
             handled: self.handled.clone(),
+            first_call: self.first_call,
             attempts: self.attempts,
             ..TaskRecord::default()
         }

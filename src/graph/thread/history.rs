@@ -9,7 +9,7 @@ use futures_core::Stream;
 
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, decode_record};
 
-use super::snapshot::{Snapshot, StateSnapshot};
+use super::snapshot::{Seen, Snapshot, StateSnapshot};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::{Boxed, NodeId};
@@ -257,6 +257,6 @@ async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
         Some(tasks) => tasks,
         None => reader.tasks(id).await?,
     };
-    let snapshot = Snapshot::of(&table, &reader, id, record, tasks, false, false).await?;
+    let snapshot = Snapshot::of(&table, &reader, id, record, tasks, Seen::Past, false).await?;
     Ok(Found::Snapshot(Box::new(snapshot)))
 }

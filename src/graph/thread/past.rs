@@ -7,7 +7,7 @@ use crate::checkpoint::{CheckpointId, Claim, Source};
 use super::go::position;
 use super::handle::Thread;
 use super::history::History;
-use super::snapshot::{Snapshot, StateSnapshot, TaskSnapshot, is_failed, planned};
+use super::snapshot::{Seen, Snapshot, StateSnapshot, TaskSnapshot, is_failed, planned};
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
 use crate::graph::compile::draw::DrawOptions;
@@ -54,7 +54,8 @@ pub enum Status {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns the thread as it stands: with the results of tasks that ended since the newest checkpoint, and the questions
-    /// that are open. None if it has never run. With [`at`](Self::at): that checkpoint as it was.
+    /// that are open. What a command led to shows here once it has run, and in [`status`](Self::status) at once. None if it
+    /// has never run. With [`at`](Self::at): that checkpoint as it was.
     ///
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
@@ -75,8 +76,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
         let Some(id) = self.at.or(newest) else { return Ok(None) };
-        let live = self.at.is_none();
-        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, live, deep).await?))
+        let seen = if self.at.is_none() { Seen::Live } else { Seen::Past };
+        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, seen, deep).await?))
     }
 
     /// Returns the checkpoints, newest first, as a stream: each is read when it is asked for. LangGraph: `get_state_history`.
@@ -138,7 +139,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(Status::Running);
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::Finished) };
-        let snapshot = Snapshot::read(&self.graph.table, &reader, id, true, false).await?;
+        let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
         let questions: Vec<Question> =
             snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
         if !questions.is_empty() {

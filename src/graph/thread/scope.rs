@@ -234,7 +234,9 @@ impl Reader {
             Some(bytes) => decode_record(&self.thread, "shape", &bytes)?,
             None => return Err(self.damaged("shape", "it is missing")),
         };
-        for (task, call, id) in self.children(at).await? {
+        let tasks = self.tasks(at).await?;
+        let last = |task: &u32| tasks.get(task).map_or(0, |record| record.first_call);
+        for (task, call, id) in self.children(at).await?.into_iter().filter(|(task, call, _)| *call >= last(task)) {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
             let ran = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
             let name = ran.and_then(|at| shape.nodes.get(at as usize));

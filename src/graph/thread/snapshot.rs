@@ -113,18 +113,29 @@ pub struct TaskSnapshot {
     pub attempts: u32,
 }
 
+/// How a checkpoint is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// As it was.
+    Past,
+    /// With the results of tasks that have ended since, and only what is still open.
+    Live,
+    /// The same, and with what commands from outside led to since, which LangGraph shows only once it has run.
+    Now,
+}
+
 impl<S: State> Snapshot<Arc<S>> {
-    /// Reads a checkpoint. `live`: with the results of tasks that have ended since, and only what is still open.
+    /// Reads a checkpoint.
     pub(crate) async fn read<N: NodeId, C: Send + Sync + 'static>(
         table: &Arc<Table<S, N, C>>,
         reader: &Reader,
         id: CheckpointId,
-        live: bool,
+        seen: Seen,
         deep: bool,
     ) -> Result<Self, RunError> {
         let record = reader.record(id).await?.ok_or_else(|| unknown(reader, id))?;
         let records = reader.tasks(id).await?;
-        Self::of(table, reader, id, record, records, live, deep).await
+        Self::of(table, reader, id, record, records, seen, deep).await
     }
 
     pub(crate) async fn of<N: NodeId, C: Send + Sync + 'static>(
@@ -133,14 +144,15 @@ impl<S: State> Snapshot<Arc<S>> {
         id: CheckpointId,
         record: CheckpointRecord,
         mut records: Tasks,
-        live: bool,
+        seen: Seen,
         deep: bool,
     ) -> Result<Self, RunError> {
+        let live = seen != Seen::Past;
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
         let was = planned(table, &pos);
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
-        let mut tasks = if live { planned(table, &pos) } else { was }; // a checkpoint planned nothing of what came later
+        let mut tasks = if seen == Seen::Now { planned(table, &pos) } else { was };
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
@@ -310,7 +322,7 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Ok(None);
     }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
-    let Some(id) = reader.child(pos.id, task.key, 0).await?.or(own) else { return Ok(None) };
+    let Some(id) = reader.child(pos.id, task.key, task.first_call).await?.or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);
     let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
     let Some(child) = called else { return Ok(None) };
