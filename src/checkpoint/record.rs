@@ -227,7 +227,7 @@ pub struct QuestionRecord {
     pub node: String,
     /// The nodes whose subgraphs the asking node is in, outermost first.
     pub namespace: Vec<String>,
-    /// Whether it has been answered.
+    /// Whether it is open no more: it has been answered, or the subgraph that asked it was moved by hand.
     pub answered: bool,
 }
 

@@ -119,7 +119,8 @@ async fn a_question_inside_is_asked_again_once_its_subgraph_was_moved_by_hand(
     subgraph.update_state_as(id("c"), Pad::update().notes(["by hand"])).await.unwrap();
     let status = store.thread(&graph).status().await.unwrap();
     assert!(matches!(status, Status::Pending { .. }), "{status:?}");
-    store.thread(&graph).answer(Answer::new::<Approve>(&true).to(stale)).await.unwrap_err();
+    let error = store.thread(&graph).answer(Answer::new::<Approve>(&true).to(stale)).await.unwrap_err();
+    assert!(matches!(&error, RunError::UnknownQuestion { .. }), "{error:?}");
     let again = store.thread(&graph).proceed().await.unwrap();
     assert_eq!(again.questions().len(), 1);
     let end = store.thread(&graph).resume::<Approve>(true).await.unwrap().finished().unwrap();

@@ -140,7 +140,8 @@ impl Question {
         &self.namespace
     }
 
-    /// Returns whether it has an answer, which its task has not taken yet: the task failed, or has not run again.
+    /// Returns whether it is open no more: it has an answer that its task has not taken yet, as the task failed or has not run
+    /// again; or its subgraph was moved on by hand.
     pub fn is_answered(&self) -> bool {
         self.answered
     }

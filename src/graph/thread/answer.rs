@@ -117,9 +117,8 @@ fn find(
         let found = all.iter().find(|(asked, _)| question_id(reader, asked) == id);
         return match found {
             Some((asked, task)) if is_open(asked, *task) => Ok(((*asked).clone(), *task)),
-            Some((asked, _)) if asked.answered || taken.contains(&id) => Err(RunError::AlreadyAnswered { id }),
-            Some(_) => Err(no_longer_open(id)),
-            None => Err(RunError::UnknownQuestion { question: id.to_string() }),
+            Some(_) if taken.contains(&id) => Err(RunError::AlreadyAnswered { id }),
+            Some(_) | None => Err(RunError::UnknownQuestion { question: id.to_string() }),
         };
     }
     let fits = |asked: &QuestionRecord| answer.name.is_none_or(|name| asked.name == name);

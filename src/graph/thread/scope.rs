@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Head, Key, Shape, Source, decode_record, encode_record};
+use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Shape, Source, decode_record, encode_record};
 
 use super::edit::Updated;
 use super::go::{position, reader};
@@ -185,15 +185,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some(Box::new(Keeper { id: above, record, name: name.clone() })))
     }
 
-    /// Questions from inside a subgraph that is moved by hand are asked no more: the records of the tasks around it without
-    /// them.
+    /// Questions from inside a subgraph that is moved by hand are open no more: the records of the tasks around it, marked so.
     async fn unasked(&self, reader: &Reader, callers: &[Caller]) -> Result<Puts, RunError> {
         let mut puts = vec![];
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
-            let before = record.questions.len();
-            record.questions.retain(|asked| asked.answered || !asked.namespace.starts_with(&self.scope.nodes));
-            if record.questions.len() < before {
+            let inside =
+                |asked: &&mut QuestionRecord| !asked.answered && asked.namespace.starts_with(&self.scope.nodes);
+            let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
+            if closed > 0 {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
                 puts.push((key, encode_record(&record)?));
             }
