@@ -16,7 +16,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::run::control::Control;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Packet, Position};
-use crate::graph::run::superstep::Run;
+use crate::graph::run::superstep::{Caller, Run};
 use crate::graph::run::task::{Stand, Task, UPDATE_KEY};
 
 /// Encodes a task's writes, one row each.
@@ -166,7 +166,7 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.pos.freed.clear();
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.caller {
-        puts.push(crate::graph::thread::scope::pointer(caller, run.pos.id)?);
+        puts.push(pointer(caller, run.pos.id)?);
     }
     puts.append(&mut run.aside);
     if let Some(record) = run.by_hand.take() {
@@ -180,6 +180,12 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
         puts.push((above, encode_record(&keeper.record)?));
     }
     Ok(())
+}
+
+/// The pointer of an enclosing task, as a record.
+pub(crate) fn pointer(caller: Caller, to: CheckpointId) -> Result<(Key, Vec<u8>), RunError> {
+    let key = Key::Child { checkpoint: caller.checkpoint, task: caller.task, call: caller.call };
+    Ok((key, encode_record(&to)?))
 }
 
 /// The position as a record. Only what moved since the last complete map is written, unless that is most of it.

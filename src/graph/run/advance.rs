@@ -9,7 +9,7 @@ use super::control::{Applying, Control, START_NODE};
 use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode};
-use super::position::{Finished, Packet, apply_writes, named, with_returned};
+use super::position::{Finished, Packet, apply_writes, merged, named, with_returned};
 use super::superstep::Run;
 use super::task::{Stand, Task};
 use crate::graph::channels::mask::Mask;
@@ -204,8 +204,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn live(&self) -> Arc<S> {
         let ended: Vec<(u32, &Finished<S>)> = self.ended().collect();
         let done: Vec<&Finished<S>> = ended.iter().map(|(_, done)| *done).collect();
-        let Some((mut state, merge)) = crate::graph::thread::snapshot::merged(&self.table, &self.pos.state, &done)
-        else {
+        let Some((mut state, merge)) = merged(&self.table, &self.pos.state, &done) else {
             return Arc::clone(&self.pos.state);
         };
         let mut changed = Mask::default();

@@ -276,6 +276,21 @@ pub(crate) fn apply_writes<S: State, N: NodeId, C>(
     })
 }
 
+/// The state after the writes of these results; none without results, or if they cannot be applied.
+pub(crate) fn merged<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &Arc<S>,
+    done: &[&Finished<S>],
+) -> Option<(S, Merge)> {
+    if done.is_empty() {
+        return None;
+    }
+    let (mut merged, mut merge) = (S::clone(state), Merge::default());
+    let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
+    apply_writes(table, &mut merged, writes, &mut merge).ok()?;
+    Some((merged, merge))
+}
+
 /// The state as a router after one task sees it: the writes of that task, and of no sibling (R3).
 pub(crate) fn fresh_read<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,

@@ -12,6 +12,7 @@ use super::ctx::{Ctx, Raised};
 use super::enter::{Begin, Way, open};
 use super::error::RunError;
 use super::superstep::{Exit, Run};
+use super::task::Task;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -221,7 +222,7 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {
-                let asked = run.tasks.iter().flat_map(crate::graph::thread::outcome::questions);
+                let asked = run.tasks.iter().flat_map(Task::asks).cloned();
                 ctx.0.inside().questions.extend(asked);
                 Raised::Inside
             }

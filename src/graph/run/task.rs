@@ -98,6 +98,14 @@ impl<S: State> Task<S> {
         }
     }
 
+    /// Its open questions.
+    pub(crate) fn asks(&self) -> &[Question] {
+        match &self.stand {
+            Stand::Asked { questions, .. } => questions,
+            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => &[],
+        }
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.stand, Stand::Done(_))
     }

@@ -80,7 +80,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if exit == Exit::Interrupted {
             run.check_results()?;
             run.tell_interrupted().await;
-            if run.tasks.iter().all(|task| super::outcome::questions(task).is_empty()) {
+            if run.tasks.iter().all(|task| task.asks().is_empty()) {
                 run.emit_breakpoint().await; // of a subgraph
             }
         }

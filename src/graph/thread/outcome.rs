@@ -10,7 +10,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::event::Shown;
 use crate::graph::run::superstep::{Budget, Exit, Run};
-use crate::graph::run::task::{Stand, Task};
+use crate::graph::run::task::Task;
 
 /// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
 ///
@@ -126,17 +126,9 @@ impl<S> fmt::Debug for Rest<S> {
     }
 }
 
-/// The open questions of a task.
-pub(crate) fn questions<S: State>(task: &Task<S>) -> Vec<Question> {
-    match &task.stand {
-        Stand::Asked { questions, .. } => questions.clone(),
-        Stand::Ready | Stand::Done(_) | Stand::Failed(_) => vec![],
-    }
-}
-
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<S> {
-        let questions: Vec<Question> = self.tasks.iter().flat_map(questions).collect();
+        let questions: Vec<Question> = self.tasks.iter().flat_map(Task::asks).cloned().collect();
         match exit {
             Exit::Finished => Outcome::Finished(self.pos.state),
             Exit::Interrupted if !questions.is_empty() => {

@@ -283,12 +283,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
     }
 }
 
-/// The pointer of an enclosing task, as a record.
-pub(crate) fn pointer(caller: Caller, to: CheckpointId) -> Result<(Key, Vec<u8>), RunError> {
-    let key = Key::Child { checkpoint: caller.checkpoint, task: caller.task, call: caller.call };
-    Ok((key, encode_record(&to)?))
-}
-
 impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     /// Limits the stream to the checkpoints of one subgraph.
     pub(crate) fn of(mut self, namespace: Option<String>) -> Self {

@@ -18,7 +18,7 @@ use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::{Shown, View};
-use crate::graph::run::position::{Finished, Packet, Position, apply_writes};
+use crate::graph::run::position::{Finished, Packet, Position, apply_writes, merged};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
@@ -257,21 +257,6 @@ fn with_results<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &Arc<S>, 
     merged.end_step(&table.schema, &Mask::default(), &mut changed);
     merged.finish(&table.schema, &mut changed);
     Arc::new(merged)
-}
-
-/// The state after the writes of these results; none without results, or if they cannot be applied.
-pub(crate) fn merged<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &Arc<S>,
-    done: &[&Finished<S>],
-) -> Option<(S, Merge)> {
-    if done.is_empty() {
-        return None;
-    }
-    let (mut merged, mut merge) = (S::clone(state), Merge::default());
-    let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
-    apply_writes(table, &mut merged, writes, &mut merge).ok()?;
-    Some((merged, merge))
 }
 
 fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(

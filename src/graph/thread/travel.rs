@@ -2,10 +2,10 @@
 
 use crate::checkpoint::{BoxFuture, CheckpointId, CheckpointRecord, Key, Source, TaskRecord, encode_record};
 
-use super::scope::pointer;
 use crate::graph::compile::rows::HANDLER;
 use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Puts, Recorder};
+use crate::graph::records::save::pointer;
 use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
