@@ -49,6 +49,8 @@ pub(crate) enum Fails {
     AtOnce,
     /// The first attempt of every life, once it is answered.
     Answered,
+    /// The first attempt of every life, after it called a graph: the next one begins that graph anew.
+    Called,
     /// Every attempt, once it is answered.
     Always,
 }
@@ -105,7 +107,8 @@ pub(crate) fn handler(
 impl Plan {
     /// A name that no other task has; those of a cached node are one to it.
     fn task(&self, seen: &Value, ctx: &Ctx<Journal>) -> String {
-        let place = [ctx.namespace(), std::slice::from_ref(&self.name)].concat().join("/");
+        let around = ctx.namespace().iter().map(|node| node.split('#').next().unwrap()); // whichever call of it
+        let place = around.chain([self.name.as_str()]).collect::<Vec<_>>().join("/");
         let input = format!("round {} sum {} part {}", seen["round"], seen["sum"], seen["part"]);
         if self.cached { format!("{CACHED}{place} {input}") } else { format!("{place}@{} {input}", ctx.step()) }
     }
@@ -124,6 +127,7 @@ impl Plan {
         if let Some(child) = &self.child {
             said.push(call(child, seen, ctx).await?);
         }
+        self.fail(Fails::Called, task, ctx)?;
         Ok(self.update(task, &said))
     }
 

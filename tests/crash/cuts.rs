@@ -67,7 +67,7 @@ fn the_drawn_graphs_have_every_feature() {
     for feature in SEEDS.flat_map(|seed| draw(seed).features) {
         *counts.entry(feature).or_default() += 1;
     }
-    assert!(counts.len() == 19 && counts.values().all(|&count| count > 1), "{counts:?}");
+    assert!(counts.len() == 20 && counts.values().all(|&count| count > 1), "{counts:?}");
 }
 
 #[rstest]

@@ -36,6 +36,8 @@ pub(crate) struct Life {
     graph: Graph,
     keeper: Option<(Graph, String)>,
     stateless: bool,
+    /// Whether a task may begin its subgraph again.
+    anew: bool,
     /// Whether it answers all open questions at once.
     at_once: bool,
     /// Whether each superstep waits until it is stored.
@@ -50,9 +52,10 @@ impl Life {
         let graph = drawn.graph.with_shared_checkpointer(world.store).with_cache(world.cache);
         let journal = Arc::new(journal);
         let thread = graph.thread_with("t", Arc::clone(&journal)).durability(durability);
-        let (at_once, stateless) = (seed.is_multiple_of(2), drawn.features.contains(&Feature::Stateless));
+        let has = |feature| drawn.features.contains(&feature);
+        let (stateless, anew, at_once) = (has(Feature::Stateless), has(Feature::CalledAnew), seed.is_multiple_of(2));
         let waits = durability == Durability::Sync;
-        Self { thread, journal, graph, keeper: drawn.keeper, stateless, at_once, waits, told: vec![] }
+        Self { thread, journal, graph, keeper: drawn.keeper, stateless, anew, at_once, waits, told: vec![] }
     }
 
     /// Lives until the thread has come to its end, and returns the final state. Tells of what is acknowledged: a checkpoint
@@ -87,15 +90,15 @@ impl Life {
         let Some(now) = self.thread.state_deep().await.unwrap() else { return BTreeSet::new() };
         let mut tasks = logged(&now.values.to_json(self.graph.schema()));
         tasks.extend(self.handled(now.questions().map(|question| question.json()[0].as_str().unwrap().to_owned())));
-        for inside in now.tasks.iter().filter_map(|task| task.state.as_deref()) {
+        for inside in now.tasks.iter().filter_map(|task| task.state.as_deref()).filter(|_| !self.anew) {
             add_nested(inside, &mut tasks);
         }
         tasks
     }
 
-    /// The tasks of bodies in whose place these handlers began; a stateless subgraph forgets that they did.
+    /// The tasks of bodies in whose place these handlers began; a subgraph that begins again forgets that they did.
     pub(crate) fn handled(&self, handlers: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
-        let forgets = |task: &str| self.stateless && task.contains('/');
+        let forgets = |task: &str| (self.stateless || self.anew) && task.contains('/');
         let bodies = handlers.into_iter().filter_map(|task| task.strip_suffix(HANDLED).map(str::to_owned));
         bodies.filter(move |task| !forgets(task))
     }

@@ -40,6 +40,8 @@ pub(crate) enum Feature {
     HandlerAsks,
     HandlerCalls,
     FailureInside,
+    /// An attempt calls anew what the one before it had called.
+    CalledAnew,
     Cache,
     Loop,
 }
@@ -204,7 +206,8 @@ impl Drawing {
 
     /// A whole graph as a node: over the same state, or called from a body or its handler.
     fn child(&mut self, builder: Builder, name: &str, onward: Option<&str>) -> Builder {
-        let inside = self.inside();
+        let quiet = self.rng.once_in(3);
+        let inside = self.inside(quiet);
         let inside = self.persistence(name, inside);
         if self.rng.once_in(2) {
             self.has(Feature::SharedChild);
@@ -213,6 +216,10 @@ impl Drawing {
         self.has(Feature::CalledChild);
         let mut plan = Plan { child: Some(inside.clone()), ..self.plan(name) };
         let options = match self.rng.below(3) {
+            _ if quiet => {
+                self.has(Feature::CalledAnew);
+                self.retried(&mut plan, Fails::Called, asking())
+            }
             0 => self.retried(&mut plan, Fails::AtOnce, asking()),
             1 => {
                 self.has(Feature::HandlerCalls);
@@ -240,9 +247,10 @@ impl Drawing {
         }
     }
 
-    fn inside(&mut self) -> Graph {
+    /// One that is called anew by each attempt may not ask anew: no end would come of it.
+    fn inside(&mut self, quiet: bool) -> Graph {
         let mut builder = self.builder();
-        let asks = self.rng.below(5);
+        let asks = if quiet { u64::MAX } else { self.rng.below(5) };
         let fails = self.rng.below(6);
         for (at, name) in ["c0", "c1", "c2"].iter().enumerate() {
             let mut plan = self.plan(name);
@@ -250,7 +258,7 @@ impl Drawing {
                 plan.questions = 1;
                 self.has(Feature::QuestionInside);
             }
-            let options = if at as u64 == fails { self.fault_inside(&mut plan) } else { asking() };
+            let options = if at as u64 == fails { self.fault_inside(&mut plan, quiet) } else { asking() };
             builder = builder.add_either::<Value, _, _>(id(name), body(plan), options);
         }
         builder = builder.add_edge(START, id("c0"));
@@ -261,9 +269,10 @@ impl Drawing {
         builder.add_edge(id("c2"), END).compile().unwrap()
     }
 
-    fn fault_inside(&mut self, plan: &mut Plan) -> Options {
+    fn fault_inside(&mut self, plan: &mut Plan, quiet: bool) -> Options {
         self.has(Feature::FailureInside);
         match self.rng.below(3) {
+            _ if quiet => self.retried(plan, Fails::AtOnce, asking()),
             0 => self.retried(plan, Fails::AtOnce, asking()),
             1 => self.retried(plan, Fails::Answered, asking()),
             _ => self.handled(plan, asking(), Some("c2").filter(|to| *to != plan.name)),

@@ -19,7 +19,7 @@ const STORE: &str = "SUPERSTEP_CRASH_STORE";
 const SEED: &str = "SUPERSTEP_CRASH_SEED";
 
 /// Graphs without cached nodes: no cache outlives a process here.
-const SEEDS: [(u64, Durability); 3] = [(5, Durability::Sync), (10, Durability::Sync), (12, Durability::Async)];
+const SEEDS: [(u64, Durability); 3] = [(6, Durability::Sync), (9, Durability::Sync), (12, Durability::Async)];
 
 /// The process of a seed, over any store.
 fn life(seed: u64, store: impl Checkpointer, journal: Journal) -> Life {
