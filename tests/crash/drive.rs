@@ -4,49 +4,76 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::checkpoint::Checkpointer;
+use superstep::checkpoint::{Checkpointer, Source};
 use superstep::graph::{
-    Answer, DataState, Durability, EventKind, Mode, Name, Nested, Question, Request, RunError, StateSnapshot, Thread,
+    Answer, DataState, Durability, EventKind, MemoryCache, Mode, Name, Nested, NodeCache, Question, Request, RunError,
+    StateSnapshot, Thread,
 };
 
-use crate::graphs::{Graph, Journal, draw, input};
+use crate::bodies::{HANDLED, Journal};
+use crate::graphs::{Feature, Graph, draw, input};
 use crate::rng::hash;
+
+/// What outlives a process.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) store: Arc<dyn Checkpointer>,
+    pub(crate) cache: Arc<dyn NodeCache>,
+}
+
+impl World {
+    pub(crate) fn new(store: impl Checkpointer) -> Self {
+        Self { store: Arc::new(store), cache: Arc::new(MemoryCache::default()) }
+    }
+}
 
 pub(crate) type DataThread = Thread<DataState, Name, Journal>;
 
-/// A process: its own graph, its own memory of what it started, over a store that outlives it.
+/// A process: its own graph, its own memory of what it started, over a store and a cache that outlive it.
 pub(crate) struct Life {
     pub(crate) thread: DataThread,
     pub(crate) journal: Arc<Journal>,
     graph: Graph,
+    keeper: Option<(Graph, String)>,
+    stateless: bool,
+    /// Whether a task may begin its subgraph again.
+    anew: bool,
     /// Whether it answers all open questions at once.
     at_once: bool,
+    /// Whether each superstep waits until it is stored.
+    waits: bool,
     /// Checkpoints it was told of, with their values.
     pub(crate) told: Vec<(u64, Value)>,
 }
 
 impl Life {
-    pub(crate) fn new(seed: u64, store: Arc<dyn Checkpointer>, durability: Durability, journal: Journal) -> Self {
-        let graph = draw(seed).graph.with_shared_checkpointer(store);
+    pub(crate) fn new(seed: u64, world: World, durability: Durability, journal: Journal) -> Self {
+        let drawn = draw(seed);
+        let graph = drawn.graph.with_shared_checkpointer(world.store).with_cache(world.cache);
         let journal = Arc::new(journal);
         let thread = graph.thread_with("t", Arc::clone(&journal)).durability(durability);
-        Self { thread, journal, graph, at_once: seed.is_multiple_of(2), told: vec![] }
+        let has = |feature| drawn.features.contains(&feature);
+        let (stateless, anew, at_once) = (has(Feature::Stateless), has(Feature::CalledAnew), seed.is_multiple_of(2));
+        let waits = durability == Durability::Sync;
+        Self { thread, journal, graph, keeper: drawn.keeper, stateless, anew, at_once, waits, told: vec![] }
     }
 
-    /// Lives until the thread has come to its end, and returns the final state.
+    /// Lives until the thread has come to its end, and returns the final state. Tells of what is acknowledged: a checkpoint
+    /// when it is made if the run waits for its store, else at the end of the run that made it.
     pub(crate) async fn run_through(&mut self, mut tell: impl FnMut(u64, &Value)) -> Result<Value, RunError> {
         loop {
             let request = self.next_request().await?;
             let mut events = self.thread.stream(request, [Mode::Checkpoints]);
+            let mut made = vec![];
             while let Some(event) = events.next().await {
-                let EventKind::Checkpoint(made) = event.kind else { continue };
-                if let (Some(id), superstep::checkpoint::Source::Loop) = (made.id, made.source) {
-                    let values = made.values.json();
-                    tell(id.0, &values);
-                    self.told.push((id.0, values));
+                made.extend(looped(event.kind));
+                if self.waits {
+                    self.told.extend(made.drain(..).inspect(|(id, values)| tell(*id, values)));
                 }
             }
-            if let Some(state) = events.outcome().await?.finished() {
+            let outcome = events.outcome().await?;
+            self.told.extend(made.drain(..).inspect(|(id, values)| tell(*id, values)));
+            if let Some(state) = outcome.finished() {
                 return Ok(state.to_json(self.graph.schema()));
             }
         }
@@ -58,14 +85,29 @@ impl Life {
         Ok(Request::answers(open.take(if self.at_once { usize::MAX } else { 1 })))
     }
 
-    /// Every task whose result the store holds, subgraphs included.
+    /// Every task whose result the store holds, and every body in whose place it knows a handler to ask; subgraphs included.
     pub(crate) async fn acknowledged(&self) -> BTreeSet<String> {
         let Some(now) = self.thread.state_deep().await.unwrap() else { return BTreeSet::new() };
         let mut tasks = logged(&now.values.to_json(self.graph.schema()));
-        for inside in now.tasks.iter().filter_map(|task| task.state.as_deref()) {
+        tasks.extend(self.handled(now.questions().map(|question| question.json()[0].as_str().unwrap().to_owned())));
+        for inside in now.tasks.iter().filter_map(|task| task.state.as_deref()).filter(|_| !self.anew) {
             add_nested(inside, &mut tasks);
         }
         tasks
+    }
+
+    /// The tasks of bodies in whose place these handlers began; a subgraph that begins again forgets that they did.
+    pub(crate) fn handled(&self, handlers: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
+        let forgets = |task: &str| (self.stateless || self.anew) && task.contains('/');
+        let bodies = handlers.into_iter().filter_map(|task| task.strip_suffix(HANDLED).map(str::to_owned));
+        bodies.filter(move |task| !forgets(task))
+    }
+
+    /// The state that a subgraph keeps of its own.
+    pub(crate) async fn kept_inside(&self) -> Option<Value> {
+        let (child, node) = self.keeper.as_ref()?;
+        let now = self.thread.subgraph(child, [node]).state().await.unwrap()?;
+        Some(now.values.to_json(child.schema()))
     }
 
     /// Everything the store holds of the thread's past.
@@ -100,6 +142,12 @@ impl Past {
             assert_eq!(found, [values], "checkpoint {id} was acknowledged");
         }
     }
+}
+
+/// The number and the values of a checkpoint that a superstep made.
+fn looped(event: EventKind) -> Option<(u64, Value)> {
+    let EventKind::Checkpoint(made) = event else { return None };
+    made.id.filter(|_| made.source == Source::Loop).map(|id| (id.0, made.values.json()))
 }
 
 /// The same question gets the same answer in every life.

@@ -1,46 +1,24 @@
 //! Graphs drawn from a seed. What a task does follows from its input alone, so however a run is cut, it can only come to
-//! one end. Every task leaves a name of its own in the log, and tells the run's context when it starts.
+//! one end.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use superstep::graph::{
-    AnyQuestion, Boxed, Command, CompiledGraph, Ctx, DataSchema, DataState, END, Edges, Ended, Input, Kind, Name,
-    NodeOptions, Persistence, START, StateGraph, Target, Worker, Writes,
+    AnyQuestion, CachePolicy, CompiledGraph, DataSchema, DataState, END, Edges, Kind, Name, NodeOptions, Persistence,
+    RetryPolicy, START, StateGraph, Target, Worker, Writes,
 };
 
-use crate::rng::{Rng, hash};
+use crate::bodies::{Fails, Journal, Plan, body, handler};
+use crate::rng::Rng;
 
 pub(crate) type Graph = CompiledGraph<DataState, Name, Journal>;
 type Builder = StateGraph<DataState, Name, Journal>;
+type Options = NodeOptions<DataState, Name, Journal>;
 
 pub(crate) const SEEDS: std::ops::Range<u64> = 0..20;
-
-/// Which tasks have started; the run's context.
-#[derive(Debug, Default)]
-pub(crate) struct Journal {
-    started: Mutex<Vec<String>>,
-    /// Told of each start at once.
-    tell: Option<fn(&str)>,
-}
-
-impl Journal {
-    pub(crate) fn telling(tell: fn(&str)) -> Self {
-        Self { tell: Some(tell), ..Self::default() }
-    }
-
-    fn note(&self, task: &str) {
-        self.started.lock().unwrap().push(task.to_owned());
-        if let Some(tell) = self.tell {
-            tell(task);
-        }
-    }
-
-    pub(crate) fn started(&self) -> Vec<String> {
-        self.started.lock().unwrap().clone()
-    }
-}
 
 /// What a graph has, so that a test can tell that the seeds cover it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,24 +33,24 @@ pub(crate) enum Feature {
     SharedChild,
     CalledChild,
     QuestionInside,
+    OwnState,
+    Stateless,
+    Retry,
+    Handler,
+    HandlerAsks,
+    HandlerCalls,
+    FailureInside,
+    /// An attempt calls anew what the one before it had called.
+    CalledAnew,
+    Cache,
     Loop,
 }
 
 pub(crate) struct Drawn {
     pub(crate) graph: Graph,
     pub(crate) features: BTreeSet<Feature>,
-}
-
-/// What a body does besides logging.
-#[derive(Clone)]
-struct Plan {
-    name: String,
-    schema: Arc<DataSchema>,
-    yields: u64,
-    questions: u64,
-    goto: Option<String>,
-    counts: bool,
-    child: Option<Graph>,
+    /// A subgraph with state of its own, and its node.
+    pub(crate) keeper: Option<(Graph, String)>,
 }
 
 pub(crate) fn input() -> Writes<DataState> {
@@ -103,7 +81,7 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         (0..3 + rng.below(2)).map(|layer| (0..1 + rng.below(3)).map(|at| format!("n{layer}{at}")).collect()).collect();
     let inside = ["c0", "c1", "c2"].map(String::from);
     let names: Vec<String> = layers.iter().flatten().chain(&inside).cloned().collect();
-    let mut drawing = Drawing { rng, schema: Arc::new(schema(&names)), features: BTreeSet::new() };
+    let mut drawing = Drawing { rng, schema: Arc::new(schema(&names)), features: BTreeSet::new(), keeper: None };
     let mut builder = drawing.nodes(&layers);
     for first in &layers[0] {
         builder = builder.add_edge(START, id(first));
@@ -112,17 +90,22 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         builder = drawing.between(builder, &pair[0], &pair[1]);
     }
     builder = drawing.ending(builder, &layers);
-    Drawn { graph: builder.compile().unwrap(), features: drawing.features }
+    Drawn { graph: builder.compile().unwrap(), features: drawing.features, keeper: drawing.keeper }
 }
 
 fn id(name: &str) -> Name {
     Name::from(name)
 }
 
+fn asking() -> Options {
+    NodeOptions::default().asks::<AnyQuestion>()
+}
+
 struct Drawing {
     rng: Rng,
     schema: Arc<DataSchema>,
     features: BTreeSet<Feature>,
+    keeper: Option<(Graph, String)>,
 }
 
 impl Drawing {
@@ -140,11 +123,11 @@ impl Drawing {
         let child = 1 + self.rng.below(last as u64 - 1) as usize;
         for (layer, nodes) in layers.iter().enumerate() {
             for (at, name) in nodes.iter().enumerate() {
+                let onward = layers.get(layer + 1).map(|next| next[0].as_str());
                 builder = if layer == child && at == 0 {
-                    self.child(builder, name)
+                    self.child(builder, name, onward)
                 } else {
-                    let counts = layer == last && at == 0;
-                    self.node(builder, name, counts)
+                    self.node(builder, name, onward, layer == last && at == 0)
                 };
             }
         }
@@ -157,51 +140,125 @@ impl Drawing {
             schema: Arc::clone(&self.schema),
             yields: self.rng.below(4),
             questions: 0,
+            fails: Fails::Never,
+            cached: false,
             goto: None,
             counts: false,
             child: None,
         }
     }
 
-    fn node(&mut self, builder: Builder, name: &str, counts: bool) -> Builder {
+    /// `onward` is where its handler goes.
+    fn node(&mut self, builder: Builder, name: &str, onward: Option<&str>, counts: bool) -> Builder {
         let mut plan = Plan { counts, ..self.plan(name) };
         if self.rng.once_in(4) {
             plan.questions = 1 + self.rng.below(2);
             self.has(Feature::Question);
         }
-        let mut options = NodeOptions::default().asks::<AnyQuestion>();
+        let mut options = asking();
         if self.rng.once_in(5) {
             options = options.defer();
             self.has(Feature::Defer);
         }
+        if !counts {
+            options = self.fault(&mut plan, options, onward);
+        }
         builder.add_either::<Value, _, _>(id(name), body(plan), options)
     }
 
-    /// A whole graph as a node: over the same state, or called from a body.
-    fn child(&mut self, builder: Builder, name: &str) -> Builder {
-        let inside = self.inside();
+    /// Lets some nodes fail, and some take their result from the cache.
+    fn fault(&mut self, plan: &mut Plan, options: Options, onward: Option<&str>) -> Options {
+        match self.rng.below(8) {
+            0 => self.retried(plan, Fails::AtOnce, options),
+            1 => self.retried(plan, Fails::Answered, options),
+            2 => self.handled(plan, options, onward),
+            3 => self.cached(plan, options),
+            _ => options,
+        }
+    }
+
+    fn retried(&mut self, plan: &mut Plan, fails: Fails, options: Options) -> Options {
+        self.has(Feature::Retry);
+        plan.fails = fails;
+        options.retry(RetryPolicy::attempts(2).pause(Duration::ZERO))
+    }
+
+    fn cached(&mut self, plan: &mut Plan, options: Options) -> Options {
+        self.has(Feature::Cache);
+        plan.cached = true;
+        options.cache(CachePolicy::default()).reads([] as [&str; 0])
+    }
+
+    /// What the body would have called, its handler calls.
+    fn handled(&mut self, plan: &mut Plan, mut options: Options, onward: Option<&str>) -> Options {
+        self.has(Feature::Handler);
+        if self.rng.once_in(2) {
+            options = self.retried(plan, Fails::Always, options);
+        }
+        plan.fails = Fails::Always;
+        let mut helps = Plan { fails: Fails::Never, goto: onward.map(str::to_owned), ..plan.clone() };
+        helps.questions = self.rng.below(2);
+        if helps.questions > 0 {
+            self.has(Feature::HandlerAsks);
+        }
+        options.on_error(handler(helps))
+    }
+
+    /// A whole graph as a node: over the same state, or called from a body or its handler.
+    fn child(&mut self, builder: Builder, name: &str, onward: Option<&str>) -> Builder {
+        let quiet = self.rng.once_in(3);
+        let inside = self.inside(quiet);
+        let inside = self.persistence(name, inside);
         if self.rng.once_in(2) {
             self.has(Feature::SharedChild);
             return builder.add_subgraph(id(name), inside);
         }
         self.has(Feature::CalledChild);
-        let kept = [Persistence::Inherit, Persistence::PerThread, Persistence::Stateless];
-        let inside = inside.persistence(kept[self.rng.below(3) as usize]);
-        let plan = Plan { child: Some(inside.clone()), ..self.plan(name) };
-        let builder = builder.add_either::<Value, _, _>(id(name), body(plan), NodeOptions::default());
+        let mut plan = Plan { child: Some(inside.clone()), ..self.plan(name) };
+        let options = match self.rng.below(3) {
+            _ if quiet => {
+                self.has(Feature::CalledAnew);
+                self.retried(&mut plan, Fails::Called, asking())
+            }
+            0 => self.retried(&mut plan, Fails::AtOnce, asking()),
+            1 => {
+                self.has(Feature::HandlerCalls);
+                self.handled(&mut plan, asking(), onward)
+            }
+            _ => asking(),
+        };
+        let builder = builder.add_either::<Value, _, _>(id(name), body(plan), options);
         builder.calls(&id(name), &inside)
     }
 
-    fn inside(&mut self) -> Graph {
+    fn persistence(&mut self, node: &str, child: Graph) -> Graph {
+        match self.rng.below(3) {
+            0 => child,
+            1 => {
+                self.has(Feature::OwnState);
+                let child = child.persistence(Persistence::PerThread);
+                self.keeper = Some((child.clone(), node.to_owned()));
+                child
+            }
+            _ => {
+                self.has(Feature::Stateless);
+                child.persistence(Persistence::Stateless)
+            }
+        }
+    }
+
+    /// One that is called anew by each attempt may not ask anew: no end would come of it.
+    fn inside(&mut self, quiet: bool) -> Graph {
         let mut builder = self.builder();
-        let asking = self.rng.below(5);
+        let asks = if quiet { u64::MAX } else { self.rng.below(5) };
+        let fails = self.rng.below(6);
         for (at, name) in ["c0", "c1", "c2"].iter().enumerate() {
             let mut plan = self.plan(name);
-            if at as u64 == asking {
+            if at as u64 == asks {
                 plan.questions = 1;
                 self.has(Feature::QuestionInside);
             }
-            let options = NodeOptions::default().asks::<AnyQuestion>();
+            let options = if at as u64 == fails { self.fault_inside(&mut plan, quiet) } else { asking() };
             builder = builder.add_either::<Value, _, _>(id(name), body(plan), options);
         }
         builder = builder.add_edge(START, id("c0"));
@@ -210,6 +267,16 @@ impl Drawing {
             false => builder.add_edge(id("c0"), Target::many([id("c1"), id("c2")])),
         };
         builder.add_edge(id("c2"), END).compile().unwrap()
+    }
+
+    fn fault_inside(&mut self, plan: &mut Plan, quiet: bool) -> Options {
+        self.has(Feature::FailureInside);
+        match self.rng.below(3) {
+            _ if quiet => self.retried(plan, Fails::AtOnce, asking()),
+            0 => self.retried(plan, Fails::AtOnce, asking()),
+            1 => self.retried(plan, Fails::Answered, asking()),
+            _ => self.handled(plan, asking(), Some("c2").filter(|to| *to != plan.name)),
+        }
     }
 
     /// Leads from one layer to the next.
@@ -246,7 +313,8 @@ impl Drawing {
             Some(_) => &targets[1..],
             None => targets,
         };
-        let options = NodeOptions::default().asks::<AnyQuestion>();
+        let onward = format!("{:?}", targets[0]);
+        let options = self.fault(&mut plan, asking(), Some(&onward));
         let at = Worker::<Name, Value>::new(id(&worker));
         let mut builder = builder.add_either::<Value, _, _>(id(&worker), body(plan), options);
         builder = builder.add_conditional_edges_to(id(&from[0]), packets(&worker), at);
@@ -263,7 +331,8 @@ impl Drawing {
             builder = builder.add_edge(id(name), END);
         }
         let (first, back) = (id(&last[0]), id(&layers[0][0]));
-        builder = match self.rng.once_in(3) {
+        let twice_through = self.features.contains(&Feature::OwnState) || self.features.contains(&Feature::Cache);
+        builder = match self.rng.once_in(3) || twice_through {
             true => {
                 self.has(Feature::Loop);
                 builder.add_conditional_edges_to(first, twice(back.clone()), declared(&[back]))
@@ -301,61 +370,6 @@ fn packets(worker: &str) -> impl Fn(&DataState) -> Target<Name> + use<> {
 /// Goes back until the counting node has run twice.
 fn twice(back: Name) -> impl Fn(&DataState) -> Target<Name> {
     move |state| if number(state, ROUND) < 2 { back.clone().into() } else { END.into() }
-}
-
-fn body(plan: Plan) -> impl Fn(Input<DataState, Value>, Ctx<Journal>) -> Boxed<'static, Ended<DataState, Name>> {
-    move |input, ctx| Box::pin(run(plan.clone(), input, ctx))
-}
-
-async fn run(plan: Plan, input: Input<DataState, Value>, ctx: Ctx<Journal>) -> Ended<DataState, Name> {
-    let seen = seen(&input, &plan.schema);
-    let place = [ctx.namespace(), std::slice::from_ref(&plan.name)].concat().join("/");
-    let task = format!("{place}@{} round {} sum {} part {}", ctx.step(), seen["round"], seen["sum"], seen["part"]);
-    ctx.context().note(&task);
-    for _ in 0..plan.yields {
-        tokio::task::yield_now().await;
-    }
-    let mut update = Map::new();
-    let mut said = vec![];
-    for question in 0..plan.questions {
-        said.push(ctx.interrupt(AnyQuestion(json!([task, question])))?);
-    }
-    if let Some(child) = &plan.child {
-        let begin = json!({ "sum": seen["sum"], "round": seen["round"] });
-        let left = ctx.call(child, child.schema().writes(begin.as_object().unwrap())).await?;
-        let left = left.to_json(child.schema());
-        said.push(json!([left["sum"], left["said"], left["log"].as_array().map_or(0, Vec::len)]));
-    }
-    update.insert("log".into(), json!([task]));
-    update.insert("said".into(), Value::Array(said));
-    update.insert("sum".into(), json!(hash(&task) % 97));
-    update.insert("tags".into(), json!([hash(&task) % 5]));
-    update.insert("deltas".into(), json!([task]));
-    update.insert("topic".into(), json!(hash(&task) % 11));
-    if plan.counts {
-        update.insert("round".into(), json!(1));
-    }
-    if let Input::State(_) = &input {
-        update.insert(format!("of_{}", plan.name), seen);
-    }
-    let command = Command::update(plan.schema.writes(&update));
-    Ok(match plan.goto {
-        Some(to) => command.goto(id(&to)),
-        None => command,
-    })
-}
-
-/// What of the input shows in the task's name and in what it writes.
-fn seen(input: &Input<DataState, Value>, schema: &DataSchema) -> Value {
-    match input {
-        Input::Payload(payload) => Value::clone(payload),
-        Input::State(state) => {
-            let state = state.to_json(schema);
-            let length = |channel: &str| state[channel].as_array().map_or(0, Vec::len);
-            let (log, deltas) = (length("log"), length("deltas"));
-            json!({ "sum": state["sum"], "round": state["round"], "topic": state["topic"], "log": log, "deltas": deltas })
-        }
-    }
 }
 
 fn declared(targets: &[Name]) -> Vec<(String, Target<Name>)> {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bodies;
 mod cuts;
 mod drive;
 mod graphs;
