@@ -135,3 +135,25 @@ async fn a_body_whose_handler_began_never_runs_again_wherever_the_run_is_cut() {
         }
     }
 }
+
+#[rstest]
+#[tokio::test]
+async fn an_update_in_the_name_of_a_node_whose_handler_waits_goes_on_along_its_edges(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let bad = |_: Arc<Pad>, _: Ctx| async { Err::<PadUpdate, _>(NodeError::from("broke")) };
+    let handler = |_: Arc<Pad>, _: Failure, ctx: Ctx| async move {
+        ctx.interrupt(Approve)?;
+        Ok::<_, NodeError>(Pad::update().notes(["handled"]))
+    };
+    let builder =
+        Builder::new().add_node(id("a"), bad.on_error(handler).asks::<Approve>()).add_node(id("b"), note("b"));
+    let builder = builder.add_node(id("s"), approval.asks::<Approve>()).add_edge(START, [id("a"), id("s")]);
+    let graph = builder.add_edge(id("a"), id("b")).compile().unwrap();
+    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    let sibling = asked.questions().iter().find(|question| question.node() == "s").unwrap().id();
+    let head = store.thread(&graph).state().await.unwrap().unwrap().id;
+    store.thread(&graph).update_state_as(id("a"), Pad::update().notes(["by hand"])).await.unwrap();
+    let fork = store.thread(&graph).at(head).answer(Answer::new::<Approve>(&true).to(sibling)).await.unwrap();
+    assert_eq!(fork.finished().unwrap().notes, ["by hand", "approved: true", "b"]);
+}

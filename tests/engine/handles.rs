@@ -185,3 +185,21 @@ async fn what_was_written_by_hand_outlives_a_further_pause(#[values(Store::memor
     let end = store.thread(&graph).resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!((end.title.as_str(), end.notes.join(" ")), ("edited", "c by hand approved: true e z".into()));
 }
+
+#[rstest]
+#[tokio::test]
+async fn each_superstep_of_updates_inside_reaches_the_graph_around(
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (graph, inside) = edited(true);
+    let thread = || store.thread(&graph).durability(durability);
+    thread().invoke(start()).await.unwrap();
+    let subgraph = thread().subgraph(&inside, ["s"]).durability(durability);
+    let update = |word: &'static str| vec![StateUpdate::new(Pad::update().notes([word])).as_node(id("c"))];
+    subgraph.bulk_update([update("one"), update("two")]).await.unwrap();
+    subgraph.update(StateUpdate::copy()).await.unwrap();
+    thread().proceed().await.unwrap();
+    let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.join(" "), "c one two approved: true e z");
+}

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{NodeOptions, Worker};
+use superstep::graph::{NodeOptions, Target, Worker};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -195,4 +195,26 @@ async fn an_update_of_a_subgraph_at_rest_is_what_it_begins_with(
     assert_eq!((root.values.title.as_str(), &root.values.notes[..]), ("tides", &["2".to_owned()][..]));
     assert_eq!(thread.invoke(start()).await.unwrap().state().notes, ["2", "5"]);
     assert_eq!(store.thread(&graph).invoke(start()).await.unwrap().state().notes, ["2", "5", "7"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_second_activation_in_a_run_that_is_stored_at_its_end_leaves_the_first_ones_end(
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let fails = failing(&[1]);
+    let d = move |_: Arc<Pad>, _: Ctx| {
+        let end = fails();
+        async move { end.map(|()| Pad::update().title("kept").notes(["d"])) }
+    };
+    let child = chain(Builder::new().add_node(id("c"), note("c")).add_node(id("d"), d), &["c", "d"]);
+    let child = child.persistence(Persistence::PerThread);
+    let child = child.mapped(|_: &Pad| Pad::update(), |child: &Pad| Pad::update().notes([child.notes.join("")]));
+    let again = |pad: &Pad| if pad.notes.len() < 2 { Target::Node(id("m")) } else { END.into() };
+    let graph = Builder::new().add_subgraph(id("m"), child).add_edge(START, id("m"));
+    let graph = graph.add_conditional_edges_to(id("m"), again, [id("m")]).compile().unwrap();
+    store.thread(&graph).durability(durability).invoke(start()).await.unwrap_err();
+    let end = store.thread(&graph).durability(durability).retry().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["cd", "cdcd"]);
 }

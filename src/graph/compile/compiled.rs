@@ -6,6 +6,7 @@ use crate::checkpoint::{Checkpointer, ThreadId};
 
 use super::described::AnyChild;
 use super::draw::{self, DrawOptions, Drawing};
+use super::rows::HANDLER;
 use super::table::{Row, Table};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
@@ -219,7 +220,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
             return self.nodes.iter().find(|row| asks(row))?.options.asks.get(question)?.first().copied();
         };
         let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
-        let row = self.row(self.named(first)?);
+        let row = self.row(self.named(first.strip_prefix(HANDLER).unwrap_or(first))?);
         row.children.iter().find_map(|child| child.0.asked(&rest[calls..], node, question))
     }
 }

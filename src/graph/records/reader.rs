@@ -23,6 +23,17 @@ pub(crate) struct Reader {
     pub recorder: Option<Arc<Recorder>>,
 }
 
+/// Reads what a run has written, queued or not.
+pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
+    let thread = recorder.lease().thread().clone();
+    Reader {
+        store: Arc::clone(recorder.store()),
+        thread,
+        birth: recorder.birth(),
+        recorder: Some(Arc::clone(recorder)),
+    }
+}
+
 impl Reader {
     pub(crate) async fn get(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, RunError> {
         let Some(recorder) = &self.recorder else { return Ok(self.store.get(&self.thread, keys).await?) };

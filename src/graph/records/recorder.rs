@@ -150,6 +150,11 @@ impl Recorder {
         }
     }
 
+    /// With durability `exit`: where a subgraph with state of its own ended is kept, whatever its next activation comes to.
+    pub(crate) fn ended(&self, namespace: &str) {
+        self.lock().newest.remove(namespace);
+    }
+
     /// With durability `exit`: a subgraph that came to its end leaves nothing behind; what an earlier run stored of it stays.
     pub(crate) fn forget(&self, namespace: &str, pointer: &Key) {
         let mut inner = self.lock();

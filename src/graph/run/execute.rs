@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Poll;
@@ -12,7 +13,7 @@ use tokio::task::{Id, JoinSet};
 use super::advance::NEW_LINE;
 use super::cached;
 use super::control::START_NODE;
-use super::ctx::{Ctx, TaskCtx};
+use super::ctx::{Ctx, Inside, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
 use super::places::answered_so_far;
@@ -124,6 +125,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 ctx.facts = Arc::clone(&row.facts);
             }
             ctx.raised.take();
+            *ctx.inside.get_mut().unwrap_or_else(PoisonError::into_inner) = Inside::default();
             return used;
         }
         Arc::new(TaskCtx {

@@ -249,8 +249,9 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     ctx: &Ctx<C>,
     call: u32,
 ) -> Left<T> {
-    if child.persistence == Persistence::PerThread && run.recorder().is_some() {
+    if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
+        recorder.ended(&run.level.path);
     }
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::Inherit && run.delta.is_none())
     {

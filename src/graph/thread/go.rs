@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
+use crate::checkpoint::{CheckpointId, Key, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
 
 use super::handle::Thread;
 use super::outcome::Outcome;
@@ -15,8 +15,8 @@ use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::records::recorder::{Held, Puts, Recorder};
+use crate::graph::records::reader::{Reader, Tasks, reader};
+use crate::graph::records::recorder::{Held, Puts};
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
@@ -219,7 +219,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !answers.is_empty() {
             self.answered(&mut run, &reader, &mut records, answers, forks).await?;
         } else if travels && !forks {
-            self.forget(&run, &records, &mapping).await?;
+            self.forget(&run, &reader, &records, &mapping).await?;
         }
         let carried = forks && travels;
         match command {
@@ -327,9 +327,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
-    async fn forget(&self, run: &Run<S, N, C>, records: &Tasks, mapping: &Mapping) -> Result<(), RunError> {
+    async fn forget(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
         let Some(recorder) = run.recorder() else { return Ok(()) };
-        let (mut puts, mut gone) = (vec![], vec![]);
+        let pointer = |(task, call, _)| Key::Child { checkpoint: run.pos.id, task, call };
+        let mut gone: Vec<Key> = reader.children(run.pos.id).await?.into_iter().map(pointer).collect();
+        let mut puts = vec![];
         for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
             let key = |write: &WriteRecord| {
                 let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
@@ -361,16 +369,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             super::travel::copy_children(reader, recorder, &self.metadata, (from, key), to, &mut puts).await?;
         }
         Ok(puts)
-    }
-}
-
-pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
-    let thread = recorder.lease().thread().clone();
-    Reader {
-        store: Arc::clone(recorder.store()),
-        thread,
-        birth: recorder.birth(),
-        recorder: Some(Arc::clone(recorder)),
     }
 }
 

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Shape, Source, decode_record, encode_record};
 
 use super::edit::Updated;
-use super::go::{position, reader};
+use super::go::position;
 use super::handle::Thread;
 use super::history::History;
 use super::update::Loaded;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::compile::rows::HANDLER;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, reader};
 use crate::graph::records::recorder::Puts;
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
@@ -32,6 +33,12 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    /// Whether these nodes on the way down lead into it; numbers of calls do not count.
+    fn is_around(&self, way: &[String]) -> bool {
+        let mut way = way.iter().filter(|name| !name.starts_with('#'));
+        self.nodes.iter().all(|node| way.next().is_some_and(|name| name.strip_prefix(HANDLER).unwrap_or(name) == node))
+    }
+
     /// Whether a checkpoint of this namespace belongs to the graph that is meant.
     pub(crate) fn holds(&self, namespace: &str) -> bool {
         let mut rest = namespace;
@@ -190,8 +197,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut puts = vec![];
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
-            let inside =
-                |asked: &&mut QuestionRecord| !asked.answered && asked.namespace.starts_with(&self.scope.nodes);
+            let inside = |asked: &&mut QuestionRecord| !asked.answered && self.scope.is_around(&asked.namespace);
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
             if closed > 0 {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };

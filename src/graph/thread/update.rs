@@ -13,7 +13,7 @@ use crate::graph::channels::writes::Writes;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::Reader;
-use crate::graph::records::recorder::{Held, Puts};
+use crate::graph::records::recorder::{Durability, Held, Puts};
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
@@ -61,7 +61,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
-        let recorder = self.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
+        let mut thread = self.clone();
+        if thread.durability == Durability::Exit {
+            thread.durability = Durability::Sync; // each superstep is kept, so none replaces another
+        }
+        let recorder = thread.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
         let _held = Held(Arc::clone(&recorder));
         let shared = self.shared(Some(Arc::clone(&recorder)), None);
         let mut made: Option<Updated> = None;
@@ -150,7 +154,7 @@ async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<
         return Err(RunError::InvalidUpdate { what: "there is no checkpoint to copy".into() });
     }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
-    let parent = run.pos.parent;
+    let parent = if run.is_root() { run.pos.parent } else { Some(run.pos.id) };
     run.pos.step += 1;
     run.pos.source = Source::Fork;
     run.enter(&recorder);
@@ -260,6 +264,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
         writes: finished.rows.clone(),
         targets: finished.targets.clone(),
         sends,
+        handled: None,
         ..task.record()
     };
     puts.push((run.task_key(key), encode_record(&record)?));
