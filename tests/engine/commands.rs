@@ -114,3 +114,20 @@ async fn the_checkpoints_of_a_subgraph_bear_the_words_of_whoever_made_them() {
     let words: Vec<&str> = made.iter().map(|made| made.metadata[0].1.as_str()).collect();
     assert_eq!(words, ["third", "other", "me", "me"]);
 }
+
+#[rstest]
+#[tokio::test]
+async fn an_answer_beside_a_command_that_is_refused_is_not_kept(
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = chain(Builder::new().add_node(id("asks"), approval.asks::<Approve>()), &["asks"]);
+    let thread = store.thread(&graph).durability(durability);
+    thread.invoke(start()).await.unwrap();
+    let both = Request::answers([Answer::new::<Approve>(&true)]).and(Command::to(id("nowhere")));
+    let refused = thread.run(both).await.unwrap_err();
+    assert!(matches!(refused, RunError::UnknownTarget { .. }), "{refused:?}");
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(status, Status::Interrupted { .. }), "{status:?}");
+    assert_eq!(thread.resume::<Approve>(true).await.unwrap().state().notes, ["approved: true"]);
+}

@@ -58,6 +58,8 @@ struct Inner {
     /// Whether what is written now is to be one commit, and what that commit removes.
     gathering: bool,
     gone: Vec<Key>,
+    /// With durability `exit`: what of it is not held back until the end of the run.
+    soon: Puts,
 }
 
 impl Inner {
@@ -94,6 +96,7 @@ impl Recorder {
             in_part: false,
             gathering: false,
             gone: vec![],
+            soon: vec![],
         };
         Self { store, lease, durability, inner: Mutex::new(inner) }
     }
@@ -200,13 +203,17 @@ impl Recorder {
         {
             let mut inner = self.lock();
             inner.in_part = false;
-            if !std::mem::take(&mut inner.gathering) || (inner.held.is_empty() && inner.gone.is_empty()) {
+            let exits = self.durability == Durability::Exit;
+            let gathered = std::mem::take(&mut inner.gathering) || exits;
+            let puts: Puts = match exits {
+                true => std::mem::take(&mut inner.soon),
+                false => std::mem::take(&mut inner.held).into_iter().collect(),
+            };
+            let gone = std::mem::take(&mut inner.gone);
+            if !gathered || (puts.is_empty() && gone.is_empty()) {
                 return Ok(());
             }
-            let puts = std::mem::take(&mut inner.held).into_iter().collect();
-            let gone = std::mem::take(&mut inner.gone);
-            let receipt = self.send_with(&mut inner, puts, gone);
-            inner.in_flight.push_back(receipt);
+            self.send_now(&mut inner, puts, gone);
         }
         self.drain(0).await
     }
@@ -272,15 +279,26 @@ impl Recorder {
                 inner.gone.extend(gone);
                 return Ok(());
             }
-            let newest = inner.head.checkpoint;
-            if self.durability == Durability::Exit {
-                inner.head.checkpoint = inner.expected; // the newest is not stored yet
+            if inner.in_part {
+                inner.held.extend(puts.iter().cloned());
+                inner.soon.extend(puts);
+                inner.gone.extend(gone);
+                return Ok(());
             }
-            let receipt = self.send_with(&mut inner, puts, gone);
-            inner.head.checkpoint = newest;
-            inner.in_flight.push_back(receipt);
+            self.send_now(&mut inner, puts, gone);
         }
         self.drain(0).await
+    }
+
+    /// Sends what does not wait for the end of the run.
+    fn send_now(&self, inner: &mut Inner, puts: Puts, gone: Vec<Key>) {
+        let newest = inner.head.checkpoint;
+        if self.durability == Durability::Exit {
+            inner.head.checkpoint = inner.expected; // the newest is not stored yet
+        }
+        let receipt = self.send_with(inner, puts, gone);
+        inner.head.checkpoint = newest;
+        inner.in_flight.push_back(receipt);
     }
 
     pub(crate) async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
@@ -306,6 +324,7 @@ impl Recorder {
                 inner.gathering = false;
                 inner.held.clear();
                 inner.gone.clear();
+                inner.soon.clear();
                 inner.head.checkpoint = inner.expected;
             }
             if !inner.held.is_empty() {
