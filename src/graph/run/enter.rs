@@ -16,7 +16,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, reader};
 
 /// How a child is joined to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,7 @@ pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let Some(recorder) = recorder else {
         return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
     };
-    let thread = recorder.lease().thread().clone();
-    let reader = Reader {
-        store: Arc::clone(recorder.store()),
-        thread,
-        birth: recorder.birth(),
-        recorder: Some(Arc::clone(&recorder)),
-    };
+    let reader = reader(&recorder);
     let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;

@@ -150,9 +150,9 @@ impl<S: State> Snapshot<Arc<S>> {
         let live = seen != Seen::Past;
         let path = record.namespace.clone();
         let (mut pos, mapping) = reader.position(table, id, record).await?;
-        let was = planned(table, &pos);
+        let was = (seen != Seen::Now).then(|| planned(table, &pos));
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
-        let mut tasks = if seen == Seen::Now { planned(table, &pos) } else { was };
+        let mut tasks = was.unwrap_or_else(|| planned(table, &pos));
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
