@@ -88,12 +88,11 @@ fn check_key(key: &Key) -> Result<(), CheckpointError> {
             what: "commit".into(),
             reason: "the head is set by `Commit::head`, not by a record".into(),
         }),
-        Key::Log { channel: name, .. } | Key::Effect { key: name, .. } => {
+        Key::Log { channel: name, .. } | Key::Effect { key: name, .. } | Key::Tag(name) => {
             check_size("the name in a key", name.len(), Commit::MAX_NAME)
         }
-        Key::Shape(_) | Key::Checkpoint(_) | Key::Nested(_) | Key::Task { .. } | Key::Child { .. } | Key::Row(_) => {
-            Ok(())
-        }
+        Key::About | Key::Shape(_) | Key::Checkpoint(_) | Key::Nested(_) => Ok(()),
+        Key::Task { .. } | Key::Child { .. } | Key::Row(_) | Key::Event { .. } => Ok(()),
     }
 }
 

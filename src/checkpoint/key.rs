@@ -33,6 +33,10 @@ impl RowId {
 pub enum Key {
     /// The head of the thread; one per thread.
     Head,
+    /// What the thread as a whole is: its graph, where it came from.
+    About,
+    /// A name that a person gave to a checkpoint, so that it is kept.
+    Tag(String),
     /// Names of channels and nodes of one version of a graph, by fingerprint.
     Shape(u64),
     /// A checkpoint of the root graph.
@@ -64,14 +68,21 @@ pub enum Key {
         /// The entry's place.
         row: RowId,
     },
-    /// An effect of a task; reserved for the journal of a later release.
+    /// One entry of a task's journal: an effect, a recorded value, a time. Tasks of its subgraphs share it.
     Effect {
-        /// The checkpoint that planned the task.
+        /// The checkpoint of the root graph that planned the task.
         checkpoint: CheckpointId,
         /// The task's place in canonical order.
         task: u32,
-        /// The effect's key.
+        /// The place of the task within subgraphs, the kind of entry, and its own key.
         key: String,
+    },
+    /// An event that was recorded in the superstep that starts at a checkpoint of the root graph.
+    Event {
+        /// That checkpoint.
+        checkpoint: CheckpointId,
+        /// Counts the events of the superstep.
+        number: u64,
     },
 }
 
@@ -79,6 +90,8 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Head => f.write_str("head"),
+            Self::About => f.write_str("record about the thread"),
+            Self::Tag(name) => write!(f, "tag `{name}`"),
             Self::Shape(fingerprint) => write!(f, "shape {fingerprint:016x}"),
             Self::Checkpoint(id) => write!(f, "checkpoint {id:?}"),
             Self::Nested(id) => write!(f, "nested checkpoint {id:?}"),
@@ -89,6 +102,7 @@ impl fmt::Display for Key {
             Self::Effect { checkpoint, task, key } => {
                 write!(f, "effect `{key}` of task {task} of checkpoint {checkpoint:?}")
             }
+            Self::Event { checkpoint, number } => write!(f, "event {number} of checkpoint {checkpoint:?}"),
         }
     }
 }

@@ -11,14 +11,17 @@ use super::key::{Key, RowId};
 
 mod tag {
     pub(super) const HEAD: u8 = 1;
-    pub(super) const SHAPE: u8 = 2;
-    pub(super) const CHECKPOINT: u8 = 3;
-    pub(super) const NESTED: u8 = 4;
-    pub(super) const TASK: u8 = 5;
-    pub(super) const CHILD: u8 = 6;
-    pub(super) const ROW: u8 = 7;
-    pub(super) const LOG: u8 = 8;
-    pub(super) const EFFECT: u8 = 9;
+    pub(super) const ABOUT: u8 = 2;
+    pub(super) const TAG: u8 = 3;
+    pub(super) const SHAPE: u8 = 4;
+    pub(super) const CHECKPOINT: u8 = 5;
+    pub(super) const NESTED: u8 = 6;
+    pub(super) const TASK: u8 = 7;
+    pub(super) const CHILD: u8 = 8;
+    pub(super) const ROW: u8 = 9;
+    pub(super) const LOG: u8 = 10;
+    pub(super) const EFFECT: u8 = 11;
+    pub(super) const EVENT: u8 = 12;
 }
 
 /// Appends the name of a thread: its length, then its bytes, so that no thread's keys lie among another's.
@@ -39,6 +42,11 @@ pub(crate) fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
 pub(crate) fn put_key(key: &Key, out: &mut Vec<u8>) {
     match key {
         Key::Head => out.push(tag::HEAD),
+        Key::About => out.push(tag::ABOUT),
+        Key::Tag(name) => {
+            out.push(tag::TAG);
+            put_text(name, out);
+        }
         Key::Shape(fingerprint) => put_numbers(tag::SHAPE, [*fingerprint], out),
         Key::Checkpoint(id) => put_numbers(tag::CHECKPOINT, [id.0], out),
         Key::Nested(id) => put_numbers(tag::NESTED, [id.0], out),
@@ -56,6 +64,7 @@ pub(crate) fn put_key(key: &Key, out: &mut Vec<u8>) {
             put_numbers(tag::EFFECT, [checkpoint.0, u64::from(*task)], out);
             put_text(key, out);
         }
+        Key::Event { checkpoint, number } => put_numbers(tag::EVENT, [checkpoint.0, *number], out),
     }
 }
 
@@ -65,6 +74,8 @@ pub(crate) fn take_key(bytes: &mut &[u8]) -> Option<Key> {
     *bytes = rest;
     Some(match tag {
         tag::HEAD => Key::Head,
+        tag::ABOUT => Key::About,
+        tag::TAG => Key::Tag(take_text(bytes)?),
         tag::SHAPE => Key::Shape(take_number(bytes)?),
         tag::CHECKPOINT => Key::Checkpoint(take_checkpoint(bytes)?),
         tag::NESTED => Key::Nested(take_checkpoint(bytes)?),
@@ -77,6 +88,7 @@ pub(crate) fn take_key(bytes: &mut &[u8]) -> Option<Key> {
         tag::EFFECT => {
             Key::Effect { checkpoint: take_checkpoint(bytes)?, task: take_u32(bytes)?, key: take_text(bytes)? }
         }
+        tag::EVENT => Key::Event { checkpoint: take_checkpoint(bytes)?, number: take_number(bytes)? },
         _ => return None,
     })
 }
@@ -175,6 +187,8 @@ pub(crate) mod tests {
     pub(crate) fn key() -> impl Strategy<Value = Key> {
         prop_oneof![
             Just(Key::Head),
+            Just(Key::About),
+            text().prop_map(Key::Tag),
             number().prop_map(Key::Shape),
             number().prop_map(|id| Key::Checkpoint(CheckpointId(id))),
             number().prop_map(|id| Key::Nested(CheckpointId(id))),
@@ -191,6 +205,7 @@ pub(crate) mod tests {
                 task,
                 key
             }),
+            (number(), number()).prop_map(|(id, number)| Key::Event { checkpoint: CheckpointId(id), number }),
         ]
     }
 

@@ -27,6 +27,28 @@ pub struct ChannelShape {
     pub type_name: String,
     /// The version of its schema.
     pub version: u32,
+    /// Whether its values are never shown and never leave the store.
+    pub secret: bool,
+}
+
+/// What a thread as a whole is. Written with its first checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AboutRecord {
+    /// The graph's name.
+    pub graph: String,
+    /// When the thread was first written, in milliseconds since 1970.
+    pub created_at: u64,
+    /// Where the thread was imported from, if it was not made in this store.
+    pub foreign: Option<ForeignRecord>,
+}
+
+/// A thread that was made elsewhere: it may be read and compared, but not run, until a person trusts it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignRecord {
+    /// When it was imported, in milliseconds since 1970.
+    pub imported_at: u64,
+    /// Whether a person trusts it, so that it may be run.
+    pub trusted: bool,
 }
 
 /// Why a checkpoint was made. LangGraph: `metadata.source`.
@@ -168,6 +190,8 @@ pub enum TaskStatus {
     Done,
     /// Waits for a person.
     Interrupted,
+    /// Waits for a time, and for nobody.
+    Waiting,
     /// Failed.
     Failed,
 }
@@ -197,8 +221,81 @@ pub struct TaskRecord {
     pub attempts: u32,
     /// What its subgraphs with state of their own ended at.
     pub children: Vec<(String, CheckpointId)>,
-    /// Reserved: how many effects its journal holds.
+    /// How many entries its journal holds.
     pub effects: u32,
+    /// When it goes on by itself, in milliseconds since 1970.
+    pub wake: Option<u64>,
+    /// How its attempts failed, oldest first.
+    pub failures: Vec<FailureRecord>,
+}
+
+/// A failed attempt of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    /// Why it failed.
+    pub error: String,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}
+
+/// What kind of entry a journal holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EffectKind {
+    /// A side effect: its result is on disk before it is used.
+    Effect,
+    /// A value that was recorded.
+    Value,
+    /// A time.
+    Time,
+    /// A number drawn at random.
+    Random,
+    /// Until when a task sleeps.
+    Sleep,
+}
+
+/// One entry of a task's journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectRecord {
+    /// What kind of entry it is.
+    pub kind: EffectKind,
+    /// Its place in the order in which the journal grew.
+    pub order: u32,
+    /// The hash of its arguments in canonical form.
+    pub arguments: u64,
+    /// Its arguments as a person reads them, cut to a limit.
+    pub shown: String,
+    /// Under which key the world outside knows it.
+    pub idempotency: String,
+    /// The result, as user values are stored.
+    pub value: Vec<u8>,
+    /// When it was recorded, in milliseconds since 1970.
+    pub at: u64,
+}
+
+/// What a recorded event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventRecordKind {
+    /// A value that a node emitted.
+    Custom,
+    /// A piece of a message.
+    Message,
+}
+
+/// A recorded event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// What it was.
+    pub kind: EventRecordKind,
+    /// The nodes whose subgraphs it came from, outermost first.
+    pub namespace: Vec<String>,
+    /// The superstep in the innermost subgraph.
+    pub step: i64,
+    /// The node.
+    pub node: String,
+    /// The value, as JSON.
+    pub value: String,
+    /// When it was emitted, in milliseconds since 1970.
+    pub at: u64,
 }
 
 /// Where an error handler took over from a node's body.

@@ -24,6 +24,9 @@ async fn scans_follow_the_order_of_keys(harness: &dyn Harness) -> Result<(), Bro
     let scene = Scene::new(harness).await?;
     let id = CheckpointId(300);
     let mut keys = vec![
+        Key::About,
+        Key::Tag(String::new()),
+        Key::Tag("kept".into()),
         Key::Shape(u64::MAX),
         checkpoint(2),
         checkpoint(300),
@@ -37,9 +40,11 @@ async fn scans_follow_the_order_of_keys(harness: &dyn Harness) -> Result<(), Bro
         entry("ä", row(0, 0, 0)),
         Key::Effect { checkpoint: id, task: 0, key: String::new() },
         Key::Effect { checkpoint: id, task: 0, key: "k".into() },
+        Key::Event { checkpoint: id, number: 0 },
+        Key::Event { checkpoint: id, number: 300 },
     ];
     scene.commit(0, keys.iter().rev().map(|key| (key.clone(), vec![1])).collect()).await?;
-    let range = Key::Head..=Key::Effect { checkpoint: CheckpointId(u64::MAX), task: 0, key: String::new() };
+    let range = Key::Head..=Key::Event { checkpoint: CheckpointId(u64::MAX), number: 0 };
     let up = scene.store.scan(&scene.thread, range.clone(), Order::Ascending, 99).await?;
     ensure_eq!(names(up), keys);
     let down = scene.store.scan(&scene.thread, range, Order::Descending, 99).await?;

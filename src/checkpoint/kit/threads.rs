@@ -30,7 +30,7 @@ async fn fill(harness: &dyn Harness) -> Result<Vec<Scene>, Broken> {
 
 async fn names_that_begin_alike_stay_apart(harness: &dyn Harness) -> Result<(), Broken> {
     for scene in fill(harness).await? {
-        let all = Key::Head..=Key::Effect { checkpoint: Default::default(), task: 0, key: String::new() };
+        let all = Key::Head..=Key::Event { checkpoint: Default::default(), number: 0 };
         let found = scene.store.scan(&scene.thread, all, Order::Ascending, 99).await?;
         ensure_eq!(found, vec![record(0, scene.thread.as_str()), record(1, "one")]);
     }

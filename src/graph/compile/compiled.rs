@@ -25,6 +25,7 @@ pub struct CompiledGraph<S: State, N, C = ()> {
     pub(crate) store: Option<Arc<dyn Checkpointer>>,
     pub(crate) cache: Option<Arc<dyn NodeCache>>,
     pub(crate) persistence: Persistence,
+    pub(crate) name: Arc<str>,
 }
 
 impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
@@ -34,19 +35,28 @@ impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
             store: self.store.clone(),
             cache: self.cache.clone(),
             persistence: self.persistence,
+            name: Arc::clone(&self.name),
         }
     }
 }
 
 impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "CompiledGraph({}, {} nodes)", self.table.name, self.table.nodes.len())
+        write!(f, "CompiledGraph({}, {} nodes)", self.name, self.table.nodes.len())
     }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     pub(crate) fn new(table: Table<S, N, C>) -> Self {
-        Self { table: Arc::new(table), store: None, cache: None, persistence: Persistence::default() }
+        let name = table.name.as_str().into();
+        Self { table: Arc::new(table), store: None, cache: None, persistence: Persistence::default(), name }
+    }
+
+    /// Gives the graph the name under which its threads are listed.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// Keeps the graph's threads in a store.
@@ -87,7 +97,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns the graph's name.
     pub fn name(&self) -> &str {
-        &self.table.name
+        &self.name
     }
 
     /// Returns the names of the nodes, in the order in which their results are applied.

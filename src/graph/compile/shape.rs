@@ -12,6 +12,7 @@ pub(crate) fn shape<S: State, N, C>(schema: &S::Schema, nodes: &[Row<S, N, C>], 
         name: channel.name().to_owned(),
         type_name: channel.type_name().to_owned(),
         version: channel.schema_version(),
+        secret: channel.is_secret(),
     };
     Shape {
         channels: S::channels(schema).iter().map(channel).collect(),
@@ -32,6 +33,7 @@ pub(crate) fn fingerprint(shape: &Shape) -> u64 {
         mix(channel.name.as_bytes());
         mix(channel.type_name.as_bytes());
         mix(&channel.version.to_le_bytes());
+        mix(&[u8::from(channel.secret)]);
     }
     shape.nodes.iter().for_each(|node| mix(node.as_bytes()));
     for (sources, target) in &shape.joins {

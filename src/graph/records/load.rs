@@ -326,7 +326,7 @@ impl Reader {
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
                     Stand::Asked { questions: self.questions(table, &open).await?, fresh }
                 }
-                TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
+                TaskStatus::Pending | TaskStatus::Waiting | TaskStatus::Failed => Stand::Ready,
             };
         }
         Ok(())

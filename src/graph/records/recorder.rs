@@ -38,6 +38,8 @@ pub(crate) struct Recorder {
     store: Arc<dyn Checkpointer>,
     lease: Lease,
     durability: Durability,
+    /// The graph's name.
+    graph: Arc<str>,
     inner: Mutex<Inner>,
 }
 
@@ -53,6 +55,8 @@ struct Inner {
     /// Checkpoints that the run has moved on from: nothing more is noted there.
     left: HashSet<CheckpointId>,
     shapes: HashSet<u64>,
+    /// Whether the store knows what the thread as a whole is.
+    introduced: bool,
     /// Whether what is held back counts only once it is whole.
     in_part: bool,
     /// Whether what is written now is to be one commit, and what that commit removes.
@@ -83,7 +87,13 @@ fn tasks_of(checkpoint: CheckpointId) -> RangeInclusive<Key> {
 }
 
 impl Recorder {
-    pub(crate) fn new(store: Arc<dyn Checkpointer>, lease: Lease, head: Head, durability: Durability) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn Checkpointer>,
+        lease: Lease,
+        head: Head,
+        durability: Durability,
+        graph: Arc<str>,
+    ) -> Self {
         let inner = Inner {
             head,
             expected: head.checkpoint,
@@ -93,12 +103,13 @@ impl Recorder {
             newest: HashMap::new(),
             left: HashSet::new(),
             shapes: HashSet::new(),
+            introduced: head.checkpoint.is_some(),
             in_part: false,
             gathering: false,
             gone: vec![],
             soon: vec![],
         };
-        Self { store, lease, durability, inner: Mutex::new(inner) }
+        Self { store, lease, durability, graph, inner: Mutex::new(inner) }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Checkpointer> {
@@ -132,6 +143,12 @@ impl Recorder {
     /// Whether the shape has still to be stored; tells so once.
     pub(crate) fn is_new_shape(&self, fingerprint: u64) -> bool {
         self.lock().shapes.insert(fingerprint)
+    }
+
+    /// The graph's name, if the store has still to be told what the thread as a whole is; tells so once.
+    pub(crate) fn introduction(&self) -> Option<&str> {
+        let known = std::mem::replace(&mut self.lock().introduced, true);
+        (!known).then_some(&*self.graph)
     }
 
     /// Notes that a checkpoint follows another: with durability `exit` only the last of a run is kept, and nothing is noted

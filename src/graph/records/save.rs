@@ -1,8 +1,8 @@
 //! From a run to records: writes become rows, tasks and positions become records. The way back is in `load`.
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, TaskRecord, TaskStatus,
-    WriteRecord, encode_record,
+    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, TaskRecord,
+    TaskStatus, WriteRecord, encode_record,
 };
 
 use super::recorder::{Durability, Puts, Recorder};
@@ -157,6 +157,10 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     let record = record(&run.table, &mut run.pos, &run.level.path, recorder.lease().epoch(), whole);
     if recorder.is_new_shape(run.table.fingerprint) {
         puts.push((Key::Shape(run.table.fingerprint), encode_record(&run.table.shape)?));
+    }
+    if let Some(graph) = recorder.introduction() {
+        let about = AboutRecord { graph: graph.to_owned(), created_at: run.pos.created_at, foreign: None };
+        puts.push((Key::About, encode_record(&about)?));
     }
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
     if run.delta.is_none() {

@@ -1,13 +1,11 @@
 //! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CheckpointId, Claim, Head, ThreadId};
+use crate::checkpoint::{CheckpointId, Head, ThreadId};
 
 use super::outcome::Outcome;
 use super::request::Request;
@@ -20,14 +18,11 @@ use crate::graph::define::builder::Stops;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::{Answer, Interrupt};
 use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
-use crate::graph::records::recorder::{Durability, Recorder};
-use crate::graph::run::clock;
-use crate::graph::run::ctx::{Limits, Shared};
+use crate::graph::records::recorder::Durability;
+use crate::graph::run::ctx::Limits;
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::{Mode, Sink};
+use crate::graph::run::event::Mode;
 use crate::graph::run::position::Position;
-use crate::graph::run::superstep::Budgets;
 
 /// The default recursion limit, in supersteps.
 pub const RECURSION_LIMIT: u64 = 10_000;
@@ -348,52 +343,5 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         N: 'static,
     {
         RunStream::new(self.clone(), request, modes.into_iter().collect(), true)
-    }
-
-    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
-        Arc::new(Shared {
-            context: Arc::clone(&self.context),
-            thread: self.id.clone(),
-            sink,
-            may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
-            recorder,
-            cancel: self.cancel.clone(),
-            drain: self.drain.clone(),
-            cache: self.graph.cache.clone(),
-            metadata: self.metadata.clone(),
-            limits: self.limits,
-            budgets: self.budgets(),
-            spent: AtomicU64::new(0),
-            birth: OnceLock::new(),
-        })
-    }
-
-    fn budgets(&self) -> Budgets {
-        let until = self.wall_time.map(|limit| (Instant::now() + limit, limit));
-        Budgets { supersteps: self.supersteps, until }
-    }
-
-    /// Claims the thread and reads its head; none without a store.
-    pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
-        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
-        let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
-        let lease = store.claim(id, claim).await?;
-        let born = || Head { checkpoint: None, next: 1, birth: clock::birth() };
-        let head = store.head(id).await?.unwrap_or_else(born);
-        Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability))))
-    }
-
-    /// Reads without claiming.
-    pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<Head>), RunError> {
-        let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
-            return Err(RunError::NoCheckpointer { what });
-        };
-        let head = store.head(thread).await?;
-        let birth = head.map_or(0, |head| head.birth);
-        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None }, head))
-    }
-
-    pub(crate) fn unknown(&self) -> RunError {
-        RunError::EmptyInput { thread: self.id.clone().unwrap_or_else(|| "".into()) }
     }
 }

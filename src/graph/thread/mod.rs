@@ -7,6 +7,7 @@ pub(crate) mod edit;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;
+pub(crate) mod open;
 pub(crate) mod outcome;
 pub(crate) mod past;
 pub(crate) mod request;

@@ -1,0 +1,69 @@
+//! What a call on a handle opens: the claim of its thread and its records, or only a reader. Runs nothing.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use tokio::time::Instant;
+
+use crate::checkpoint::{Claim, Head};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::Recorder;
+use crate::graph::run::clock;
+use crate::graph::run::ctx::Shared;
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::Sink;
+use crate::graph::run::superstep::Budgets;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
+        Arc::new(Shared {
+            context: Arc::clone(&self.context),
+            thread: self.id.clone(),
+            sink,
+            may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
+            recorder,
+            cancel: self.cancel.clone(),
+            drain: self.drain.clone(),
+            cache: self.graph.cache.clone(),
+            metadata: self.metadata.clone(),
+            limits: self.limits,
+            budgets: self.budgets(),
+            spent: AtomicU64::new(0),
+            birth: OnceLock::new(),
+        })
+    }
+
+    fn budgets(&self) -> Budgets {
+        let until = self.wall_time.map(|limit| (Instant::now() + limit, limit));
+        Budgets { supersteps: self.supersteps, until }
+    }
+
+    /// Claims the thread and reads its head; none without a store.
+    pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
+        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
+        let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
+        let lease = store.claim(id, claim).await?;
+        let born = || Head { checkpoint: None, next: 1, birth: clock::birth() };
+        let head = store.head(id).await?.unwrap_or_else(born);
+        let name = Arc::clone(&self.graph.name);
+        Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability, name))))
+    }
+
+    /// Reads without claiming.
+    pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<Head>), RunError> {
+        let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
+            return Err(RunError::NoCheckpointer { what });
+        };
+        let head = store.head(thread).await?;
+        let birth = head.map_or(0, |head| head.birth);
+        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None }, head))
+    }
+
+    pub(crate) fn unknown(&self) -> RunError {
+        RunError::EmptyInput { thread: self.id.clone().unwrap_or_else(|| "".into()) }
+    }
+}
