@@ -303,8 +303,6 @@ pub struct EventRecord {
 pub struct HandledRecord {
     /// Why the body failed.
     pub error: String,
-    /// The place of the handler's first question: answers before it are the body's.
-    pub answers: u32,
 }
 
 /// A question to a person.
@@ -314,8 +312,11 @@ pub struct QuestionRecord {
     pub checkpoint: CheckpointId,
     /// The task that asked.
     pub task: u32,
-    /// How many answers the task had when it asked.
+    /// Its place among all questions of that task.
     pub place: u32,
+    /// Who asks by these places: empty for the task's body, else its error handler or a task of a subgraph that is not kept;
+    /// none if they are those of a task in a subgraph that is kept.
+    pub asker: Option<String>,
     /// The question type's name.
     pub name: String,
     /// Where the question's payload stands.
@@ -333,6 +334,8 @@ pub struct QuestionRecord {
 pub struct AnswerRecord {
     /// The place of the question it answers.
     pub place: u32,
+    /// Who asked.
+    pub asker: String,
     /// The name of that question.
     pub name: String,
     /// Where the answer's value stands.

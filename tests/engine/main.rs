@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod askers;
 mod branches;
 mod cache;
 mod calls;

@@ -92,6 +92,8 @@ pub struct Question {
     pub(crate) payload: Vec<u8>,
     pub(crate) shows: Shows,
     pub(crate) answered: bool,
+    /// Which of those that ask in the name of its task.
+    pub(crate) asker: String,
 }
 
 /// Shows questions of one type, and their answers, as JSON.

@@ -1,5 +1,6 @@
 //! From records back to a run. Indexes of another version of the graph are mapped by name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
@@ -18,7 +19,7 @@ use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::run::control::{Control, Deferred, JoinState, LastRan, Trigger};
-use crate::graph::run::ctx::Answers;
+use crate::graph::run::ctx::{Answers, Known};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Packet, Position, Start};
 use crate::graph::run::task::{Stand, Task};
@@ -281,18 +282,23 @@ impl Reader {
             payload,
             shows: table.asks(&record.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
             answered: record.answered,
+            asker: record.asker.clone().unwrap_or_default(),
         };
         Ok(records.iter().zip(rows).map(question).collect())
     }
 
     pub(crate) async fn answers(&self, record: &TaskRecord) -> Result<Answers, RunError> {
-        if record.answers.is_empty() {
+        let own = |asked: &QuestionRecord| asked.asker.clone().map(|asker| (asked.place, asker));
+        let asked = record.questions.iter().filter_map(own);
+        let askers = asked.chain(record.answers.iter().map(|answer| (answer.place, answer.asker.clone())));
+        let askers: BTreeMap<u32, String> = askers.collect();
+        if askers.is_empty() {
             return Ok(None);
         }
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
         let answers = record.answers.iter().zip(rows);
         let answers = answers.map(|(answer, bytes)| (answer.place, (answer.name.clone(), bytes)));
-        Ok(Some(Arc::new(answers.collect())))
+        Ok(Some(Arc::new(Known { answers: answers.collect(), askers })))
     }
 
     /// Gives the planned tasks of a position what their records say.

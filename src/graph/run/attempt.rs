@@ -21,7 +21,7 @@ impl<C> TaskCtx<C> {
             asked: AtomicU32::new(0),
             calls: AtomicU32::new(0),
             raised: OnceLock::new(),
-            inside: Mutex::new(Inside { places: self.inside().places.clone(), ..Inside::default() }),
+            inside: Mutex::new(Inside { lent: self.inside().lent.clone(), ..Inside::default() }),
             children: self.children.clone(),
             attempt,
             beat,
@@ -36,7 +36,7 @@ impl<C> TaskCtx<C> {
 
     /// Whether this attempt has used an answer.
     pub(crate) fn answered(&self) -> bool {
-        self.answers.as_ref().is_some_and(|answers| !answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
+        self.answers.as_ref().is_some_and(|known| !known.answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
     }
 
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.

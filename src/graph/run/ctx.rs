@@ -15,6 +15,7 @@ use super::cache::NodeCache;
 use super::clock;
 use super::error::RunError;
 use super::event::{EventKind, Sink};
+use super::places::Places;
 use super::superstep::{Budgets, Exit};
 use crate::graph::channels::value;
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
@@ -77,7 +78,7 @@ pub(crate) struct Limits {
 }
 
 /// Where a graph runs: the root, or a subgraph in a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     /// For events: the nodes on the way down.
     pub names: Arc<[String]>,
@@ -87,6 +88,8 @@ pub(crate) struct Level {
     pub unsaved: bool,
     /// In whose name the tasks of such a subgraph ask.
     pub borrowed: Option<Arc<Borrowed>>,
+    /// Which of its subgraphs this is, then.
+    pub asker: String,
     /// The idle timeouts of the nodes on the way down.
     pub beats: Vec<Arc<Notify>>,
 }
@@ -95,7 +98,7 @@ pub(crate) struct Level {
 #[derive(Debug)]
 pub(crate) struct Borrowed {
     pub answers: Answers,
-    pub asked: AtomicU32,
+    pub places: Mutex<Places>,
     pub checkpoint: CheckpointId,
     pub task: u32,
 }
@@ -107,7 +110,7 @@ impl Level {
     }
 
     pub(crate) fn root() -> Arc<Self> {
-        Arc::new(Self { names: Arc::new([]), path: String::new(), unsaved: false, borrowed: None, beats: vec![] })
+        Arc::new(Self::default())
     }
 }
 
@@ -146,8 +149,16 @@ pub(crate) struct TaskCtx<C> {
     pub beat: Option<Arc<Notify>>,
 }
 
-/// Answers a task has got, by the places of their questions, each with its question's name.
-pub(crate) type Answers = Option<Arc<BTreeMap<u32, (String, Vec<u8>)>>>;
+/// What a task was asked and told before.
+pub(crate) type Answers = Option<Arc<Known>>;
+
+/// Answers by the places of their questions, each with its question's name.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub answers: BTreeMap<u32, (String, Vec<u8>)>,
+    /// Who asked, by place; also what has no answer yet.
+    pub askers: BTreeMap<u32, String>,
+}
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
 pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
@@ -163,10 +174,8 @@ pub(crate) struct Inside {
     pub questions: Vec<Question>,
     /// How its subgraphs failed: the body deals with it, or passes it on.
     pub failures: Vec<super::error::RunError>,
-    /// The answers, once a subgraph that is not saved has borrowed them.
+    /// The answers, once somebody has asked, or may.
     pub lent: Option<Arc<Borrowed>>,
-    /// In such a subgraph: the places of the task's questions, the same in each attempt.
-    pub places: Vec<u32>,
 }
 
 /// Why a task stopped without a result.
@@ -284,9 +293,9 @@ impl<C> Ctx<C> {
     /// # Errors
     /// [`Interrupted`] is no failure: pass it on with `?`.
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        let answers = self.0.level.borrowed.as_ref().map_or(&self.0.answers, |borrowed| &borrowed.answers);
+        let lent = self.0.lend();
         let place = self.0.next_place();
-        let raised = match answers.as_ref().and_then(|answers| answers.get(&place)) {
+        let raised = match lent.answers.as_ref().and_then(|known| known.answers.get(&place)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
             Some((_, bytes)) => match value::decode(bytes) {
                 Ok(value) => return Ok(value),
@@ -317,6 +326,7 @@ impl<C> TaskCtx<C> {
                 payload,
                 shows: Shows::of::<I>(),
                 answered: false,
+                asker: self.asker(),
             }),
             Err(error) => Raised::Wrong(error),
         }
@@ -327,10 +337,7 @@ impl<C> TaskCtx<C> {
             Some(recorder) => recorder.birth(),
             None => *self.shared.birth.get_or_init(clock::birth),
         };
-        let (checkpoint, task) = match &self.level.borrowed {
-            Some(borrowed) => (borrowed.checkpoint, borrowed.task),
-            None => (self.checkpoint, self.task),
-        };
+        let Borrowed { checkpoint, task, .. } = *self.lend();
         InterruptId { birth, checkpoint, task, place }
     }
 

@@ -52,9 +52,9 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
-    let borrowed = unsaved.then(|| above.borrowed.clone().unwrap_or_else(|| task.lend()));
+    let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
-    Level { names: names.into(), path, unsaved, borrowed, beats }
+    Level { names: names.into(), path, unsaved, borrowed, asker, beats }
 }
 
 /// Starts the child, or goes on where it stopped.

@@ -16,7 +16,6 @@ use super::control::START_NODE;
 use super::ctx::{Ctx, Inside, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
-use super::places::answered_so_far;
 use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
@@ -155,12 +154,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let recorder = Arc::clone(self.recorder()?);
         let task = &self.tasks[at];
-        let (mut record, answers) = (task.record(), answered_so_far(&task.answers));
+        let mut record = task.record();
         let key = self.task_key(self.tasks[at].key);
         Some(Box::new(move |error| {
             record.status = TaskStatus::Pending;
             record.error = Some(error.to_string());
-            record.handled = Some(HandledRecord { error: error.to_string(), answers });
+            record.handled = Some(HandledRecord { error: error.to_string() });
             let bytes = encode_record(&record);
             Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
         }))

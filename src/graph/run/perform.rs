@@ -154,7 +154,6 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     }
     let answered = performed.ctx.answered();
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
-    ctx.count_on(job.handled.as_ref().map(|before| before.answers));
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;

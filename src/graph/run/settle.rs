@@ -13,7 +13,6 @@ use super::control::START_NODE;
 use super::ctx::{Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
-use super::places::answered_so_far;
 use super::position::{Finished, fresh_read, named};
 use super::superstep::{Exit, Run};
 use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
@@ -219,7 +218,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if task.handled.is_some() {
             return None;
         }
-        task.handled = Some(HandledRecord { error: text.clone(), answers: answered_so_far(&task.answers) });
+        task.handled = Some(HandledRecord { error: text.clone() });
         Some(TookOver { error: text, answered })
     }
 
@@ -251,10 +250,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn note_questions(&mut self, at: usize, questions: &[Question]) {
+        let (checkpoint, key) = (self.pos.id, self.tasks[at].key);
+        let own = |question: &Question| (question.id.checkpoint, question.id.task) == (checkpoint, key);
         let record = |question: &Question| QuestionRecord {
             checkpoint: question.id.checkpoint,
             task: question.id.task,
             place: question.id.place,
+            asker: own(question).then(|| question.asker.clone()),
             name: question.name.clone(),
             payload: RowId {
                 checkpoint: question.id.checkpoint,

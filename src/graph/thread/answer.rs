@@ -171,15 +171,16 @@ async fn store(
         Some(record) => record,
         None => records.get(&task).cloned().unwrap_or_default(),
     };
-    loop {
-        mark(&mut record, &question);
+    let asker = loop {
+        let asker = mark(&mut record, &question);
         let below = below(reader, at, task, &question, changed).await?;
-        let Some((child, inner_task, inner_record)) = below else { break };
+        let Some((child, inner_task, inner_record)) = below else { break asker.unwrap_or_default() };
         changed.insert((at, task), record);
         (at, task, record) = (child, inner_task, inner_record);
-    }
+    };
     record.answers.push(AnswerRecord {
         place: question.place,
+        asker,
         name: question.name,
         value: row,
         by: answer.by,
@@ -191,11 +192,15 @@ async fn store(
     Ok(())
 }
 
-fn mark(record: &mut TaskRecord, question: &QuestionRecord) {
+/// Returns who asked, if it was by the task's own places.
+fn mark(record: &mut TaskRecord, question: &QuestionRecord) -> Option<String> {
     let place = |asked: &QuestionRecord| (asked.checkpoint, asked.task, asked.place);
+    let mut asker = None;
     for asked in record.questions.iter_mut().filter(|asked| place(asked) == place(question)) {
         asked.answered = true;
+        asker.clone_from(&asked.asker);
     }
+    asker
 }
 
 /// The task inside the subgraph of a task that has the same question.

@@ -212,13 +212,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(Level::root());
         }
         let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
-        Ok(Arc::new(Level {
-            names: self.scope.nodes.clone().into(),
-            path,
-            unsaved: false,
-            borrowed: None,
-            beats: vec![],
-        }))
+        Ok(Arc::new(Level { names: self.scope.nodes.clone().into(), path, ..Level::default() }))
     }
 
     pub(crate) async fn scoped_history(&self, reader: &Reader, head: Option<Head>) -> Result<Option<String>, RunError> {

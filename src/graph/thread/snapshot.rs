@@ -279,7 +279,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 fn answers<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
-    let values = task.answers.iter().flat_map(|answers| answers.values());
+    let values = task.answers.iter().flat_map(|known| known.answers.values());
     let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
     let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
         name: record.name.clone(),

@@ -1,0 +1,111 @@
+//! Several that ask in the name of one task: each gets the answers to its own questions, in whatever order they come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::graph::{Boxed, InterruptId, Persistence, Question};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// Asks twice, notes what it heard, and fails the first time that it has heard all, if it is to.
+fn asks_twice(tally: &Tally, fails: bool) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
+    let tally = tally.clone();
+    move |_, ctx| {
+        let tally = tally.clone();
+        Box::pin(async move {
+            let who = format!("{}.{}", ctx.node(), ctx.step());
+            let one = ctx.interrupt(Rename { from: format!("{who} one") })?;
+            let two = ctx.interrupt(Rename { from: format!("{who} two") })?;
+            if fails && tally.add(&who) == 1 {
+                return Err("no luck".into());
+            }
+            Ok(Pad::update().notes([format!("{who}: {one}, {two}")]))
+        })
+    }
+}
+
+/// What its person knows of a question: the answer is told from it.
+fn answer(question: &Question) -> Answer {
+    let asked = question.payload::<Rename>().unwrap().from;
+    Answer::new::<Rename>(&format!("for {asked}")).to(question.id())
+}
+
+/// Answers one open question at a time, all but one, or all at once, as the seed says, until the graph ends.
+async fn converse(store: &Store, graph: &Graph, seed: usize) -> Vec<String> {
+    let mut outcome = store.thread(graph).invoke(start()).await.unwrap();
+    for round in 0.. {
+        assert!(round < 40, "it never ends");
+        let open = outcome.questions().to_vec();
+        if open.is_empty() {
+            break;
+        }
+        let pick = (seed / 3 + round) % open.len();
+        let takes = |at: usize| open.len() == 1 || [at == pick, at != pick, true][seed % 3];
+        let (now, later): (Vec<_>, Vec<_>) = open.iter().enumerate().partition(|(at, _)| takes(*at));
+        let request = Request::answers(now.into_iter().map(|(_, asked)| answer(asked)));
+        outcome = store.thread(graph).run(request).await.unwrap();
+        let open: Vec<InterruptId> = outcome.questions().iter().map(Question::id).collect();
+        assert!(later.iter().all(|(_, asked)| open.contains(&asked.id())), "an open question keeps its id");
+    }
+    let mut notes = outcome.finished().unwrap().notes.clone();
+    notes.sort();
+    notes
+}
+
+fn heard(who: &str) -> String {
+    format!("{who}: for {who} one, for {who} two")
+}
+
+#[rstest]
+#[tokio::test]
+async fn tasks_of_a_subgraph_each_take_the_answers_to_their_own_questions(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+    #[values(0, 1, 2, 3, 4)] seed: usize,
+    #[values(false, true)] fails: bool,
+) {
+    let tally = Tally::default();
+    let again = || RetryPolicy::attempts(2).pause(Duration::ZERO);
+    let ask = || asks_twice(&tally, fails).asks::<Rename>().retry(again());
+    let inside = Builder::new().add_node(id("x"), ask()).add_node(id("y"), ask()).add_node(id("z"), ask());
+    let inside = inside.add_edge(START, [id("x"), id("y")]).add_edge(id("x"), id("z"));
+    let inside = inside.compile().unwrap().persistence(persistence);
+    let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
+    assert_eq!(converse(&store, &graph, seed).await, [heard("x.1"), heard("y.1"), heard("z.2")]);
+}
+
+/// A node asks twice beside two calls of a graph that asks twice, in two supersteps.
+fn asking_beside_calls(tally: &Tally, persistence: Persistence, fails: bool) -> Graph {
+    let ask = || asks_twice(&Tally::default(), false).asks::<Rename>();
+    let inside = Builder::new().add_node(id("x"), ask()).add_node(id("y"), ask());
+    let inside = chain(inside, &["x", "y"]).persistence(persistence);
+    let (child, own) = (inside.clone(), asks_twice(tally, fails));
+    let body = move |pad: Arc<Pad>, ctx: Ctx| {
+        let (child, own) = (child.clone(), own.clone());
+        async move {
+            let calls = async { tokio::join!(ctx.call(&child, start()), ctx.call(&child, start())) };
+            let ((one, two), own) = tokio::join!(calls, own(pad, ctx.clone()));
+            let calls = format!("{} | {}", one?.notes.join(", "), two?.notes.join(", "));
+            let _ = own?;
+            Ok::<_, NodeError>(Pad::update().notes([calls]))
+        }
+    };
+    let body = body.asks::<Rename>().retry(RetryPolicy::attempts(2).pause(Duration::ZERO));
+    chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &inside), &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn calls_at_once_and_the_body_beside_them_each_take_their_own_answers(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
+    #[values(0, 1, 2, 3, 4)] seed: usize,
+    #[values(false, true)] fails: bool,
+) {
+    let graph = asking_beside_calls(&Tally::default(), persistence, fails);
+    let one = format!("{}, {}", heard("x.1"), heard("y.2"));
+    assert_eq!(converse(&store, &graph, seed).await, [format!("{one} | {one}")]);
+}
