@@ -20,6 +20,9 @@ pub struct RowId {
 impl RowId {
     /// In place of a task: values encoded after a reduce belong to the superstep as a whole; the slot is the channel.
     pub const REDUCED: u32 = u32::MAX;
+    /// In place of a task: whole values encoded anew when a thread moves on to another graph or version; the slot is the
+    /// channel.
+    pub const WHOLE: u32 = u32::MAX - 1;
     /// First slot of send payloads; writes count from zero.
     pub const SENDS: u32 = 1 << 30;
     /// First slot of questions.

@@ -38,7 +38,7 @@ pub use key::{Key, RowId};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
-    AboutRecord, AnswerRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord, EventRecord,
-    EventRecordKind, FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord,
-    Shape, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
+    AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord,
+    EventRecord, EventRecordKind, FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord,
+    SendRecord, Shape, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
 };

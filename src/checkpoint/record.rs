@@ -16,6 +16,8 @@ pub struct Shape {
     pub nodes: Vec<String>,
     /// Joins in the order of their indexes: sources and target.
     pub joins: Vec<(Vec<u32>, u32)>,
+    /// The version that the graph was given by hand.
+    pub version: u32,
 }
 
 /// One channel of a [`Shape`].
@@ -29,6 +31,19 @@ pub struct ChannelShape {
     pub version: u32,
     /// Whether its values are never shown and never leave the store.
     pub secret: bool,
+    /// The name of the rule by which writes meet.
+    pub rule: String,
+    /// Whether its writes, those aside that replace the value, are entries of a log.
+    pub logged: bool,
+}
+
+/// A stored channel that no channel of the graph claims: it is kept as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedRecord {
+    /// The channel as it was.
+    pub channel: ChannelShape,
+    /// Where its value stands.
+    pub slot: Slot,
 }
 
 /// What a thread as a whole is. Written with its first checkpoint.
@@ -89,6 +104,9 @@ pub struct CheckpointRecord {
     pub base: Option<CheckpointId>,
     /// Where each channel's value stands.
     pub channels: Vec<(u32, Slot)>,
+    /// What is stored of channels that this version of the graph does not have, complete. Their indexes follow those of the
+    /// shape.
+    pub carried: Vec<CarriedRecord>,
     /// The newest checkpoint of each subgraph that keeps its own state, by node.
     pub children: Vec<(String, CheckpointId)>,
     /// Words of the user's.

@@ -17,9 +17,12 @@ impl Channel {
         let codec = self.is_flat().then(|| quote!(.codec(::superstep::graph::Codec::Bincode)));
         let version = self.version.map(|version| quote!(.version(#version)));
         let secret = self.secret.then(|| quote!(.secret()));
+        let rule = self.rule.name();
+        let takes = types::text(&self.write);
+        let takes = (takes != type_name).then(|| quote!(.takes(#takes)));
         quote! {
             ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Stored::#stored)
-                #codec #version #secret
+                .rule(#rule) #takes #codec #version #secret
         }
     }
 

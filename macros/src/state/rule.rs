@@ -45,6 +45,26 @@ impl Rule {
         WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, rule)| rule)
     }
 
+    /// Returns the name that stored threads know the rule by.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::LastValue => "last_value",
+            Self::AnyValue => "any_value",
+            Self::Ephemeral => "ephemeral",
+            Self::Untracked => "untracked",
+            Self::Topic { accumulate: false } => "topic",
+            Self::Topic { accumulate: true } => "topic(accumulate)",
+            Self::Append => "append",
+            Self::Add => "add",
+            Self::Union => "union",
+            Self::Merge => "merge",
+            Self::Max => "max",
+            Self::Min => "min",
+            Self::Messages => "messages",
+            Self::Custom { .. } => "reduce",
+        }
+    }
+
     /// Returns whether writes go through a reducer, and so can also overwrite.
     pub(super) fn reduces(&self) -> bool {
         match self {

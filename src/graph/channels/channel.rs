@@ -17,6 +17,24 @@ pub enum Stored {
     Never,
 }
 
+impl Stored {
+    /// The rule of a channel that names none.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Value => "last_value",
+            Self::Full => "reduce",
+            Self::Log => "append",
+            Self::Delta => "messages",
+            Self::Never => "untracked",
+        }
+    }
+
+    /// Whether writes, those aside that replace the value, are entries of a log.
+    pub(crate) const fn is_logged(self) -> bool {
+        matches!(self, Self::Log | Self::Delta)
+    }
+}
+
 /// How values of a channel become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
@@ -31,6 +49,10 @@ pub enum Codec {
 pub struct Channel {
     name: Cow<'static, str>,
     type_name: Cow<'static, str>,
+    write_type: Option<&'static str>,
+    rule: &'static str,
+    was: &'static [&'static str],
+    formerly: Vec<String>,
     stored: Stored,
     codec: Codec,
     version: u32,
@@ -41,13 +63,55 @@ impl Channel {
     /// Returns a channel with a name that is known at compile time.
     pub const fn fixed(name: &'static str, type_name: &'static str, stored: Stored) -> Self {
         let (name, type_name) = (Cow::Borrowed(name), Cow::Borrowed(type_name));
-        Self { name, type_name, stored, codec: Codec::MessagePack, version: 1, secret: false }
+        Self::new(name, type_name, stored)
     }
 
     /// Returns a channel with a name that is known at run time.
     pub fn named(name: impl Into<String>, type_name: impl Into<String>, stored: Stored) -> Self {
-        let (name, type_name) = (Cow::Owned(name.into()), Cow::Owned(type_name.into()));
-        Self { name, type_name, stored, codec: Codec::MessagePack, version: 1, secret: false }
+        Self::new(Cow::Owned(name.into()), Cow::Owned(type_name.into()), stored)
+    }
+
+    const fn new(name: Cow<'static, str>, type_name: Cow<'static, str>, stored: Stored) -> Self {
+        Self {
+            name,
+            type_name,
+            write_type: None,
+            rule: stored.name(),
+            was: &[],
+            formerly: vec![],
+            stored,
+            codec: Codec::MessagePack,
+            version: 1,
+            secret: false,
+        }
+    }
+
+    /// Sets the name of the rule by which writes meet: another rule cannot read what this one has left pending.
+    #[must_use]
+    pub const fn rule(mut self, rule: &'static str) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// Sets the type of a write that goes through the reducer, where that is not the value's.
+    #[must_use]
+    pub const fn takes(mut self, write_type: &'static str) -> Self {
+        self.write_type = Some(write_type);
+        self
+    }
+
+    /// Sets the names that the channel had before, newest first: values stored under them are read as its own.
+    #[must_use]
+    pub const fn was(mut self, names: &'static [&'static str]) -> Self {
+        self.was = names;
+        self
+    }
+
+    /// Adds a name that the channel had before, known at run time.
+    #[must_use]
+    pub fn formerly(mut self, name: impl Into<String>) -> Self {
+        self.formerly.push(name.into());
+        self
     }
 
     /// Marks the channel as never to be printed or exported.
@@ -79,6 +143,21 @@ impl Channel {
     /// Returns the name of the value's type.
     pub fn type_name(&self) -> &str {
         &self.type_name
+    }
+
+    /// Returns the name of the type of a write that goes through the reducer.
+    pub fn write_type(&self) -> &str {
+        self.write_type.unwrap_or(&self.type_name)
+    }
+
+    /// Returns the name of the rule by which writes meet.
+    pub fn rule_name(&self) -> &str {
+        self.rule
+    }
+
+    /// Returns the names that the channel had before.
+    pub fn former_names(&self) -> impl Iterator<Item = &str> {
+        self.was.iter().copied().chain(self.formerly.iter().map(String::as_str))
     }
 
     /// Returns how the channel is kept.

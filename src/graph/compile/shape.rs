@@ -13,11 +13,14 @@ pub(crate) fn shape<S: State, N, C>(schema: &S::Schema, nodes: &[Row<S, N, C>], 
         type_name: channel.type_name().to_owned(),
         version: channel.schema_version(),
         secret: channel.is_secret(),
+        rule: channel.rule_name().to_owned(),
+        logged: channel.stored().is_logged(),
     };
     Shape {
         channels: S::channels(schema).iter().map(channel).collect(),
         nodes: nodes.iter().map(|row| row.name.to_string()).collect(),
         joins: joins.iter().map(|join| (join.sources.clone(), join.target)).collect(),
+        version: 0,
     }
 }
 
@@ -33,8 +36,10 @@ pub(crate) fn fingerprint(shape: &Shape) -> u64 {
         mix(channel.name.as_bytes());
         mix(channel.type_name.as_bytes());
         mix(&channel.version.to_le_bytes());
-        mix(&[u8::from(channel.secret)]);
+        mix(&[u8::from(channel.secret), u8::from(channel.logged)]);
+        mix(channel.rule.as_bytes());
     }
+    mix(&shape.version.to_le_bytes());
     shape.nodes.iter().for_each(|node| mix(node.as_bytes()));
     for (sources, target) in &shape.joins {
         sources.iter().chain([target]).for_each(|node| mix(&node.to_le_bytes()));

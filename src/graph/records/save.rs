@@ -229,6 +229,7 @@ pub(crate) fn record<S: State, N: NodeId, C>(
         control: control(&pos.control, pos.start.as_ref().map(|start| start.rows.clone())),
         base,
         channels,
+        carried: vec![],
         children: pos.children.clone(),
         metadata: pos.metadata.clone(),
         journals: vec![],

@@ -75,7 +75,7 @@ impl DataSchema {
         if self.by_name.insert(name.clone(), self.kinds.len()).is_some() {
             return Err(SchemaError::Twice { channel: name });
         }
-        self.channels.push(Channel::named(name, kind.name(), kind.stored()));
+        self.channels.push(Channel::named(name, kind.name(), kind.stored()).rule(kind.name()));
         self.kinds.push(kind);
         Ok(())
     }
