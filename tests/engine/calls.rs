@@ -1,11 +1,14 @@
 //! Graphs that nodes call: what the graph around them knows of their questions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use rstest::rstest;
 use serde_json::json;
+use superstep::graph::Persistence;
 use superstep::prelude::*;
 
-use crate::pad::{Approve, Builder, Ended, Graph, Pad, approval, chain, id, note, start};
+use crate::pad::*;
 use crate::stores::Store;
 
 /// Another question under a name that is taken.
@@ -125,4 +128,48 @@ fn a_graph_cannot_be_called_from_a_node_that_is_not_there() {
 async fn a_question_nobody_could_answer_is_an_error_even_if_nobody_told_of_it() {
     let refused = caller(&[asking()], 0).invoke(start()).await.unwrap_err().to_string();
     assert_eq!(refused, "a graph that asks a question needs a checkpointer");
+}
+
+#[rstest]
+#[case::asks("ask", 1)]
+#[case::fails("fail", 1)]
+#[case::tries_again_and_asks("fail once", 2)]
+#[tokio::test]
+async fn a_called_graph_that_had_ended_does_not_run_again_when_its_body_goes_on(
+    #[case] then: &'static str,
+    #[case] runs: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+) {
+    let (tally, bodies) = (Tally::default(), Tally::default());
+    let called = chain(Builder::new().add_node(id("c"), tallied(&tally, "c")), &["c"]).persistence(persistence);
+    let (child, again) = (called.clone(), bodies.clone());
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let (child, run) = (child.clone(), again.add("a"));
+        async move {
+            let notes = ctx.call(&child, start()).await?.notes.clone();
+            match then {
+                "fail" if run == 1 => return Err(NodeError::permanent("no")),
+                "fail once" if run == 1 => return Err("no".into()),
+                "fail" => {}
+                _ => drop(ctx.interrupt(Approve)?),
+            }
+            Ok(Pad::update().notes(notes))
+        }
+    };
+    let body = body.asks::<Approve>().retry(RetryPolicy::attempts(2).pause(Duration::ZERO));
+    let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &called), &["a"]);
+    let thread = || store.thread(&graph).durability(durability);
+    let end = match thread().invoke(start()).await {
+        Ok(asked) => {
+            assert_eq!(asked.questions().len(), 1);
+            thread().resume::<Approve>(true).await
+        }
+        Err(_) => thread().proceed().await,
+    };
+    // as in LangGraph, a failure then leaves only what its siblings came to
+    let lost = then == "fail" && durability == Durability::Exit && persistence == Persistence::Inherit;
+    let runs = if lost { runs + 1 } else { runs };
+    assert_eq!((end.unwrap().finished().unwrap().notes.join(" "), tally.count()), ("c".into(), runs));
 }

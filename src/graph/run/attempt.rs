@@ -12,6 +12,10 @@ use crate::graph::define::node::NodeError;
 impl<C> TaskCtx<C> {
     /// The context of another attempt: its questions count from the beginning.
     pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
+        let (lent, ended) = {
+            let mut before = self.inside();
+            (before.lent.clone(), std::mem::take(&mut before.ended))
+        };
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
             level: Arc::clone(&self.level),
@@ -21,7 +25,7 @@ impl<C> TaskCtx<C> {
             asked: AtomicU32::new(0),
             calls: AtomicU32::new(0),
             raised: OnceLock::new(),
-            inside: Mutex::new(Inside { lent: self.inside().lent.clone(), ..Inside::default() }),
+            inside: Mutex::new(Inside { lent, ended, ..Inside::default() }),
             children: self.children.clone(),
             attempt,
             beat,

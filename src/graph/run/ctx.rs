@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::checkpoint::{CheckpointId, Key, ThreadId};
 
 use super::cache::NodeCache;
 use super::clock;
@@ -168,6 +168,8 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 pub(crate) struct Inside {
     /// The state of subgraphs that keep their own, by node.
     pub children: Vec<(String, CheckpointId)>,
+    /// Subgraphs that ended, by path and pointer.
+    pub ended: Vec<(String, Key)>,
     /// The number of the first one that this attempt calls.
     pub first_call: u32,
     /// What tasks of its subgraphs ask.

@@ -10,7 +10,7 @@ use crate::checkpoint::{
 
 use super::cached::CachedResult;
 use super::control::START_NODE;
-use super::ctx::{Raised, TaskCtx};
+use super::ctx::{Inside, Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed, words};
 use super::position::{Finished, fresh_read, named};
@@ -47,7 +47,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
                 if ctx.left_anything() {
-                    result.children = std::mem::take(&mut *ctx.inside()).children;
+                    result.children = self.leave(&ctx);
                 }
                 let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
                 self.spare = Some(ctx);
@@ -64,8 +64,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Ok(()) => Ok(Ending::Asked { took_over }),
                 Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
             },
-            Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+            Err(error) => {
+                self.leave(&ctx);
+                self.fail(at, error).map(|()| Ending::Failed { took_over, answered })
+            }
         }
+    }
+
+    /// Nothing goes on in the subgraphs of a task that has ended or failed. Returns those with state of their own.
+    fn leave(&self, ctx: &TaskCtx<C>) -> Vec<(String, CheckpointId)> {
+        let Inside { children, ended, .. } = std::mem::take(&mut *ctx.inside());
+        if let Some(recorder) = self.recorder() {
+            ended.iter().for_each(|(path, pointer)| recorder.forget(path, pointer));
+        }
+        children
     }
 
     /// What counts is the question in the context, not the value the node returned.

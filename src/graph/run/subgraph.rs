@@ -253,12 +253,9 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
         recorder.ended(&run.level.path);
     }
-    if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::Inherit && run.delta.is_none())
-    {
-        recorder.forget(
-            &run.level.path,
-            &Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call: pointed_at(ctx, call) },
-        );
+    if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.delta.is_none() {
+        let pointer = Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call: pointed_at(ctx, call) };
+        ctx.0.inside().ended.push((run.level.path.clone(), pointer));
     }
     let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
     Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
