@@ -5,6 +5,7 @@
 //! | `channels` | what a state is made of, and how writes meet in it; pure |
 //! | `define` | what a user defines a graph with |
 //! | `compile` | from the builder to tables; every problem at once; the drawing; pure |
+//! | `diff` | what differs between two checkpoints |
 //! | `run` | the superstep loop, its tasks, events and subgraphs |
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
 //! | `thread` | one conversation: run, answer, read, rewrite |
@@ -14,6 +15,7 @@
 mod channels;
 mod compile;
 mod define;
+mod diff;
 mod records;
 mod run;
 mod thread;
@@ -35,6 +37,8 @@ pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId
 pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, RetryPolicy, WithOptions, worker};
 pub use define::problem::{CompileError, Lint, Problem};
 pub use define::route::{Chooser, Declared, OverContext, OverState, Route, Router};
+pub use diff::edits::Edit;
+pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use records::recorder::Durability;
 pub use run::cache::{MemoryCache, NodeCache};
 pub use run::ctx::Ctx;

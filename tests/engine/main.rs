@@ -8,6 +8,7 @@ mod branches;
 mod cache;
 mod calls;
 mod commands;
+mod diff;
 mod durability;
 mod edges;
 mod failures;

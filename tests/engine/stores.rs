@@ -1,8 +1,13 @@
 //! The stores that a claim holds over.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
+use superstep::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
+    Record, ThreadId,
+};
 
 /// A store; a directory that it is in goes when it goes.
 #[derive(Debug)]
@@ -26,5 +31,77 @@ impl Store {
     #[cfg(not(feature = "sled"))]
     pub(crate) fn disk() -> Self {
         Self::memory()
+    }
+}
+
+/// A store that counts the bytes it gives out.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    store: Arc<dyn Checkpointer>,
+    read: AtomicUsize,
+}
+
+impl Counting {
+    pub(crate) fn new(store: &Store) -> Arc<Self> {
+        Arc::new(Self { store: Arc::clone(&store.store), read: AtomicUsize::new(0) })
+    }
+
+    /// How many bytes were read since this was asked last.
+    pub(crate) fn read(&self) -> usize {
+        self.read.swap(0, Ordering::SeqCst)
+    }
+
+    fn count(&self, bytes: usize) {
+        self.read.fetch_add(bytes, Ordering::SeqCst);
+    }
+}
+
+impl Checkpointer for Counting {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        self.store.claim(thread, claim)
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        self.store.commit(commit)
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        self.store.head(thread)
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        let thread = thread.clone();
+        Box::pin(async move {
+            let found = self.store.get(&thread, keys).await?;
+            self.count(found.iter().flatten().map(Vec::len).sum());
+            Ok(found)
+        })
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
+        let thread = thread.clone();
+        Box::pin(async move {
+            let found = self.store.scan(&thread, range, order, limit).await?;
+            self.count(found.iter().map(|(_, bytes)| bytes.len()).sum());
+            Ok(found)
+        })
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        self.store.threads(after, limit)
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.store.delete_thread(lease)
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.store.is_claimed(thread)
     }
 }

@@ -10,6 +10,7 @@ use super::validate::Outline;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
+use crate::graph::diff::face::{Face, face};
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
@@ -44,6 +45,8 @@ pub(crate) trait Inner: Send + Sync {
         at: CheckpointId,
         live: bool,
     ) -> BoxFuture<'a, Result<Nested, RunError>>;
+    /// A checkpoint of it, to be compared.
+    fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>>;
 }
 
 struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
@@ -96,6 +99,10 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
                 Snapshot::read(&self.0.table, reader, at, if live { Seen::Live } else { Seen::Past }, true).await?;
             Ok(snapshot.erased(&self.0.table))
         })
+    }
+
+    fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {
+        Box::pin(face(&self.0.table, reader, at))
     }
 }
 

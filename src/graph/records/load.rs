@@ -67,7 +67,7 @@ impl Reader {
         Ok((position, mapping))
     }
 
-    async fn slots<S: State, N: NodeId, C>(
+    pub(crate) async fn slots<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         record: &CheckpointRecord,
@@ -83,7 +83,7 @@ impl Reader {
     }
 
     /// Reads the state that the slots describe.
-    async fn state<S: State, N: NodeId, C>(
+    pub(crate) async fn state<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         path: &str,
@@ -153,7 +153,7 @@ impl Reader {
         Ok(false)
     }
 
-    async fn control<S: State, N: NodeId, C>(
+    pub(crate) async fn control<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         record: &CheckpointRecord,
@@ -263,7 +263,7 @@ impl Reader {
         })
     }
 
-    async fn questions<S: State, N: NodeId, C>(
+    pub(crate) async fn questions<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         records: &[QuestionRecord],

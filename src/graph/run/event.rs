@@ -280,12 +280,17 @@ fn shows(channel: &crate::graph::channels::channel::Channel, at: usize, only: Op
 pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, only: Option<&Mask>) -> Value {
     let mut map = Map::new();
     for (at, channel) in S::channels(schema).iter().enumerate() {
-        if shows(channel, at, only) && state.is_set(schema, at) {
-            let value = state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
+        if let Some(value) = shows(channel, at, only).then(|| channel_json(state, schema, at)).flatten() {
             map.insert(channel.name().to_owned(), value);
         }
     }
     Value::Object(map)
+}
+
+/// A channel's value as JSON, secret or not; none if it has none.
+pub(crate) fn channel_json<S: State>(state: &S, schema: &S::Schema, at: usize) -> Option<Value> {
+    let json = || state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
+    state.is_set(schema, at).then(json)
 }
 
 /// A state in debugging output, without secrets. A schema that is known only at run time is not at hand here, so of a

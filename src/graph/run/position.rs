@@ -35,6 +35,12 @@ pub(crate) struct Start<S: State> {
     pub sizes: Vec<u64>,
 }
 
+impl<S: State> Default for Start<S> {
+    fn default() -> Self {
+        Self { writes: Writes::default(), rows: vec![], sizes: vec![] }
+    }
+}
+
 impl<S: State> Clone for Start<S> {
     fn clone(&self) -> Self {
         Self { writes: self.writes.clone(), rows: self.rows.clone(), sizes: self.sizes.clone() }

@@ -1,0 +1,220 @@
+//! A checkpoint as a comparison sees it: what can be told without its state, and the values of channels one asks for.
+//! Types end here. Knows the records; must not know what differs.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::checkpoint::{BoxFuture, CheckpointId, Key, LogRange, RowId, Slot, Source};
+
+use crate::graph::channels::channel::{Channel, Stored};
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::compile::described::AnyChild;
+use crate::graph::compile::table::Table;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::records::save::log_name;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::channel_json;
+use crate::graph::run::position::{Position, Start};
+use crate::graph::run::task::Task;
+use crate::graph::thread::snapshot::planned;
+
+/// What is told of a checkpoint.
+pub(crate) struct Facts {
+    pub reader: Reader,
+    pub id: CheckpointId,
+    pub step: i64,
+    pub source: Source,
+    /// The fingerprint of the graph that reads it.
+    pub graph: u64,
+    /// The subgraph it belongs to, as its logs are named.
+    pub path: String,
+    pub next: Vec<String>,
+    pub questions: Vec<Question>,
+    pub slots: Vec<Slot>,
+    /// The subgraphs of its tasks, and those that keep their own state: under which name, at which checkpoint.
+    pub inside: Vec<(String, CheckpointId, AnyChild)>,
+}
+
+/// The entries that a log has grown by; none if it is not the same log.
+pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {
+    let (Slot::Log { full, ranges: old, .. }, Slot::Log { full: now, ranges: new, .. }) = (old, new) else {
+        return None;
+    };
+    let Some((last, before)) = old.split_last() else { return (full == now).then(|| new.clone()) };
+    let (grown, more) = new.get(before.len()..)?.split_first()?;
+    let same = full == now && new.starts_with(before) && grown.first == last.first && grown.last >= last.last;
+    let count = grown.count.checked_sub(last.count).filter(|_| same)?;
+    let after = RowId { slot: last.last.slot.saturating_add(1), ..last.last };
+    let rest = LogRange { first: after, count, ..*grown };
+    Some((count > 0).then_some(rest).into_iter().chain(more.iter().copied()).collect())
+}
+
+/// A checkpoint of any graph.
+pub(crate) trait Face: Send + Sync {
+    fn facts(&self) -> &Facts;
+    fn channels(&self) -> &[Channel];
+    /// The values of these channels by name, secrets included: those that have one.
+    fn values<'a>(&'a self, only: &'a Mask) -> BoxFuture<'a, Result<Map<String, Value>, RunError>>;
+    /// The items that these entries of a log add; none if it is not a list that only grows.
+    fn items<'a>(
+        &'a self,
+        channel: usize,
+        ranges: &'a [LogRange],
+    ) -> BoxFuture<'a, Result<Option<Vec<Value>>, RunError>>;
+}
+
+struct Loaded<S: State, N, C> {
+    table: Arc<Table<S, N, C>>,
+    facts: Facts,
+}
+
+/// Reads everything of a checkpoint but the values of its channels.
+pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    reader: &Reader,
+    id: CheckpointId,
+) -> Result<Box<dyn Face>, RunError> {
+    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
+    let record = reader.record(id).await?.ok_or_else(unknown)?;
+    let mapping = reader.mapping(table, record.shape).await?;
+    let records = by_present_keys(reader, &mapping, id).await?;
+    let control = reader.control(table, &record, &mapping).await?;
+    let start = record.control.start.is_some().then(Start::default);
+    let tasks = planned(table, &Position { control, start, ..Position::empty(table) });
+    let mut questions = vec![];
+    for record in tasks.iter().filter_map(|task| records.get(&task.key)) {
+        questions.extend(reader.questions(table, &record.questions).await?);
+    }
+    let inside = inside(table, reader, id, &tasks, &records, &record.children).await?;
+    let facts = Facts {
+        reader: reader.clone(),
+        id,
+        step: record.step,
+        source: record.source,
+        graph: table.fingerprint,
+        next: tasks.iter().map(|task| name(table, task.node)).collect(),
+        questions,
+        slots: reader.slots(table, &record, &mapping).await?,
+        path: record.namespace,
+        inside,
+    };
+    Ok(Box::new(Loaded { table: Arc::clone(table), facts }))
+}
+
+async fn by_present_keys(reader: &Reader, mapping: &Mapping, id: CheckpointId) -> Result<Tasks, RunError> {
+    let records = reader.tasks(id).await?.into_iter();
+    Ok(records.filter_map(|(key, record)| Some((mapping.task(key).ok()?, record))).collect())
+}
+
+fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
+    if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
+}
+
+async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Table<S, N, C>,
+    reader: &Reader,
+    id: CheckpointId,
+    tasks: &[Task<S>],
+    records: &Tasks,
+    kept: &[(String, CheckpointId)],
+) -> Result<Vec<(String, CheckpointId, AnyChild)>, RunError> {
+    let mut found: Vec<(String, CheckpointId, AnyChild)> = vec![];
+    for task in tasks.iter().filter(|task| task.node != START_NODE) {
+        let children = &table.row(task.node).children;
+        if children.is_empty() {
+            continue;
+        }
+        let call = records.get(&task.key).map_or(0, |record| record.first_call);
+        let Some(at) = reader.child(id, task.key, call).await? else { continue };
+        if let Some(child) = called(reader, children, at).await? {
+            let node = &table.row(task.node).name;
+            let before = found.iter().filter(|(known, ..)| known.split(" (").next() == Some(&**node)).count();
+            let name = if before == 0 { node.to_string() } else { format!("{node} ({})", before + 1) };
+            found.push((name, at, child));
+        }
+    }
+    for (name, at) in kept {
+        let node = name.split('#').next().and_then(|node| table.named(node));
+        let children = node.map_or(&[][..], |node| &table.row(node).children);
+        if let Some(child) = called(reader, children, *at).await?
+            && !found.iter().any(|(known, ..)| known == name)
+        {
+            found.push((name.clone(), *at, child));
+        }
+    }
+    Ok(found)
+}
+
+/// Which of the graphs that a node runs made a checkpoint.
+pub(crate) async fn called(
+    reader: &Reader,
+    children: &[AnyChild],
+    at: CheckpointId,
+) -> Result<Option<AnyChild>, RunError> {
+    let shape = reader.record(at).await?.map(|record| record.shape);
+    Ok(children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first()).cloned())
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn channels(&self) -> &[Channel] {
+        S::channels(&self.table.schema)
+    }
+
+    fn values<'a>(&'a self, only: &'a Mask) -> BoxFuture<'a, Result<Map<String, Value>, RunError>> {
+        Box::pin(async move {
+            let slot = |(at, slot): (usize, &Slot)| if only.contains(at) { slot.clone() } else { Slot::Absent };
+            let slots: Vec<Slot> = self.facts.slots.iter().enumerate().map(slot).collect();
+            let state = self.facts.reader.state(&self.table, &self.facts.path, &slots).await?;
+            let schema = &self.table.schema;
+            let named = |at: usize| Some((self.channels()[at].name().to_owned(), channel_json(&state, schema, at)?));
+            Ok(only.iter().filter_map(named).collect())
+        })
+    }
+
+    fn items<'a>(
+        &'a self,
+        channel: usize,
+        ranges: &'a [LogRange],
+    ) -> BoxFuture<'a, Result<Option<Vec<Value>>, RunError>> {
+        Box::pin(async move {
+            let mut items = vec![];
+            if self.channels()[channel].stored() != Stored::Log {
+                return Ok(None);
+            }
+            for range in ranges {
+                for bytes in self.entries(channel, range).await? {
+                    let write = value::decode_write::<S>(&self.table.schema, channel, false, &bytes)?;
+                    match S::encode_write(&self.table.schema, &write, serde_json::value::Serializer) {
+                        Ok(Value::Array(more)) => items.extend(more),
+                        _ => return Ok(None),
+                    }
+                }
+            }
+            Ok(Some(items))
+        })
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Loaded<S, N, C> {
+    async fn entries(&self, channel: usize, range: &LogRange) -> Result<Vec<Vec<u8>>, RunError> {
+        let Facts { reader, path, .. } = &self.facts;
+        let key = |row| Key::Log { channel: log_name(&self.table, path, channel), row };
+        let rows = reader.scan(key(range.first)..=key(range.last)).await?;
+        if rows.len() != range.count as usize {
+            let what = format!("log of channel `{}`", self.table.channel(channel));
+            return Err(reader.damaged(&what, &format!("{} entries of {} are there", rows.len(), range.count)));
+        }
+        Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
+    }
+}

@@ -1,0 +1,169 @@
+//! A comparison as a person reads it: a line for each edit, text of several lines as a unified diff, long values cut.
+//! Control characters of values and names are escaped.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use super::edits::Edit;
+use super::{Asked, Change, ChannelDiff, Diff, Inside, Side, source_word};
+
+/// How many characters of a value are shown.
+const SHOWN: usize = 120;
+/// How many characters before a difference are shown of a long string.
+const BEFORE: usize = 24;
+/// How many lines of a unified diff, or edits of a channel, are shown.
+const LINES: usize = 200;
+/// How long two texts are compared at most before the rest of them counts as different.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl fmt::Display for Diff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "from {}", Told(&self.from))?;
+        write!(f, "to   {}", Told(&self.to))?;
+        self.body("", f)
+    }
+}
+
+impl Diff {
+    fn body(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return write!(f, "\n{indent}nothing differs");
+        }
+        if self.from.next != self.to.next {
+            write!(f, "\n{indent}~ next: {} -> {}", names(&self.from.next), names(&self.to.next))?;
+        }
+        self.gone.iter().try_for_each(|asked| write!(f, "\n{indent}- {}", question(asked)))?;
+        self.asked.iter().try_for_each(|asked| write!(f, "\n{indent}+ {}", question(asked)))?;
+        self.channels.iter().try_for_each(|channel| channel.told(indent, f))?;
+        for subgraph in &self.subgraphs {
+            let (node, deeper) = (printable(&subgraph.node), format!("{indent}  "));
+            match &subgraph.inside {
+                Inside::Began(side) => write!(f, "\n{indent}+ in {node}: {}", Told(side))?,
+                Inside::Ended(side) => write!(f, "\n{indent}- in {node}: {}", Told(side))?,
+                Inside::Diff(diff) => {
+                    write!(f, "\n{indent}~ in {node}: #{} -> #{}", diff.from.checkpoint, diff.to.checkpoint)?;
+                    diff.body(&deeper, f)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChannelDiff {
+    fn told(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.change == Change::Secret {
+            return write!(f, "\n{indent}~ {}: changed (secret)", printable(&self.channel));
+        }
+        self.patch.iter().take(LINES).try_for_each(|edit| told(edit, indent, f))?;
+        match self.patch.len().saturating_sub(LINES) {
+            0 => Ok(()),
+            more => write!(f, "\n{indent}... {more} more in {}", printable(&self.channel)),
+        }
+    }
+}
+
+/// One of the two checkpoints, in a line.
+struct Told<'a>(&'a Side);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Side { thread, checkpoint, step, source, .. } = self.0;
+        let thread = printable(thread.as_str());
+        write!(f, "{thread} #{checkpoint}, superstep {step} ({})", source_word(*source))
+    }
+}
+
+fn names(next: &[String]) -> String {
+    let names: Vec<String> = next.iter().map(|name| printable(name)).collect();
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+fn question(asked: &Asked) -> String {
+    let way: Vec<String> = asked.namespace.iter().chain([&asked.node]).map(|name| printable(name)).collect();
+    format!("question {} of {}: {}", printable(&asked.name), way.join("/"), shown(&asked.payload))
+}
+
+fn told(edit: &Edit, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let path = edit.path().strip_prefix('/').unwrap_or_default();
+    let path = printable(&path.strip_suffix("/-").unwrap_or(path).replace("~1", "/").replace("~0", "~"));
+    match edit {
+        Edit::Add { value, .. } => write!(f, "\n{indent}+ {path}: {}", shown(value)),
+        Edit::Remove { old, .. } => write!(f, "\n{indent}- {path}: {}", shown(old)),
+        Edit::Replace { value: Value::String(new), old: Value::String(old), .. } if is_text(old) || is_text(new) => {
+            write!(f, "\n{indent}~ {path}:")?;
+            unified(old, new, &format!("{indent}    "), f)
+        }
+        Edit::Replace { value: Value::String(new), old: Value::String(old), .. } => {
+            let (old, new) = windows(old, new);
+            write!(f, "\n{indent}~ {path}: {old} -> {new}")
+        }
+        Edit::Replace { value, old, .. } => write!(f, "\n{indent}~ {path}: {} -> {}", shown(old), shown(value)),
+    }
+}
+
+fn is_text(value: &str) -> bool {
+    value.trim_end().contains('\n')
+}
+
+fn unified(old: &str, new: &str, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let mut unified = diff.unified_diff();
+    let hunks = unified.context_radius(2).missing_newline_hint(false);
+    let mut lines = vec![];
+    for hunk in hunks.iter_hunks() {
+        lines.push(hunk.header().to_string());
+        let line =
+            |change: similar::Change<&str>| format!("{}{}", change.tag(), cut(change.value().trim_end_matches('\n')));
+        lines.extend(hunk.iter_changes().map(line));
+    }
+    if lines.is_empty() {
+        lines.push("(only line ends differ)".into());
+    }
+    lines.iter().take(LINES).try_for_each(|line| write!(f, "\n{indent}{}", line.trim_end()))?;
+    match lines.len().saturating_sub(LINES) {
+        0 => Ok(()),
+        more => write!(f, "\n{indent}... {more} more lines"),
+    }
+}
+
+/// Two strings, each from shortly before the place where they begin to differ.
+fn windows(old: &str, new: &str) -> (String, String) {
+    let same = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
+    let long = old.chars().nth(SHOWN).is_some() || new.chars().nth(SHOWN).is_some();
+    let skip = if long { same.saturating_sub(BEFORE) } else { 0 };
+    let window = |text: &str| {
+        let rest: String = text.chars().skip(skip).collect();
+        let rest = shown(&Value::String(rest));
+        if skip > 0 { format!("...{rest}") } else { rest }
+    };
+    (window(old), window(new))
+}
+
+fn shown(value: &Value) -> String {
+    cut(&value.to_string())
+}
+
+/// The text with its control characters escaped, cut to a limit.
+fn cut(text: &str) -> String {
+    let more = text.chars().count().saturating_sub(SHOWN);
+    let head: String = text.chars().take(SHOWN).collect();
+    if more == 0 { printable(&head) } else { format!("{}... ({more} more characters)", printable(&head)) }
+}
+
+/// The text with what moves a terminal's cursor or turns its writing escaped.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match letter {
+            '\t' => out.push(letter),
+            _ if letter.is_control() || turns => out.extend(letter.escape_unicode()),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
