@@ -104,6 +104,34 @@ pub enum CheckpointError {
         /// The failure.
         reason: Arc<str>,
     },
+    /// There is no such thread.
+    #[error("there is no thread `{thread}`")]
+    UnknownThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// There is such a thread already.
+    #[error("there is a thread `{thread}` already")]
+    ThreadExists {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The thread has no such checkpoint.
+    #[error("thread `{thread}` has no checkpoint {checkpoint}")]
+    UnknownCheckpoint {
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// A name cannot be given.
+    #[error("{what} needs a name: {reason}")]
+    InvalidName {
+        /// What was to be named.
+        what: String,
+        /// Why it cannot have this name.
+        reason: String,
+    },
     /// The operating system refused.
     #[error("cannot {what} at {}: {reason}", path.display())]
     Io {
@@ -147,6 +175,10 @@ impl CheckpointError {
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
+            Self::UnknownThread { .. } => "check the name, and that it is this store",
+            Self::ThreadExists { .. } => "choose another name, or delete that thread first",
+            Self::UnknownCheckpoint { .. } => "the thread's history lists the checkpoints there are",
+            Self::InvalidName { .. } => "give it a name",
             Self::Io { .. } => "check the path, who may write there, and the room on the disk",
         })
     }

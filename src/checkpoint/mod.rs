@@ -20,8 +20,11 @@ pub mod kit;
 mod lease;
 mod memory;
 mod record;
+mod retention;
 #[cfg(feature = "sled")]
 mod sled;
+mod threads;
+mod transport;
 
 #[cfg(all(feature = "sled", feature = "test-util"))]
 pub use self::sled::SledFaults;
@@ -40,5 +43,9 @@ pub use memory::MemoryCheckpointer;
 pub use record::{
     AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord,
     EventRecord, EventRecordKind, FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord,
-    SendRecord, Shape, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
+    SendRecord, Shape, Slot, Source, TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
+pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
+pub use threads::foreign::{foreign, trust};
+pub use threads::tags::{tag, tags, untag};
+pub use transport::backup::{BackedUp, backup};

@@ -66,6 +66,15 @@ pub struct ForeignRecord {
     pub trusted: bool,
 }
 
+/// A name that a person gave to a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagRecord {
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// When it was given, in milliseconds since 1970.
+    pub at: u64,
+}
+
 /// Why a checkpoint was made. LangGraph: `metadata.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {

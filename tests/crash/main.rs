@@ -7,6 +7,7 @@ mod bodies;
 mod cuts;
 mod drive;
 mod graphs;
+mod kept;
 #[cfg(all(unix, feature = "sled"))]
 mod kill;
 mod rng;

@@ -26,6 +26,7 @@ mod pad;
 mod past;
 mod poisoned;
 mod questions;
+mod retention;
 mod secrets;
 mod sends;
 mod stores;

@@ -3,6 +3,7 @@
 //! Reads happen where they are asked for; writes happen on one thread, many commits to a sync. What sled 0.34.7 leaves
 //! undone for a power cut is done here: see `disk`, `rows` and `open`.
 
+mod backup;
 mod batch;
 mod committer;
 mod delete;

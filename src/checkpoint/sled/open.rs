@@ -160,12 +160,12 @@ fn sync_directories(path: &Path) -> Result<()> {
 }
 
 #[cfg(unix)]
-fn sync_path(path: PathBuf) -> Result<()> {
+pub(super) fn sync_path(path: PathBuf) -> Result<()> {
     io_at(&path, "sync the file", File::open(&path).and_then(|file| file.sync_all()))
 }
 
 #[cfg(not(unix))]
-fn sync_path(_path: PathBuf) -> Result<()> {
+pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
+use super::enter::missing;
 use super::error::RunError;
 use super::task::UPDATE_KEY;
 use crate::graph::channels::channel::Stored;
@@ -94,7 +95,7 @@ async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> 
     let mut line = vec![];
     let mut at = Some(id);
     while let Some(id) = at {
-        let Some(record) = reader.record(id).await? else { break };
+        let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
         at = if record.source == Source::Input { None } else { record.parent };
         line.push(Made { record, tasks: reader.tasks(id).await? });
     }

@@ -105,6 +105,11 @@ pub enum RunError {
     /// A stored thread names something the graph no longer has.
     #[error("thread `{thread}` was stored by another version of the graph: {reason}")]
     Incompatible { thread: ThreadId, reason: String },
+    /// The thread was imported and may be read only.
+    #[error(
+        "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run"
+    )]
+    Foreign { thread: ThreadId },
     /// The store failed.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -188,6 +193,9 @@ impl RunError {
             Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
             Self::Codec { .. } => {
                 "let the type write and read the value, then `proceed()`, or `retry()` the whole superstep".into()
+            }
+            Self::Foreign { .. } => {
+                "if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)".into()
             }
             Self::Checkpoint(error) => return error.help().map(str::to_owned),
             Self::HandUp(_) => return None,

@@ -8,6 +8,7 @@ pub(crate) mod edit;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;
+pub(crate) mod keep;
 pub(crate) mod open;
 pub(crate) mod outcome;
 pub(crate) mod past;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
-use crate::checkpoint::{Claim, Head};
+use crate::checkpoint::{Claim, Head, foreign};
 
 use super::handle::Thread;
 use crate::graph::channels::state::State;
@@ -47,6 +47,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
+        let foreign = foreign(&**store, id).await?;
+        if foreign.is_some_and(|foreign| !foreign.trusted) {
+            return Err(RunError::Foreign { thread: id.clone() });
+        }
         let born = || Head { checkpoint: None, next: 1, birth: clock::birth() };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);

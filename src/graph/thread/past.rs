@@ -202,7 +202,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(parent) = pos.parent.filter(|_| pos.source == Source::Loop && !matches!(after, Stops::None)) else {
             return Ok(false);
         };
-        let (mut was, mapping) = position(reader, table, parent).await?;
+        let Some(record) = reader.record(parent).await? else { return Ok(false) }; // removed
+        let (mut was, mapping) = reader.position(table, parent, record).await?;
         reader.commanded(table, &mut was, "", &mut reader.tasks(parent).await?, &mapping).await?;
         let ran = planned(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
         let ran: Vec<u32> = ran.collect();

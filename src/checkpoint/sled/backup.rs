@@ -1,0 +1,77 @@
+//! A backup as a directory: whole, or not there. Knows where a store is built and when it gets its name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::SledCheckpointer;
+use super::disk::io_at;
+use super::open::sync_path;
+use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
+
+impl SledCheckpointer {
+    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may go on
+    /// meanwhile: see [`backup`]. The copy is restored by opening it.
+    ///
+    /// It is built beside its place, in `path` with `.partial` added, and moved there when it is whole and on disk; what an
+    /// earlier, interrupted backup left there is removed.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Io`] if `path` exists or cannot be written; as [`backup`].
+    pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
+        let path = path.as_ref();
+        refuse_existing(path, "back up the store")?;
+        let partial = beside(path, ".partial");
+        let done = build(from, &partial).await;
+        match done {
+            Ok(report) => {
+                io_at(path, "back up the store", fs::rename(&partial, path))?;
+                sync_parent(path)?;
+                Ok(report)
+            }
+            Err(error) => {
+                let _ = fs::remove_dir_all(&partial); // the failure is what the caller has to know
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn build(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
+    clear(partial)?;
+    let to = SledCheckpointer::open(partial)?;
+    let report = backup(from, &to).await?;
+    to.close().await?;
+    Ok(report)
+}
+
+/// Removes what an interrupted attempt left, and nothing else.
+pub(super) fn clear(partial: &Path) -> Result<(), CheckpointError> {
+    if !partial.exists() {
+        return Ok(());
+    }
+    if !partial.join("holder").exists() {
+        return refuse_existing(partial, "use the directory");
+    }
+    io_at(partial, "remove the directory", fs::remove_dir_all(partial))
+}
+
+/// Nothing is written over.
+pub(super) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(CheckpointError::Io { what: what.into(), path: path.into(), reason: "there is something already".into() })
+}
+
+/// Returns a name beside `path`.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Makes the name of a directory durable.
+pub(super) fn sync_parent(path: &Path) -> Result<(), CheckpointError> {
+    let whole = io_at(path, "find the directory", path.canonicalize())?;
+    whole.parent().map_or(Ok(()), |parent| sync_path(parent.into()))
+}

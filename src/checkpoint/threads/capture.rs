@@ -1,0 +1,33 @@
+//! All records of a thread at one moment. Knows the contract only.
+
+use super::anatomy::Anatomy;
+use super::pages::LAST;
+use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
+
+/// A thread as it was at one moment.
+#[derive(Debug)]
+pub(in crate::checkpoint) struct Captured {
+    pub(in crate::checkpoint) head: Head,
+    /// In the order of their keys, without the head.
+    pub(in crate::checkpoint) records: Vec<Record>,
+    pub(in crate::checkpoint) anatomy: Anatomy,
+}
+
+impl Captured {
+    /// Reads a thread, also while a run writes it: a scan sees one moment, and the newest checkpoint of the root graph is
+    /// the head of that moment.
+    ///
+    /// # Errors
+    /// [`CheckpointError::UnknownThread`]; if a record is damaged or the store cannot be read.
+    pub(in crate::checkpoint) async fn read(
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+    ) -> Result<Self, CheckpointError> {
+        let records = store.scan(thread, Key::About..=LAST, Order::Ascending, usize::MAX).await?;
+        let unknown = || CheckpointError::UnknownThread { thread: thread.clone() };
+        let head = store.head(thread).await?.ok_or_else(unknown)?;
+        let anatomy = Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
+        let newest = anatomy.roots().next().map(|(id, _)| id);
+        Ok(Self { head: Head { checkpoint: newest, ..head }, records, anatomy })
+    }
+}

@@ -1,0 +1,125 @@
+//! What a checkpoint leads to: the one place that knows which record names which. Pure.
+
+use super::anatomy::Anatomy;
+use crate::checkpoint::{
+    CheckpointId, ControlRecord, Key, LogRange, RowId, SendRecord, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
+};
+
+/// Something that must be there for a checkpoint to be whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::checkpoint) enum Need {
+    /// A value.
+    Row(RowId),
+    /// A written value: a row, or an entry of this log.
+    Written { log: String, row: RowId },
+    /// Entries of a log.
+    Entries { log: String, range: LogRange },
+    /// The names behind its indexes.
+    Shape(u64),
+    /// Another checkpoint, with what that leads to.
+    Checkpoint(CheckpointId),
+    /// Another checkpoint, if it is there: without it this one still loads and goes on.
+    Perhaps(CheckpointId),
+}
+
+/// Collects what one checkpoint leads to, each with the record that says so.
+struct Collect<'a> {
+    names: Vec<&'a str>,
+    namespace: &'a str,
+    by: Key,
+    found: Vec<(Key, Need)>,
+}
+
+impl Anatomy {
+    /// Returns what a checkpoint leads to, each with the record that names it; nothing if it is unknown.
+    pub(in crate::checkpoint) fn needs(&self, id: CheckpointId) -> Vec<(Key, Need)> {
+        let Some(made) = self.checkpoints.get(&id) else { return vec![] };
+        let record = &made.record;
+        let shape = self.shapes.get(&record.shape);
+        let names = shape.map(|shape| shape.channels.iter().map(|channel| channel.name.as_str()).collect());
+        let mut all =
+            Collect { names: names.unwrap_or_default(), namespace: &record.namespace, by: made.key(id), found: vec![] };
+        all.add(Need::Shape(record.shape));
+        record.base.into_iter().for_each(|base| all.add(Need::Checkpoint(base)));
+        record.channels.iter().for_each(|(channel, slot)| all.slot(*channel, slot));
+        all.control(&record.control);
+        record.children.iter().for_each(|(_, child)| all.add(Need::Checkpoint(*child)));
+        if !made.root {
+            // What a subgraph over its parent's state hands back is read off its whole activation.
+            let before = record.parent.filter(|_| record.source != Source::Input);
+            before.into_iter().for_each(|parent| all.add(Need::Checkpoint(parent)));
+            caller(&record.namespace).into_iter().for_each(|caller| all.add(Need::Perhaps(caller)));
+        }
+        for (task, record) in self.tasks_of(id) {
+            all.by = Key::Task { checkpoint: id, task };
+            all.task(record);
+        }
+        for ((checkpoint, task, call), child) in self.children.range((id, 0, 0)..=(id, u32::MAX, u32::MAX)) {
+            all.by = Key::Child { checkpoint: *checkpoint, task: *task, call: *call };
+            all.add(Need::Checkpoint(*child));
+        }
+        all.found
+    }
+}
+
+impl Collect<'_> {
+    fn add(&mut self, need: Need) {
+        self.found.push((self.by.clone(), need));
+    }
+
+    fn log(&self, channel: u32) -> String {
+        log_name(self.namespace, self.names.get(channel as usize).copied().unwrap_or_default())
+    }
+
+    fn slot(&mut self, channel: u32, slot: &Slot) {
+        match slot {
+            Slot::Absent => {}
+            Slot::Row(row) => self.add(Need::Row(*row)),
+            Slot::Log { full, ranges, .. } => {
+                full.iter().for_each(|row| self.add(Need::Row(*row)));
+                for range in ranges {
+                    self.add(Need::Entries { log: self.log(channel), range: *range });
+                }
+            }
+        }
+    }
+
+    fn control(&mut self, control: &ControlRecord) {
+        control.start.iter().flatten().for_each(|write| self.write(write));
+        control.sends.iter().for_each(|send| self.send(send));
+    }
+
+    fn write(&mut self, write: &WriteRecord) {
+        if let Some(row) = write.row {
+            self.add(Need::Written { log: self.log(write.channel), row });
+        }
+    }
+
+    fn send(&mut self, send: &SendRecord) {
+        self.add(Need::Row(send.payload));
+    }
+
+    fn task(&mut self, record: &TaskRecord) {
+        record.writes.iter().for_each(|write| self.write(write));
+        record.sends.iter().for_each(|send| self.send(send));
+        for question in &record.questions {
+            self.add(Need::Row(question.payload));
+            if !question.answered && record.status == TaskStatus::Interrupted {
+                self.add(Need::Perhaps(question.checkpoint));
+            }
+        }
+        record.answers.iter().for_each(|answer| self.add(Need::Row(answer.value)));
+        record.children.iter().for_each(|(_, child)| self.add(Need::Checkpoint(*child)));
+    }
+}
+
+/// The name of a channel's log: each subgraph has its own.
+pub(in crate::checkpoint) fn log_name(namespace: &str, channel: &str) -> String {
+    if namespace.is_empty() { channel.to_owned() } else { format!("{namespace}\u{0}{channel}") }
+}
+
+/// The checkpoint whose task runs a subgraph, from the last part of its namespace: `/name:checkpoint.task`.
+fn caller(namespace: &str) -> Option<CheckpointId> {
+    let (_, task) = namespace.rsplit('/').next()?.rsplit_once(':')?;
+    task.split_once('.')?.0.parse().ok().map(CheckpointId)
+}

@@ -1,0 +1,104 @@
+//! What is reached from some checkpoints of a thread. Pure.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::anatomy::Anatomy;
+use super::needs::Need;
+use crate::checkpoint::{CheckpointId, Key, RowId};
+
+/// The records that some checkpoints reach.
+#[derive(Debug, Default)]
+pub(in crate::checkpoint) struct Reach {
+    pub(in crate::checkpoint) checkpoints: BTreeSet<CheckpointId>,
+    rows: HashSet<RowId>,
+    /// Spans of entries, by log; in order and apart once all are known.
+    logs: HashMap<String, Vec<(RowId, RowId)>>,
+    shapes: BTreeSet<u64>,
+    /// From here on journals and events belong to no checkpoint yet.
+    newest: CheckpointId,
+}
+
+impl Reach {
+    /// Follows everything from `roots`. A checkpoint of the root graph also keeps what subgraphs made in its superstep.
+    pub(in crate::checkpoint) fn from(anatomy: &Anatomy, roots: impl IntoIterator<Item = CheckpointId>) -> Self {
+        let newest = anatomy.roots().next().map(|(id, _)| id).unwrap_or_default();
+        let mut reach = Self { newest, ..Self::default() };
+        let mut open: Vec<CheckpointId> = roots.into_iter().collect();
+        while let Some(id) = open.pop() {
+            let Some(made) = anatomy.checkpoints.get(&id) else { continue };
+            if !reach.checkpoints.insert(id) {
+                continue;
+            }
+            if made.root {
+                open.extend(anatomy.made_in(id));
+            }
+            for (_, need) in anatomy.needs(id) {
+                reach.follow(need, &mut open);
+            }
+        }
+        reach.logs.values_mut().for_each(join);
+        reach
+    }
+
+    fn follow(&mut self, need: Need, open: &mut Vec<CheckpointId>) {
+        match need {
+            Need::Row(row) => _ = self.rows.insert(row),
+            Need::Written { log, row } => {
+                self.rows.insert(row);
+                self.logs.entry(log).or_default().push((row, row));
+            }
+            Need::Entries { log, range } => self.logs.entry(log).or_default().push((range.first, range.last)),
+            Need::Shape(shape) => _ = self.shapes.insert(shape),
+            Need::Checkpoint(id) | Need::Perhaps(id) => open.push(id),
+        }
+    }
+
+    /// Returns whether a record is reached. Tags are kept with their checkpoints, by whoever asks.
+    pub(in crate::checkpoint) fn keeps(&self, key: &Key) -> bool {
+        match key {
+            Key::Head | Key::About | Key::Tag(_) => true,
+            Key::Shape(fingerprint) => self.shapes.contains(fingerprint),
+            Key::Checkpoint(id) | Key::Nested(id) => self.checkpoints.contains(id),
+            Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => self.checkpoints.contains(checkpoint),
+            Key::Row(row) => self.rows.contains(row),
+            Key::Log { channel, row } => self.logs.get(channel).is_some_and(|spans| holds(spans, *row)),
+            Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => {
+                *checkpoint > self.newest || self.checkpoints.contains(checkpoint)
+            }
+        }
+    }
+}
+
+/// Puts spans in order and joins those that touch.
+fn join(spans: &mut Vec<(RowId, RowId)>) {
+    spans.sort_unstable();
+    spans.dedup_by(|next, span| {
+        let meets = next.0 <= span.1;
+        span.1 = if meets { span.1.max(next.1) } else { span.1 };
+        meets
+    });
+}
+
+fn holds(spans: &[(RowId, RowId)], row: RowId) -> bool {
+    let after = spans.partition_point(|span| span.0 <= row);
+    after.checked_sub(1).is_some_and(|at| spans[at].1 >= row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(number: u64) -> RowId {
+        RowId { checkpoint: CheckpointId(number), task: 0, slot: 0 }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn spans_hold_what_any_of_them_held(pairs in proptest::collection::vec((0_u64..40, 0_u64..8), 0..12), at: u8) {
+            let mut spans: Vec<_> = pairs.iter().map(|(first, more)| (row(*first), row(first + more))).collect();
+            let held = spans.iter().any(|(first, last)| (*first..=*last).contains(&row(at.into())));
+            join(&mut spans);
+            proptest::prop_assert_eq!(holds(&spans, row(at.into())), held);
+        }
+    }
+}

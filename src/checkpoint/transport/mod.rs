@@ -1,0 +1,5 @@
+//! Threads on their way from one store to another: backups of stores, and single threads as files.
+//!
+//! Knows records and their bytes. Must not know states, nodes, or the type of a user's value.
+
+pub(super) mod backup;

@@ -1,0 +1,48 @@
+//! Drawn graphs whose past is cut away between lives: what is left loads, goes on and comes to the undisturbed end.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::{FailingCheckpointer, MemoryCheckpointer, Retention, gc};
+use superstep::graph::Durability;
+
+use crate::bodies::Journal;
+use crate::drive::{Life, World};
+use crate::graphs::SEEDS;
+
+fn life(seed: u64, world: World, durability: Durability) -> Life {
+    Life::new(seed, world, durability, Journal::default())
+}
+
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_thread_whose_past_is_cut_away_after_every_crash_comes_to_the_undisturbed_end(
+    #[values(Durability::Sync, Durability::Exit)] durability: Durability,
+) {
+    let (mut cuts, mut removed) = (0, 0);
+    for seed in SEEDS {
+        let mut whole = life(seed, World::new(MemoryCheckpointer::new()), durability);
+        let end = whole.run_through(|_, _| ()).await.unwrap();
+        let inside = whole.kept_inside().await;
+        for nth in (1..).step_by(3) {
+            let world = World::new(MemoryCheckpointer::new());
+            let failing = FailingCheckpointer::new(Arc::clone(&world.store), nth);
+            let mut first = life(seed, World { store: Arc::new(failing), ..world.clone() }, durability);
+            if first.run_through(|_, _| ()).await.is_ok() {
+                break;
+            }
+            let policy = Retention::new().keep_last(1).keep_unfinished(false);
+            if let Ok(swept) = gc(&*world.store, &"t".into(), &policy).await {
+                removed += swept.records;
+            }
+            cuts += 1;
+            let mut second = life(seed, world, durability);
+            let at = format!("seed {seed}, cut at commit {nth}, {durability:?}");
+            second.past().await; // all that is left can be read
+            assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
+            assert_eq!(second.kept_inside().await, inside, "{at}");
+            second.past().await;
+        }
+    }
+    assert!(cuts > 40 && removed > 40, "only {cuts} cuts and {removed} records removed");
+}
