@@ -6,6 +6,10 @@
 mod stores;
 
 #[cfg(feature = "sled")]
+#[path = "checkpointers/backup.rs"]
+mod backup;
+
+#[cfg(feature = "sled")]
 #[path = "checkpointers/sled.rs"]
 mod sled;
 

@@ -21,8 +21,8 @@ impl SledCheckpointer {
         let path = path.as_ref();
         refuse_existing(path, "back up the store")?;
         let partial = beside(path, ".partial");
-        let done = build(from, &partial).await;
-        match done {
+        clear(&partial)?;
+        match build(from, &partial).await {
             Ok(report) => {
                 io_at(path, "back up the store", fs::rename(&partial, path))?;
                 sync_parent(path)?;
@@ -37,7 +37,6 @@ impl SledCheckpointer {
 }
 
 async fn build(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
-    clear(partial)?;
     let to = SledCheckpointer::open(partial)?;
     let report = backup(from, &to).await?;
     to.close().await?;

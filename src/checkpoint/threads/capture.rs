@@ -10,7 +10,6 @@ pub(in crate::checkpoint) struct Captured {
     pub(in crate::checkpoint) head: Head,
     /// In the order of their keys, without the head.
     pub(in crate::checkpoint) records: Vec<Record>,
-    pub(in crate::checkpoint) anatomy: Anatomy,
 }
 
 impl Captured {
@@ -28,6 +27,6 @@ impl Captured {
         let head = store.head(thread).await?.ok_or_else(unknown)?;
         let anatomy = Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
         let newest = anatomy.roots().next().map(|(id, _)| id);
-        Ok(Self { head: Head { checkpoint: newest, ..head }, records, anatomy })
+        Ok(Self { head: Head { checkpoint: newest, ..head }, records })
     }
 }

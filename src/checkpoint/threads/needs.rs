@@ -2,7 +2,8 @@
 
 use super::anatomy::Anatomy;
 use crate::checkpoint::{
-    CheckpointId, ControlRecord, Key, LogRange, RowId, SendRecord, Slot, Source, TaskRecord, TaskStatus, WriteRecord,
+    ChannelShape, CheckpointId, CheckpointRecord, ControlRecord, Key, LogRange, RowId, SendRecord, Slot, Source,
+    TaskRecord, TaskStatus, WriteRecord,
 };
 
 /// Something that must be there for a checkpoint to be whole.
@@ -24,7 +25,7 @@ pub(in crate::checkpoint) enum Need {
 
 /// Collects what one checkpoint leads to, each with the record that says so.
 struct Collect<'a> {
-    names: Vec<&'a str>,
+    channels: Vec<&'a ChannelShape>,
     namespace: &'a str,
     by: Key,
     found: Vec<(Key, Need)>,
@@ -35,13 +36,17 @@ impl Anatomy {
     pub(in crate::checkpoint) fn needs(&self, id: CheckpointId) -> Vec<(Key, Need)> {
         let Some(made) = self.checkpoints.get(&id) else { return vec![] };
         let record = &made.record;
-        let shape = self.shapes.get(&record.shape);
-        let names = shape.map(|shape| shape.channels.iter().map(|channel| channel.name.as_str()).collect());
-        let mut all =
-            Collect { names: names.unwrap_or_default(), namespace: &record.namespace, by: made.key(id), found: vec![] };
+        let mut all = Collect {
+            channels: self.channels(record).collect(),
+            namespace: &record.namespace,
+            by: made.key(id),
+            found: vec![],
+        };
         all.add(Need::Shape(record.shape));
         record.base.into_iter().for_each(|base| all.add(Need::Checkpoint(base)));
         record.channels.iter().for_each(|(channel, slot)| all.slot(*channel, slot));
+        let own = all.channels.len() - record.carried.len();
+        (own as u32..).zip(&record.carried).for_each(|(channel, carried)| all.slot(channel, &carried.slot));
         all.control(&record.control);
         record.children.iter().for_each(|(_, child)| all.add(Need::Checkpoint(*child)));
         if !made.root {
@@ -62,13 +67,24 @@ impl Anatomy {
     }
 }
 
+impl Anatomy {
+    /// Returns the channels behind the indexes of a checkpoint: those of its shape, then those it carries along.
+    pub(in crate::checkpoint) fn channels<'a>(
+        &'a self,
+        record: &'a CheckpointRecord,
+    ) -> impl Iterator<Item = &'a ChannelShape> {
+        let shape = self.shapes.get(&record.shape).into_iter().flat_map(|shape| &shape.channels);
+        shape.chain(record.carried.iter().map(|carried| &carried.channel))
+    }
+}
+
 impl Collect<'_> {
     fn add(&mut self, need: Need) {
         self.found.push((self.by.clone(), need));
     }
 
     fn log(&self, channel: u32) -> String {
-        log_name(self.namespace, self.names.get(channel as usize).copied().unwrap_or_default())
+        log_name(self.namespace, self.channels.get(channel as usize).map_or("", |channel| &channel.name))
     }
 
     fn slot(&mut self, channel: u32, slot: &Slot) {

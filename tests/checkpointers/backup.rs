@@ -1,0 +1,93 @@
+//! Backups: a copy of a store that is used by opening it, made while the store is open.
+
+use std::sync::Arc;
+
+use superstep::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, MemoryCheckpointer, SledCheckpointer,
+    Source, backup, encode_record,
+};
+use superstep::checkpoint::{CheckpointRecord, ThreadId};
+
+fn record(number: u64) -> CheckpointRecord {
+    CheckpointRecord {
+        parent: number.checked_sub(1).map(CheckpointId),
+        namespace: String::new(),
+        source: Source::Loop,
+        step: 0,
+        created_at: 0,
+        shape: 7,
+        epoch: 1,
+        line: CheckpointId(0),
+        control: Default::default(),
+        base: None,
+        channels: vec![],
+        carried: vec![],
+        children: vec![],
+        metadata: vec![],
+        journals: vec![],
+    }
+}
+
+async fn fill(store: &dyn Checkpointer, thread: &str, numbers: std::ops::Range<u64>) {
+    let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
+    for number in numbers {
+        let id = CheckpointId(number);
+        let row = Key::Row(superstep::checkpoint::RowId { checkpoint: id, task: 0, slot: 0 });
+        let puts = vec![(Key::Checkpoint(id), encode_record(&record(number)).unwrap()), (row, vec![7; 50_000])];
+        let (expected, head) =
+            (number.checked_sub(1).map(CheckpointId), Head { checkpoint: Some(id), next: number + 1, birth: 5 });
+        let commit = Commit { thread: thread.into(), epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
+        store.commit(commit).await.unwrap();
+    }
+}
+
+async fn everything(store: &dyn Checkpointer, thread: &str) -> (Option<Head>, usize) {
+    let last = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
+    let order = superstep::checkpoint::Order::Ascending;
+    let thread = ThreadId::from(thread);
+    let found = store.scan(&thread, Key::About..=last, order, usize::MAX).await.unwrap();
+    (store.head(&thread).await.unwrap(), found.len())
+}
+
+#[tokio::test]
+async fn a_backup_made_while_a_run_writes_holds_whole_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SledCheckpointer::open(directory.path().join("store")).unwrap());
+    fill(&*store, "a", 0..3).await;
+    fill(&*store, "b", 0..1).await;
+    let writer = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { fill(&*store, "c", 0..60).await }
+    });
+    let copy = directory.path().join("copy");
+    let report = SledCheckpointer::backup(&*store, &copy).await.unwrap();
+    writer.await.unwrap();
+    assert!(report.is_complete() && report.threads >= 2, "{report}");
+    assert!(!directory.path().join("copy.partial").exists());
+    let copy = SledCheckpointer::open(copy).unwrap();
+    for thread in ["a", "b"] {
+        assert_eq!(everything(&copy, thread).await, everything(&*store, thread).await);
+    }
+    let (head, records) = everything(&copy, "c").await;
+    if let Some(head) = head {
+        assert_eq!(records as u64, 2 * (head.checkpoint.unwrap().0 + 1));
+        assert_eq!(head.birth, 5);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_written_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = MemoryCheckpointer::new();
+    fill(&store, "a", 0..1).await;
+    assert!(backup(&store, &store).await.is_err());
+    let error = SledCheckpointer::backup(&store, directory.path()).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::Io { .. }), "{error}");
+    // What is not ours is not removed, even under the name of an interrupted backup.
+    let path = directory.path().join("copy");
+    std::fs::create_dir(directory.path().join("copy.partial")).unwrap();
+    assert!(SledCheckpointer::backup(&store, &path).await.is_err());
+    assert!(directory.path().join("copy.partial").exists());
+    std::fs::write(directory.path().join("copy.partial/holder"), "pid 1").unwrap();
+    SledCheckpointer::backup(&store, &path).await.unwrap();
+}
