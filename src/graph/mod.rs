@@ -7,6 +7,7 @@
 //! | `compile` | from the builder to tables; every problem at once; the drawing; pure |
 //! | `diff` | what differs between two checkpoints |
 //! | `run` | the superstep loop, its tasks, events and subgraphs |
+//! | `journal` | effects, recorded values, times: what a task does and learns once |
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
 //! | `thread` | one conversation: run, answer, read, rewrite |
 //!
@@ -16,6 +17,7 @@ mod channels;
 mod compile;
 mod define;
 mod diff;
+mod journal;
 mod records;
 mod run;
 mod thread;
@@ -39,8 +41,10 @@ pub use define::problem::{CompileError, Lint, Problem};
 pub use define::route::{Chooser, Declared, OverContext, OverState, Route, Router};
 pub use diff::edits::Edit;
 pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
+pub use journal::effect::Effect;
 pub use records::recorder::Durability;
 pub use run::cache::{MemoryCache, NodeCache};
+pub use run::clock::Clock;
 pub use run::ctx::Ctx;
 pub use run::error::RunError;
 pub use run::event::{CheckpointView, Event, EventKind, Mode, TaskView, View};
@@ -53,6 +57,6 @@ pub use thread::history::{CheckpointInfo, History};
 pub use thread::outcome::{Outcome, Questions, Rest};
 pub use thread::past::Status;
 pub use thread::request::Request;
-pub use thread::snapshot::{AnswerInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use thread::snapshot::{AnswerInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 pub use thread::stream::RunStream;
 pub use tokio_util::sync::CancellationToken;

@@ -2,6 +2,7 @@
 //!
 //! Pure: knows no node, task or store; of a run only the error it ends with.
 
+pub(crate) mod canon;
 pub(crate) mod channel;
 pub(crate) mod data;
 pub(crate) mod mask;

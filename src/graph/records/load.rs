@@ -318,6 +318,8 @@ impl Reader {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(record) = by_key.remove(&task.key) else { continue };
             (task.attempts, task.first_call) = (record.attempts, record.first_call);
+            (task.wake, task.effects) = (record.wake, record.effects);
+            task.failures.clone_from(&record.failures);
             task.answers = self.answers(&record).await?;
             task.handled.clone_from(&record.handled);
             task.error.clone_from(&record.error);
@@ -332,7 +334,8 @@ impl Reader {
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
                     Stand::Asked { questions: self.questions(table, &open).await?, fresh }
                 }
-                TaskStatus::Pending | TaskStatus::Waiting | TaskStatus::Failed => Stand::Ready,
+                TaskStatus::Waiting => Stand::Asked { questions: vec![], fresh: false },
+                TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
             };
         }
         Ok(())

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::mapping::Mapping;
 use super::recorder::Recorder;
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record,
+    CheckpointId, CheckpointRecord, Checkpointer, EffectRecord, Key, Order, TaskRecord, ThreadId, decode_record,
 };
+use crate::graph::journal::book::Journal;
 use crate::graph::run::error::RunError;
 
 /// What became of the tasks of a checkpoint, by their keys.
@@ -130,6 +132,32 @@ impl Reader {
             }
         }
         Ok(tasks)
+    }
+
+    /// The entries of the journals of a checkpoint's tasks: task, key, record.
+    pub(crate) async fn effects(&self, checkpoint: CheckpointId) -> Result<Vec<(u32, String, Vec<u8>)>, RunError> {
+        let end = |task| Key::Effect { checkpoint, task, key: String::new() };
+        let entry = |(key, bytes)| match key {
+            Key::Effect { task, key, .. } => Some((task, key, bytes)),
+            _ => None,
+        };
+        Ok(self.scan(end(0)..=end(u32::MAX)).await?.into_iter().filter_map(entry).collect())
+    }
+
+    /// What the tasks of a checkpoint did and learned, by their keys.
+    pub(crate) async fn journals(
+        &self,
+        checkpoint: CheckpointId,
+        mapping: &Mapping,
+    ) -> Result<BTreeMap<u32, Arc<Journal>>, RunError> {
+        let mut entries = BTreeMap::<u32, Vec<(String, EffectRecord)>>::new();
+        for (task, key, bytes) in self.effects(checkpoint).await? {
+            let record = decode_record(&self.thread, format!("effect `{key}`"), &bytes)?;
+            let task = mapping.task(task).map_err(|reason| self.incompatible(reason))?;
+            entries.entry(task).or_default().push((key, record));
+        }
+        let journal = |(task, records)| (task, Arc::new(Journal::stored(checkpoint, task, records)));
+        Ok(entries.into_iter().map(journal).collect())
     }
 
     pub(crate) async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {

@@ -165,7 +165,9 @@ impl Recorder {
             inner.held.remove(&Key::Checkpoint(old));
             inner.held.remove(&Key::Nested(old));
         }
-        for key in inner.keys(&tasks_of(before)) {
+        let entries = |key: &str, task| Key::Effect { checkpoint: before, task, key: key.to_owned() };
+        let journals = entries("", 0)..=entries("", u32::MAX);
+        for key in inner.keys(&tasks_of(before)).into_iter().chain(inner.keys(&journals)) {
             inner.held.remove(&key);
         }
     }
@@ -307,15 +309,30 @@ impl Recorder {
         self.drain(0).await
     }
 
+    /// Makes records durable that belong to no checkpoint yet, whatever the durability. Waits for nothing queued before, though
+    /// it is on disk by then.
+    pub(crate) async fn commit_apart(&self, puts: Puts) -> Result<(), CheckpointError> {
+        let receipt = {
+            let mut inner = self.lock();
+            self.sent_now(&mut inner, puts, vec![])
+        };
+        receipt.await
+    }
+
     /// Sends what does not wait for the end of the run.
     fn send_now(&self, inner: &mut Inner, puts: Puts, gone: Vec<Key>) {
+        let receipt = self.sent_now(inner, puts, gone);
+        inner.in_flight.push_back(receipt);
+    }
+
+    fn sent_now(&self, inner: &mut Inner, puts: Puts, gone: Vec<Key>) -> Receipt {
         let newest = inner.head.checkpoint;
         if self.durability == Durability::Exit {
             inner.head.checkpoint = inner.expected; // the newest is not stored yet
         }
         let receipt = self.send_with(inner, puts, gone);
         inner.head.checkpoint = newest;
-        inner.in_flight.push_back(receipt);
+        receipt
     }
 
     pub(crate) async fn drain(&self, leave: usize) -> Result<(), CheckpointError> {
@@ -362,7 +379,7 @@ impl Recorder {
 fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
     match key {
         Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
-        Key::Task { checkpoint, .. } => left.contains(checkpoint),
+        Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => left.contains(checkpoint),
         _ => false,
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
 
-use super::clock;
 use super::control::{Applying, Control, START_NODE};
 use super::delta::Delta;
 use super::error::RunError;
@@ -185,7 +184,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             crate::graph::records::recorder::Durability::Exit if self.delta.is_none() => self.exit_parent,
             _ => (before.0 != 0).then_some(before),
         };
-        self.pos.created_at = clock::now();
+        self.pos.created_at = self.shared.now();
     }
 
     pub(crate) fn is_root(&self) -> bool {

@@ -27,6 +27,7 @@ impl<C> TaskCtx<C> {
             raised: OnceLock::new(),
             inside: Mutex::new(Inside { lent, ended, ..Inside::default() }),
             children: self.children.clone(),
+            journal: self.journal.clone(),
             attempt,
             beat,
             ..*self

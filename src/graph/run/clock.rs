@@ -1,11 +1,72 @@
-//! The two things the engine takes from outside: the time, and a little noise. Nothing else here reads a clock.
+//! What the engine takes from outside: the time, and a little noise. Nothing else here reads a clock.
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where a thread takes the time from: for tests, and for machines whose clock is set by somebody else.
+pub trait Clock: Send + Sync + 'static {
+    /// Returns the time.
+    fn now(&self) -> SystemTime;
+}
+
+impl<F: Fn() -> SystemTime + Send + Sync + 'static> Clock for F {
+    fn now(&self) -> SystemTime {
+        self()
+    }
+}
+
+/// The time and the noise of a run: the machine's, unless others are given.
+#[derive(Clone, Default)]
+pub(crate) struct Outside {
+    pub clock: Option<Arc<dyn Clock>>,
+    /// Noise that comes again in the same order.
+    pub seed: Option<Arc<AtomicU64>>,
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Outside")
+    }
+}
+
+impl Outside {
+    /// Milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.as_ref().map_or_else(now, |clock| millis(clock.now()))
+    }
+
+    /// A number that nobody can foresee, unless the seed is known; not for secrets.
+    pub(crate) fn noise(&self) -> u64 {
+        self.seed.as_ref().map_or_else(noise, |seed| {
+            let step = 0x9e37_79b9_7f4a_7c15_u64;
+            mixed(seed.fetch_add(step, Ordering::Relaxed).wrapping_add(step))
+        })
+    }
+}
+
+/// SplitMix64.
+fn mixed(seed: u64) -> u64 {
+    let z = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
 
 /// Milliseconds since 1970.
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    millis(SystemTime::now())
+}
+
+/// A time in milliseconds since 1970.
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Milliseconds since 1970 as a time; one that is too late to be told is the latest that can be.
+pub(crate) fn time(millis: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or_else(|| UNIX_EPOCH + Duration::from_secs(1 << 40))
 }
 
 /// A number that nobody can foresee; not for secrets.

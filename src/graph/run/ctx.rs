@@ -1,7 +1,7 @@
 //! What a node is handed besides its input: the run's context, the task's identity, questions, events, signs of life.
 
-use std::any::{Any, type_name};
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,14 +12,14 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::{CheckpointId, Key, ThreadId};
 
 use super::cache::NodeCache;
-use super::clock;
+use super::clock::Outside;
 use super::error::RunError;
 use super::event::{EventKind, Sink};
 use super::places::Places;
 use super::superstep::{Budgets, Exit};
-use crate::graph::channels::value;
-use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
+use crate::graph::define::interrupt::Question;
 use crate::graph::define::options::Asks;
+use crate::graph::journal::book::Journal;
 use crate::graph::records::recorder::Recorder;
 
 /// The run's context and the task's identity; one pointer wide.
@@ -56,9 +56,20 @@ pub(crate) struct Shared<C> {
     pub spent: AtomicU64,
     /// Without a store: tells the questions of this run from those of others.
     pub birth: OnceLock<u64>,
+    /// Where the time and noise come from.
+    pub outside: Outside,
 }
 
 impl<C> Shared<C> {
+    /// Milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.outside.now()
+    }
+
+    pub(crate) fn noise(&self) -> u64 {
+        self.outside.noise()
+    }
+
     pub(crate) async fn cancelled(&self) {
         match &self.cancel {
             Some(token) => token.cancelled().await,
@@ -92,6 +103,10 @@ pub(crate) struct Level {
     pub asker: String,
     /// The idle timeouts of the nodes on the way down.
     pub beats: Vec<Arc<Notify>>,
+    /// The journal of the root graph's task that this is in; none in the root graph, whose tasks have one each.
+    pub journal: Option<Arc<Journal>>,
+    /// Where the tasks of this graph write in it.
+    pub place: String,
 }
 
 /// The nearest task that is saved, for the questions of a subgraph that is not.
@@ -147,6 +162,10 @@ pub(crate) struct TaskCtx<C> {
     /// What the graph's subgraphs with state of their own ended at before.
     pub children: Kept,
     pub beat: Option<Arc<Notify>>,
+    /// The version of the graph's control when the task was planned: tells supersteps of one activation apart.
+    pub version: u64,
+    /// Of a task of the root graph: its journal, once there is one.
+    pub journal: OnceLock<Arc<Journal>>,
 }
 
 /// What a task was asked and told before.
@@ -178,14 +197,29 @@ pub(crate) struct Inside {
     pub failures: Vec<super::error::RunError>,
     /// The answers, once somebody has asked, or may.
     pub lent: Option<Arc<Borrowed>>,
+    /// The entries of the journal that this attempt has used.
+    pub used: HashSet<String>,
+    /// How many entries without keys of their own it has used, by kind.
+    pub nth: [u32; 5],
+    /// When the first task of its subgraphs that sleeps goes on.
+    pub wake: Option<u64>,
+}
+
+impl Inside {
+    /// The task goes on when the first one inside it does.
+    pub(crate) fn note_wake(&mut self, wake: Option<u64>) {
+        self.wake = self.wake.into_iter().chain(wake).min();
+    }
 }
 
 /// Why a task stopped without a result.
 pub(crate) enum Raised {
     /// It asks.
     Ask(Question),
-    /// Tasks of its subgraphs ask.
+    /// Tasks of its subgraphs ask, or sleep.
     Inside,
+    /// It sleeps until then.
+    Sleep(u64),
     /// It asked in a way that cannot be.
     Wrong(RunError),
     /// Its subgraph handed a command to the graph the task is in.
@@ -274,80 +308,9 @@ impl<C> Ctx<C> {
         let value = serde_json::to_value(value).unwrap_or_default();
         sink.send(&self.0.level.names, self.0.step, kind(Arc::clone(&self.0.facts.name), value)).await;
     }
-
-    /// Returns the answer to a question, or stops the node until there is one.
-    ///
-    /// The node runs again from its beginning once the answer is there; its k-th question gets its k-th answer. The question
-    /// is stored with the task, the answer when it is given. LangGraph: `interrupt`.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use superstep::prelude::*;
-    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { title: String }
-    /// # #[derive(Serialize, Deserialize)] struct Title { old: String }
-    /// # impl Interrupt for Title { type Resume = String; const NAME: &'static str = "title"; }
-    /// async fn entitle(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
-    ///     let title: String = ctx.interrupt(Title { old: draft.title.clone() })?; // on the node: `.asks::<Title>()`
-    ///     Ok(Draft::update().title(title))
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Interrupted`] is no failure: pass it on with `?`.
-    pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        let lent = self.0.lend();
-        let place = self.0.next_place();
-        let raised = match lent.answers.as_ref().and_then(|known| known.answers.get(&place)) {
-            Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
-            Some((_, bytes)) => match value::decode(bytes) {
-                Ok(value) => return Ok(value),
-                Err(reason) => Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }),
-            },
-            None => self.0.ask(place, &question),
-        };
-        let _ = self.0.raised.set(raised);
-        Err(Interrupted::new())
-    }
 }
 
 impl<C> TaskCtx<C> {
-    fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
-        if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
-            let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
-            return Raised::Wrong(RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
-        }
-        if !self.shared.may_ask {
-            return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
-        }
-        match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
-            Ok(payload) => Raised::Ask(Question {
-                id: self.question_id(place),
-                name: I::NAME.to_owned(),
-                node: self.facts.name.to_string(),
-                namespace: self.level.names.to_vec(),
-                payload,
-                shows: Shows::of::<I>(),
-                answered: false,
-                asker: self.asker(),
-            }),
-            Err(error) => Raised::Wrong(error),
-        }
-    }
-
-    fn question_id(&self, place: u32) -> InterruptId {
-        let birth = match &self.shared.recorder {
-            Some(recorder) => recorder.birth(),
-            None => *self.shared.birth.get_or_init(clock::birth),
-        };
-        let Borrowed { checkpoint, task, .. } = *self.lend();
-        InterruptId { birth, checkpoint, task, place }
-    }
-
-    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> RunError {
-        let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
-        RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
-    }
-
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
         let kept = self.children.as_ref()?.iter().find(|(known, _)| known == name)?;
         Some(kept.1)

@@ -54,7 +54,8 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
     let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
-    Level { names: names.into(), path, unsaved, borrowed, asker, beats }
+    let (journal, place) = (Some(Arc::clone(task.journal())), task.place_below(call));
+    Level { names: names.into(), path, unsaved, borrowed, asker, beats, journal, place }
 }
 
 /// Starts the child, or goes on where it stopped.
@@ -117,6 +118,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let records = reader.tasks(id).await?;
     let path = run.level.path.clone();
     reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
+    run.wake_due();
     run.shown = true;
     run.tell_loaded().await;
     Ok(run)

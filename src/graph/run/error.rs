@@ -33,6 +33,15 @@ pub enum RunError {
     /// A node asked its questions in another order than before the pause.
     #[error("question {place} of node `{node}` was `{before}` before the pause and is `{now}` now")]
     QuestionChanged { node: Arc<str>, place: usize, before: String, now: &'static str },
+    /// An effect or recorded value is asked for with other arguments than those it was recorded with.
+    #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now")]
+    NonDeterministic { node: Arc<str>, key: String, recorded: String, now: String },
+    /// Two effects or recorded values of one attempt have the same key.
+    #[error("node `{node}` used the key `{key}` twice in one attempt")]
+    EffectTwice { node: Arc<str>, key: String },
+    /// A replay came to an effect that was never recorded.
+    #[error("node `{node}` asks for `{key}`, which was not recorded")]
+    NotRecorded { node: Arc<str>, key: String },
     /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
     #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
@@ -154,6 +163,13 @@ impl RunError {
             Self::QuestionChanged { .. } => {
                 "ask in the same order, or begin the step anew with `thread.retry()`".into()
             }
+            Self::NonDeterministic { .. } => {
+                "put back what the node did before, take what varies from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, \
+                 or give the changed effect another key"
+                    .into()
+            }
+            Self::EffectTwice { .. } => "give each effect of a node a key of its own: an order's id, a number".into(),
+            Self::NotRecorded { .. } => "nothing was run; run the thread for real to record it".into(),
             Self::ConcurrentUpdate { nodes, .. } | Self::Refused { nodes, .. } if *nodes == [INPUT] => {
                 "mend the input, and invoke with `.discard_pending()`".into()
             }

@@ -119,6 +119,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
             (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
             (ctx.attempt, ctx.beat) = (1, None);
+            (ctx.version, ctx.journal) = (self.pos.control.version, known(task.journal.clone()));
             (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
@@ -145,6 +146,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             inside: Mutex::default(),
             children: self.pos.kept(),
             beat: None,
+            version: self.pos.control.version,
+            journal: known(task.journal.clone()),
         })
     }
 
@@ -262,6 +265,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
         self.done(at, Box::new(finished), None)
     }
+}
+
+/// A cell that holds what is known, if it is.
+fn known<T>(value: Option<T>) -> OnceLock<T> {
+    value.map_or_else(OnceLock::new, OnceLock::from)
 }
 
 struct Pool<S: State, N, C> {

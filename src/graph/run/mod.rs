@@ -3,6 +3,7 @@
 //! The rules (`control`, `position`) are pure. Of a store it knows records.
 
 pub(crate) mod advance;
+pub(crate) mod asking;
 pub(crate) mod attempt;
 pub(crate) mod begin;
 pub(crate) mod cache;

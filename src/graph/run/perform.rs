@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::cached;
 use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
-use crate::checkpoint::HandledRecord;
+use crate::checkpoint::{FailureRecord, HandledRecord};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
 use crate::graph::define::command::Payload;
@@ -33,11 +33,13 @@ pub(crate) struct Performed<S: State, N, C> {
     /// The error that a handler took over, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
+    /// How attempts before the last failed.
+    pub failures: Vec<FailureRecord>,
 }
 
 impl<S: State, N, C> Performed<S, N, C> {
     pub(crate) fn plain(ended: Caught<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
-        Self { ended, ctx, attempts, handled: None, cache_key: None }
+        Self { ended, ctx, attempts, handled: None, cache_key: None, failures: vec![] }
     }
 }
 
@@ -157,13 +159,15 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
-    Performed { handled: Some((error, answered)), ..Performed::plain(ended, ctx, performed.attempts) }
+    let failures = performed.failures;
+    Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
 }
 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
+    let mut failures = vec![];
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
@@ -172,20 +176,21 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         ctx.inside().first_call = called;
         let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
-        let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
+        let Ok(Err(error)) = &ended else { return Performed { failures, ..Performed::plain(ended, ctx, tried) } };
         if ctx.raised.get().is_some() {
-            return Performed::plain(ended, ctx, tried);
+            return Performed { failures, ..Performed::plain(ended, ctx, tried) };
         }
         let policy = match catch_unwind(AssertUnwindSafe(|| options.retry.iter().find(|policy| policy.fits(error)))) {
             Ok(policy) => policy,
             Err(panic) => {
                 let message = format!("its retry policy, asked about `{error}`: {}", words(&*panic));
-                return Performed::plain(Err(message), ctx, tried);
+                return Performed { failures, ..Performed::plain(Err(message), ctx, tried) };
             }
         };
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
-            return Performed::plain(ended, ctx, tried);
+            return Performed { failures, ..Performed::plain(ended, ctx, tried) };
         };
+        failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
         tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
         called = ctx.called();
         tokio::time::sleep(policy.delay(tried + 1)).await;

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, HandledRecord, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
+    CheckpointId, FailureRecord, HandledRecord, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
 };
 
 use super::cached::CachedResult;
@@ -36,10 +36,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The part of settling that waits for nobody.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
-        let Performed { ended, ctx, attempts, handled, cache_key } = performed;
+        let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
         self.level.beat();
         self.tasks[at].attempts += attempts.saturating_sub(1);
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
+        failures.into_iter().for_each(|failure| self.tasks[at].note_failure(failure));
+        self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {
             self.tasks[at].first_call = ctx.inside().first_call;
@@ -58,9 +60,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             Ok(Judged::Halted(exit)) => {
                 self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
-                self.asked(at, vec![]).map(|()| Ending::Asked { took_over })
+                self.asked(at, vec![], None).map(|()| Ending::Asked { took_over })
             }
-            Ok(Judged::Asked(questions)) => match self.asked(at, questions) {
+            Ok(Judged::Asked(questions, wake)) => match self.asked(at, questions, wake) {
                 Ok(()) => Ok(Ending::Asked { took_over }),
                 Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
             },
@@ -86,7 +88,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (None, Ok(Ok(command))) => command,
             (raised, ended) => match self.unusual(ctx, raised, ended)? {
                 Unusual::Command(command) => command,
-                Unusual::Asked(questions) => return Ok(Judged::Asked(questions)),
+                Unusual::Asked(questions, wake) => return Ok(Judged::Asked(questions, wake)),
                 Unusual::Halted(exit) => return Ok(Judged::Halted(exit)),
             },
         };
@@ -123,11 +125,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Err(ctx.passed_on(&error).unwrap_or_else(|| RunError::Node { node, step, error: Arc::new(error) }))
             }
             (Some(Raised::Wrong(error)), _) => Err(error.clone()),
-            (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()])),
-            (Some(Raised::Inside), Err(_)) => Ok(Unusual::Asked(ctx.inside().questions.clone())),
+            (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()], None)),
+            (Some(Raised::Sleep(until)), Err(_)) => Ok(Unusual::Asked(vec![], Some(*until))),
+            (Some(Raised::Inside), Err(_)) => {
+                let inside = ctx.inside();
+                Ok(Unusual::Asked(inside.questions.clone(), inside.wake))
+            }
             (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
+            }
+            (Some(Raised::Sleep(_)), Ok(_)) => {
+                Err(RunError::QuestionIgnored { node, question: "of how long to sleep".into() })
             }
             (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
@@ -230,11 +239,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if task.handled.is_some() {
             return None;
         }
+        task.note_failure(FailureRecord { error: text.clone(), at: self.shared.now() });
         task.handled = Some(HandledRecord { error: text.clone() });
         Some(TookOver { error: text, answered })
     }
 
-    fn asked(&mut self, at: usize, questions: Vec<Question>) -> Result<(), RunError> {
+    /// The journal of a task rides on what is stored of it next.
+    fn take_journal(&mut self, at: usize, ctx: &TaskCtx<C>) -> Result<(), RunError> {
+        let Some(journal) = ctx.written_journal().filter(|_| self.recorder().is_some()) else { return Ok(()) };
+        self.settled.extend(journal.take_riders()?);
+        if self.is_root() {
+            self.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
+            self.tasks[at].journal = Some(Arc::clone(journal));
+        }
+        Ok(())
+    }
+
+    fn asked(&mut self, at: usize, questions: Vec<Question>, wake: Option<u64>) -> Result<(), RunError> {
+        self.tasks[at].wake = wake;
         self.count_open(at, questions.len())?;
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
@@ -283,12 +305,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
+        let mut puts: Puts = std::mem::take(&mut self.settled);
         let Some(recorder) = self.recorder() else { return Ok(()) };
-        let mut puts: Puts = vec![];
         for (question, record) in questions.iter().zip(&self.tasks[at].questions) {
             puts.push((Key::Row(record.payload), question.payload.clone()));
         }
-        let record = TaskRecord { status: TaskStatus::Interrupted, ..self.tasks[at].record() };
+        let sleeps = questions.is_empty() && self.tasks[at].wake.is_some();
+        let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
+        let record = TaskRecord { status, ..self.tasks[at].record() };
         puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
         recorder.queue(puts, None);
         Ok(())
@@ -298,9 +322,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
             self.tasks[at].error = Some(error.to_string());
+            let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
+            self.tasks[at].note_failure(failure);
+            let mut puts = std::mem::take(&mut self.settled);
             if let Some(recorder) = self.recorder() {
                 let record = TaskRecord { status: TaskStatus::Failed, ..self.tasks[at].record() };
-                recorder.queue(vec![(self.task_key(self.tasks[at].key), encode_record(&record)?)], None);
+                puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
+                recorder.queue(puts, None);
             }
         }
         self.count_closed(at);
@@ -342,13 +370,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
 enum Judged<S: State> {
     Done(Box<Finished<S>>),
-    Asked(Vec<Question>),
+    /// Questions, and when it goes on by itself.
+    Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
 }
 
 enum Unusual<S: State, N> {
     Command(Command<S, N>),
-    Asked(Vec<Question>),
+    Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
 }
 

@@ -224,6 +224,11 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(Exit::Interrupted) => {
                 let asked = run.tasks.iter().flat_map(Task::asks).cloned();
                 ctx.0.inside().questions.extend(asked);
+                ctx.0.inside().note_wake(run.wakes());
+                Raised::Inside
+            }
+            Ok(Exit::Waiting(until)) => {
+                ctx.0.inside().note_wake(Some(until));
                 Raised::Inside
             }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),

@@ -32,6 +32,8 @@ use crate::graph::records::recorder::{Puts, Recorder};
 pub(crate) enum Exit {
     Finished,
     Interrupted,
+    /// Tasks sleep, at least until this time in milliseconds since 1970.
+    Waiting(u64),
     /// At a breakpoint.
     Stopped,
     Cancelled,
@@ -303,8 +305,31 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(exit) = self.halted.take() {
             return Ok(Some(exit));
         }
-        let asked = self.tasks.iter().any(|task| matches!(task.stand, Stand::Asked { .. }));
-        Ok(asked.then_some(Exit::Interrupted))
+        let waiting = || self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        if waiting().next().is_none() {
+            return Ok(None);
+        }
+        let open = waiting().any(|task| !task.asks().is_empty());
+        Ok(Some(self.wakes().filter(|_| !open).map_or(Exit::Interrupted, Exit::Waiting)))
+    }
+
+    /// When the first task that sleeps goes on.
+    pub(crate) fn wakes(&self) -> Option<u64> {
+        let waiting = self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        waiting.filter_map(|task| task.wake).min()
+    }
+
+    /// Lets tasks run again whose time has come.
+    pub(crate) fn wake_due(&mut self) {
+        if self.tasks.iter().all(|task| task.wake.is_none()) {
+            return;
+        }
+        let now = self.shared.now();
+        for task in self.tasks.iter_mut().filter(|task| task.wake.is_some_and(|wake| wake <= now)) {
+            if let Stand::Asked { fresh, .. } = &mut task.stand {
+                *fresh = true;
+            }
+        }
     }
 
     /// The node's name, for errors and events.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, HandledRecord, QuestionRecord, TaskRecord};
+use crate::checkpoint::{AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, TaskRecord};
 
 use super::control::START_NODE;
 use super::ctx::Answers;
@@ -13,6 +13,7 @@ use crate::graph::compile::table::{Branch, Table};
 use crate::graph::define::command::{Command, Target};
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::journal::book::Journal;
 
 /// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.
 pub(crate) const SENT: u32 = 1 << 24;
@@ -20,6 +21,8 @@ pub(crate) const SENT: u32 = 1 << 24;
 pub(crate) const SENDS_LIMIT: usize = 100_000;
 /// How many questions may be open in one superstep.
 pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
+/// How many failed attempts of a task are kept.
+const FAILURES_KEPT: usize = 100;
 /// The key of START's task.
 pub(crate) const START_KEY: u32 = SENT - 1;
 /// The key of what a command from outside did.
@@ -46,6 +49,14 @@ pub(crate) struct Task<S: State> {
     /// Where its error handler has taken over, if it has.
     pub handled: Option<HandledRecord>,
     pub error: Option<String>,
+    /// When it, or a task of its subgraphs, goes on by itself, in milliseconds since 1970.
+    pub wake: Option<u64>,
+    /// How its attempts failed.
+    pub failures: Vec<FailureRecord>,
+    /// Of a task of the root graph: what is kept of its effects.
+    pub journal: Option<Arc<Journal>>,
+    /// How many entries its journal has.
+    pub effects: u32,
 }
 
 pub(crate) enum Stand<S: State> {
@@ -83,6 +94,10 @@ impl<S: State> Task<S> {
             asked: vec![],
             handled: None,
             error: None,
+            wake: None,
+            failures: vec![],
+            journal: None,
+            effects: 0,
         }
     }
 
@@ -128,8 +143,19 @@ impl<S: State> Task<S> {
             handled: self.handled.clone(),
             first_call: self.first_call,
             attempts: self.attempts,
+            wake: self.wake,
+            failures: self.failures.clone(),
+            effects: self.effects,
             ..TaskRecord::default()
         }
+    }
+
+    /// Notes that an attempt failed; of very many, the first are forgotten.
+    pub(crate) fn note_failure(&mut self, failure: FailureRecord) {
+        if self.failures.len() >= FAILURES_KEPT {
+            self.failures.remove(0);
+        }
+        self.failures.push(failure);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::checkpoint::{CheckpointId, Key, Source, TaskRecord, TaskStatus, WriteRecord, encode_record};
+use crate::checkpoint::{CheckpointId, Source, TaskStatus, encode_record};
 
 use super::handle::Thread;
 use super::outcome::Outcome;
@@ -14,10 +14,10 @@ use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Answer;
 use crate::graph::define::node::NodeId;
+use crate::graph::journal::copy;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks, reader};
-use crate::graph::records::recorder::{Held, Puts};
-use crate::graph::records::save;
+use crate::graph::records::recorder::Held;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
@@ -77,10 +77,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         };
         (run.before, run.after) = (self.before.clone(), self.after.clone());
         let exit = run.drive().await?;
-        if exit == Exit::Interrupted {
+        if matches!(exit, Exit::Interrupted | Exit::Waiting(_)) {
             run.check_results()?;
             run.tell_interrupted().await;
-            if run.tasks.iter().all(|task| task.asks().is_empty()) {
+            if exit == Exit::Interrupted && run.tasks.iter().all(|task| task.asks().is_empty()) {
                 run.emit_breakpoint().await; // of a subgraph
             }
         }
@@ -217,23 +217,32 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
         let forks = behind || (travels && !own);
         if !answers.is_empty() {
-            self.answered(&mut run, &reader, &mut records, answers, forks).await?;
+            self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
         } else if travels && !forks {
             self.forget(&run, &reader, &records, &mapping).await?;
         }
-        let carried = forks && travels;
+        let (carried, origin) = (forks && travels, run.pos.id);
         match command {
-            Some(command) => self.commanded(&mut run, &reader, &mut records, command, carried).await?,
+            Some(command) => self.commanded(&mut run, &reader, &mut records, command, (carried, &mapping)).await?,
             None if carried => run.fork(Source::Fork, vec![]).await?,
             None => {}
         }
         run.planned = false;
         run.plan();
+        if self.afresh
+            && let Some(recorder) = run.recorder()
+        {
+            let tasks = run.tasks.iter().map(|task| task.key);
+            recorder.commit_now(copy::journals(&reader, origin, run.pos.id, tasks, &mapping).await?).await?;
+        }
         if !travels {
             let table = Arc::clone(&run.table);
             records.remove(&COMMAND_KEY);
             reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
+            run.wake_due();
         }
+        let journals = reader.journals(run.pos.id, &mapping).await?;
+        run.tasks.iter_mut().for_each(|task| task.journal = journals.get(&task.key).cloned());
         Ok(run)
     }
 
@@ -280,7 +289,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader: &Reader,
         records: &mut Tasks,
         command: Command<S, N>,
-        forks: bool,
+        (forks, mapping): (bool, &Mapping),
     ) -> Result<(), RunError> {
         if command.parent.is_some() {
             return Err(RunError::NoParentGraph { node: "the command".into() });
@@ -296,7 +305,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if updates {
             let origin = run.pos.id;
             run.fork(Source::Update, puts).await?;
-            let puts = self.copied(run, reader, origin, records).await?;
+            let puts = self.copied(run, reader, origin, records, mapping).await?;
             recorder.commit(puts, None).await?;
             return Ok(());
         }
@@ -312,63 +321,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader: &Reader,
         records: &mut Tasks,
         answers: Vec<Answer>,
-        forks: bool,
+        forks: Option<&Mapping>,
     ) -> Result<(), RunError> {
         let matched = self.matching(reader, records, answers).await?;
-        if forks {
+        if let Some(mapping) = forks {
             let origin = run.pos.id;
             run.fork(Source::Fork, vec![]).await?;
-            let puts = self.copied(run, reader, origin, records).await?;
+            let puts = self.copied(run, reader, origin, records, mapping).await?;
             if let Some(recorder) = run.recorder() {
                 recorder.commit_now(puts).await?;
             }
         }
         self.hand_in(run, reader, records, matched).await
-    }
-
-    /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
-    async fn forget(
-        &self,
-        run: &Run<S, N, C>,
-        reader: &Reader,
-        records: &Tasks,
-        mapping: &Mapping,
-    ) -> Result<(), RunError> {
-        let Some(recorder) = run.recorder() else { return Ok(()) };
-        let pointer = |(task, call, _)| Key::Child { checkpoint: run.pos.id, task, call };
-        let mut gone: Vec<Key> = reader.children(run.pos.id).await?.into_iter().map(pointer).collect();
-        let mut puts = vec![];
-        for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
-            let key = |write: &WriteRecord| {
-                let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
-                Some(save::row_key(&run.table, "", channel, write.overwrite, row))
-            };
-            gone.extend(record.writes.iter().filter_map(key));
-            let fresh = TaskRecord { attempts: record.attempts, ..TaskRecord::default() };
-            puts.push((run.task_key(task), encode_record(&fresh)?));
-        }
-        if puts.is_empty() {
-            return Ok(());
-        }
-        Ok(recorder.replace_now(puts, gone).await?)
-    }
-
-    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it.
-    pub(crate) async fn copied(
-        &self,
-        run: &Run<S, N, C>,
-        reader: &Reader,
-        from: CheckpointId,
-        records: &Tasks,
-    ) -> Result<Puts, RunError> {
-        let mut puts = vec![];
-        let Some(recorder) = run.recorder() else { return Ok(puts) };
-        for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
-            puts.push((run.task_key(key), encode_record(record)?));
-            let to = (run.pos.id, key);
-            super::travel::copy_children(reader, recorder, &self.metadata, (from, key), to, &mut puts).await?;
-        }
-        Ok(puts)
     }
 }
 

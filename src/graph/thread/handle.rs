@@ -19,6 +19,7 @@ use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::{Answer, Interrupt};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::recorder::Durability;
+use crate::graph::run::clock::Outside;
 use crate::graph::run::ctx::Limits;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Mode;
@@ -68,6 +69,7 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) metadata: Vec<(String, String)>,
     /// Whether a run begins the unfinished superstep anew, on a checkpoint of its own.
     pub(crate) afresh: bool,
+    pub(crate) outside: Outside,
 }
 
 /// Where the last run ended, with the thread's head as it left it.
@@ -86,6 +88,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             scope: self.scope.clone(),
             kept: Arc::clone(&self.kept),
             metadata: self.metadata.clone(),
+            outside: self.outside.clone(),
             ..*self
         }
     }
@@ -125,6 +128,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             kept: Arc::default(),
             metadata: vec![],
             afresh: false,
+            outside: Outside::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Knows runs as a whole, and writes the state by hand as a superstep would; the tasks of a superstep are not its business.
 
 pub(crate) mod answer;
+pub(crate) mod carry;
 pub(crate) mod diff;
 pub(crate) mod edit;
 pub(crate) mod go;

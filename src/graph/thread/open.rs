@@ -12,7 +12,7 @@ use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::Recorder;
-use crate::graph::run::clock;
+use crate::graph::run::clock::{self, Clock};
 use crate::graph::run::ctx::Shared;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
@@ -34,12 +34,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             budgets: self.budgets(),
             spent: AtomicU64::new(0),
             birth: OnceLock::new(),
+            outside: self.outside.clone(),
         })
     }
 
     fn budgets(&self) -> Budgets {
         let until = self.wall_time.map(|limit| (Instant::now() + limit, limit));
         Budgets { supersteps: self.supersteps, until }
+    }
+
+    /// Takes the time from elsewhere than the machine's clock: of checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now)
+    /// and waits. Retries and timeouts keep to tokio's.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.outside.clock = Some(Arc::new(clock));
+        self
     }
 
     /// Claims the thread and reads its head; none without a store.

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::event::Shown;
 use crate::graph::run::superstep::{Budget, Exit, Run};
@@ -22,6 +24,14 @@ pub enum Outcome<S> {
     Finished(Arc<S>),
     /// Questions are open: answer them with `thread.resume` or `thread.answer`, in this process or another.
     Interrupted(Questions<S>),
+    /// Nothing is left to do until a time that tasks wait for; `thread.proceed()` goes on from then on. See
+    /// [`Ctx::sleep`](crate::graph::Ctx::sleep).
+    Waiting {
+        /// When the first of them goes on.
+        until: SystemTime,
+        /// Where the run stands.
+        rest: Rest<S>,
+    },
     /// The run stands at a breakpoint; `thread.proceed()` goes on.
     Stopped(Rest<S>),
     /// The run was cancelled; `thread.proceed()` goes on.
@@ -37,6 +47,9 @@ impl<S: State> fmt::Debug for Outcome<S> {
         match self {
             Self::Finished(state) => f.debug_tuple("Finished").field(&Shown(&**state)).finish(),
             Self::Interrupted(questions) => f.debug_tuple("Interrupted").field(questions).finish(),
+            Self::Waiting { until, rest } => {
+                f.debug_struct("Waiting").field("until", until).field("rest", rest).finish()
+            }
             Self::Stopped(rest) => f.debug_tuple("Stopped").field(rest).finish(),
             Self::Cancelled(rest) => f.debug_tuple("Cancelled").field(rest).finish(),
             Self::Drained(rest) => f.debug_tuple("Drained").field(rest).finish(),
@@ -51,6 +64,7 @@ impl<S> Outcome<S> {
         match self {
             Self::Finished(state) => state,
             Self::Interrupted(questions) => &questions.state,
+            Self::Waiting { rest, .. } => &rest.state,
             Self::Stopped(rest) | Self::Cancelled(rest) | Self::Drained(rest) | Self::Budget(_, rest) => &rest.state,
         }
     }
@@ -134,6 +148,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Exit::Interrupted if !questions.is_empty() => {
                 Outcome::Interrupted(Questions { questions, state: self.live() })
             }
+            Exit::Waiting(until) => Outcome::Waiting { until: clock::time(until), rest: self.rest() },
             Exit::Interrupted | Exit::Stopped => Outcome::Stopped(self.rest()),
             Exit::Cancelled => Outcome::Cancelled(self.rest()),
             Exit::Drained => Outcome::Drained(self.rest()),

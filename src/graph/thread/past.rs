@@ -1,6 +1,7 @@
 //! Reading a thread and rewriting its past: snapshots, history, updates, forks, status, retry, deletion.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::checkpoint::{CheckpointId, Claim, Source};
 
@@ -16,6 +17,7 @@ use crate::graph::define::builder::Stops;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
+use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
@@ -36,6 +38,13 @@ pub enum Status {
     Interrupted {
         /// The questions.
         questions: Vec<Question>,
+    },
+    /// Tasks wait for a time that has not come: `proceed()` goes on from then on.
+    Waiting {
+        /// When the first of them goes on.
+        until: SystemTime,
+        /// The nodes: a name for each task.
+        next: Vec<String>,
     },
     /// It stands at a breakpoint of the graph, or of the handle that asks: before these nodes, or after those that ran last.
     /// At one inside a subgraph it is [`Pending`](Self::Pending): the records do not tell it from a run that was cancelled.
@@ -153,7 +162,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
         let stops = !started && self.stops(&reader, id).await?;
+        let wakes = snapshot.tasks.iter().filter_map(|task| task.wake).min();
         let next = snapshot.next;
+        if let Some(until) = wakes.filter(|&until| clock::millis(until) > self.outside.now()) {
+            return Ok(Status::Waiting { until, next });
+        }
         Ok(if stops { Status::Stopped { next } } else { Status::Pending { next } })
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
@@ -15,6 +16,7 @@ use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::run::clock;
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::{Shown, View};
@@ -111,6 +113,21 @@ pub struct TaskSnapshot {
     pub state: Option<Box<Nested>>,
     /// How often it was started.
     pub attempts: u32,
+    /// How its attempts failed, oldest first: at most the last 100.
+    pub failures: Vec<FailureInfo>,
+    /// When it goes on by itself, if it waits for a time.
+    pub wake: Option<SystemTime>,
+    /// How many entries its journal has.
+    pub effects: u32,
+}
+
+/// A failed attempt of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureInfo {
+    /// Why it failed.
+    pub error: String,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
 }
 
 /// How a checkpoint is looked at.
@@ -275,6 +292,13 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
         attempts: task.attempts,
+        failures: task
+            .failures
+            .iter()
+            .map(|failure| FailureInfo { error: failure.error.clone(), at: failure.at })
+            .collect(),
+        wake: task.wake.filter(|_| !task.is_done()).map(clock::time),
+        effects: task.effects,
     }
 }
 

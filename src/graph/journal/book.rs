@@ -1,0 +1,175 @@
+//! The journal of one task of the root graph: what is in it, what is not on disk yet. Knows no task's body.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::checkpoint::{CheckpointError, CheckpointId, EffectRecord, Key, encode_record};
+
+use crate::graph::records::recorder::{Puts, Recorder};
+
+/// How many entries the journal of one task may have.
+pub(crate) const EFFECTS_LIMIT: usize = 10_000;
+
+/// The key of the entry that says under whose name the world outside knows the task: a copy for a fork keeps it.
+pub(crate) const ORIGIN: &str = "";
+
+/// Entries of one task and of the tasks in its subgraphs, by place, kind and key.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    checkpoint: CheckpointId,
+    task: u32,
+    /// Whether the task may have begun an effect before this attempt, in this process or another.
+    began: AtomicBool,
+    /// Whether nothing may be added: the journal is read again.
+    replays: bool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: BTreeMap<String, Entry>,
+    /// Keys of entries that ride on the next commit.
+    riding: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    record: EffectRecord,
+    /// Whether it is on disk.
+    safe: bool,
+}
+
+/// What a journal says about a key.
+pub(crate) enum Found {
+    /// Nothing yet.
+    New,
+    /// It is recorded; `safe`: and on disk.
+    Recorded(EffectRecord, bool),
+    /// It is not recorded, and nothing may be added.
+    Missing,
+}
+
+impl Journal {
+    pub(crate) fn new(checkpoint: CheckpointId, task: u32) -> Self {
+        Self { checkpoint, task, began: AtomicBool::new(false), replays: false, inner: Mutex::default() }
+    }
+
+    /// What is stored of a journal.
+    pub(crate) fn stored(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
+        let entry = |(key, record)| (key, Entry { record, safe: true });
+        let inner = Inner { entries: records.into_iter().map(entry).collect(), riding: vec![] };
+        let began = AtomicBool::new(true);
+        Self { checkpoint, task, began, replays: false, inner: Mutex::new(inner) }
+    }
+
+    /// The task runs again: effects may have begun that no entry tells of.
+    pub(crate) fn begin_again(&self) {
+        self.began.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_replay(&self) -> bool {
+        self.replays
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.began.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn find(&self, key: &str) -> Found {
+        match self.lock().entries.get(key) {
+            Some(entry) => Found::Recorded(entry.record.clone(), entry.safe),
+            None if self.replays => Found::Missing,
+            None => Found::New,
+        }
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().entries.len()
+    }
+
+    /// The task under whose name the world outside knows the effects.
+    pub(crate) fn origin(&self) -> String {
+        let inner = self.lock();
+        let origin = inner.entries.get(ORIGIN).map(|entry| entry.record.idempotency.clone());
+        origin.unwrap_or_else(|| name(self.checkpoint, self.task))
+    }
+
+    /// Adds an entry that rides on the next commit of the task.
+    pub(crate) fn note(&self, key: String, record: EffectRecord) {
+        let mut inner = self.lock();
+        inner.riding.push(key.clone());
+        inner.add(key, record);
+    }
+
+    /// Adds an entry and waits until it is on disk, and what rides with it.
+    pub(crate) async fn keep(
+        &self,
+        recorder: Option<&Recorder>,
+        key: String,
+        record: EffectRecord,
+    ) -> Result<(), CheckpointError> {
+        let puts = {
+            let mut inner = self.lock();
+            inner.riding.push(key.clone());
+            inner.add(key.clone(), record);
+            self.riders(&mut inner)?
+        };
+        self.make_safe(recorder, key, puts).await
+    }
+
+    /// Waits until an entry is on disk whose commit somebody began and did not wait for.
+    pub(crate) async fn secure(&self, recorder: Option<&Recorder>, key: String) -> Result<(), CheckpointError> {
+        let puts = {
+            let inner = self.lock();
+            let record = inner.entries.get(&key).map(|entry| encode_record(&entry.record)).transpose()?;
+            record.into_iter().map(|bytes| (self.key(&key), bytes)).collect()
+        };
+        self.make_safe(recorder, key, puts).await
+    }
+
+    async fn make_safe(&self, recorder: Option<&Recorder>, key: String, puts: Puts) -> Result<(), CheckpointError> {
+        if let Some(recorder) = recorder {
+            recorder.commit_apart(puts).await?;
+        }
+        if let Some(entry) = self.lock().entries.get_mut(&key) {
+            entry.safe = true;
+        }
+        Ok(())
+    }
+
+    /// Takes the records that ride on a commit of the task's.
+    pub(crate) fn take_riders(&self) -> Result<Puts, CheckpointError> {
+        self.riders(&mut self.lock())
+    }
+
+    fn riders(&self, inner: &mut Inner) -> Result<Puts, CheckpointError> {
+        let keys = std::mem::take(&mut inner.riding);
+        let record = |key: &String| {
+            let entry = inner.entries.get(key)?;
+            Some(encode_record(&entry.record).map(|bytes| (self.key(key), bytes)))
+        };
+        keys.iter().filter_map(record).collect()
+    }
+
+    fn key(&self, key: &str) -> Key {
+        Key::Effect { checkpoint: self.checkpoint, task: self.task, key: key.to_owned() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn add(&mut self, key: String, mut record: EffectRecord) {
+        record.order = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.entries.insert(key, Entry { record, safe: false });
+    }
+}
+
+/// The name of a task for the world outside.
+pub(crate) fn name(checkpoint: CheckpointId, task: u32) -> String {
+    format!("{checkpoint}-{task:x}")
+}

@@ -1,0 +1,249 @@
+//! Side effects that happen once: their results are on disk before they are used. Knows the journal, not what an effect does.
+
+use std::future::{Future, IntoFuture};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::book::{EFFECTS_LIMIT, Found};
+use crate::checkpoint::{EffectKind, EffectRecord};
+use crate::graph::channels::canon::Canon;
+use crate::graph::channels::value;
+use crate::graph::define::node::{Boxed, NodeError};
+use crate::graph::run::ctx::{Ctx, Raised, TaskCtx};
+use crate::graph::run::error::RunError;
+
+/// How much of its arguments an entry shows, in bytes.
+const SHOWN: usize = 2048;
+
+type Probe<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<Option<T>, NodeError>> + Send + 'a>;
+
+/// A side effect that is about to happen, unless it has happened: await it. Made by [`Ctx::effect`].
+#[must_use = "an effect happens when it is awaited"]
+pub struct Effect<'a, C, F, T> {
+    ctx: &'a Ctx<C>,
+    key: String,
+    arguments: Result<Canon, RunError>,
+    body: F,
+    probe: Option<Probe<'a, T>>,
+}
+
+impl<C, F, T> std::fmt::Debug for Effect<'_, C, F, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Effect({} of {:?})", self.key, self.ctx)
+    }
+}
+
+impl<C: Send + Sync + 'static> Ctx<C> {
+    /// Does something in the world outside once: a payment, a mail, a call of a model, a commit.
+    ///
+    /// The result is on disk before it is returned. An effect whose record is there is never done again, whatever happens to
+    /// its task: retries, resumes, [`retry`](crate::graph::Thread::retry), crashes; its result is given back. One that
+    /// was killed before that is done again with the same idempotency key, which `body` gets; a [`probe`](Effect::probe) can
+    /// ask the world first. One that returned an error is done again by the next attempt.
+    ///
+    /// The key is unique within the task, and names the effect for people; `arguments` are what it depends on: if they are
+    /// others than those recorded, the task fails with [`RunError::NonDeterministic`], for its result would be one to another
+    /// question. They are stored and shown, so put no secrets there. Costs one commit, which effects under way at the same
+    /// time share. Without a store the journal lives as long as the run. With durability
+    /// [`Exit`](crate::graph::Durability::Exit) a killed run is lost as a whole, and its effects with it.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Order { cents: u64, receipt: String }
+    /// # async fn charge(cents: u64, idempotency_key: &str) -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// # async fn charged(idempotency_key: &str) -> Result<Option<String>, std::io::Error> { Ok(None) }
+    /// async fn pay(order: Arc<Order>, ctx: Ctx) -> Result<OrderUpdate, NodeError> {
+    ///     let cents = order.cents;
+    ///     let receipt: String = ctx
+    ///         .effect("charge", &cents, |key| async move { charge(cents, &key).await })
+    ///         .probe(|key| async move { charged(&key).await }) // optional
+    ///         .await?;
+    ///     Ok(Order::update().receipt(receipt))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// What `body` or the probe returned. A key that is used twice by one attempt, other arguments, a value that cannot be
+    /// stored, and a store that fails end the task, whatever its body makes of the error.
+    pub fn effect<'a, F, Fut, T, E>(
+        &'a self,
+        key: impl Into<String>,
+        arguments: &(impl Serialize + ?Sized),
+        body: F,
+    ) -> Effect<'a, C, F, T>
+    where
+        F: FnOnce(String) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<T, E>> + Send + 'a,
+        T: Serialize + DeserializeOwned + Send + 'a,
+        E: Into<NodeError>,
+    {
+        let key = key.into();
+        let arguments = Canon::of(|| format!("arguments of effect `{key}`"), arguments).map_err(RunError::from);
+        Effect { ctx: self, key, arguments, body, probe: None }
+    }
+}
+
+impl<'a, C, F, T> Effect<'a, C, F, T> {
+    /// Asks the world whether the effect has happened, when it may have: the task ran before, and no record tells. It gets
+    /// the idempotency key; what it finds counts as the result, and the effect is not done again.
+    pub fn probe<P, Fut, E>(mut self, probe: P) -> Self
+    where
+        P: FnOnce(String) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<Option<T>, E>> + Send + 'a,
+        E: Into<NodeError>,
+    {
+        self.probe = Some(Box::new(|key| {
+            let found = probe(key);
+            Box::pin(async move { found.await.map_err(E::into) })
+        }));
+        self
+    }
+}
+
+impl<'a, C, F, Fut, T, E> IntoFuture for Effect<'a, C, F, T>
+where
+    C: Send + Sync + 'static,
+    F: FnOnce(String) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<T, E>> + Send + 'a,
+    T: Serialize + DeserializeOwned + Send + 'a,
+    E: Into<NodeError>,
+{
+    type Output = Result<T, NodeError>;
+    type IntoFuture = Boxed<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { ctx, key, arguments, body, probe } = self;
+            let task = &*ctx.0;
+            let begun = task.begin_entry(EffectKind::Effect, &key, arguments).await;
+            let mut entry = match begun.map_err(|wrong| task.wrong(wrong))? {
+                Begun::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
+                Begun::New(entry) => entry,
+            };
+            let idempotency = entry.record.idempotency.clone();
+            let mut result = None;
+            if let Some(probe) = probe.filter(|_| task.journal().has_begun()) {
+                result = probe(idempotency.clone()).await?;
+            }
+            let result = match result {
+                Some(found) => found,
+                None => body(idempotency).await.map_err(E::into)?,
+            };
+            entry.set(&key, &result).map_err(|wrong| task.wrong(wrong))?;
+            task.keep(entry).await.map_err(|wrong| task.wrong(wrong))?;
+            Ok(result)
+        })
+    }
+}
+
+/// An entry that is not in the journal yet.
+pub(crate) struct Entry {
+    key: String,
+    record: EffectRecord,
+}
+
+impl Entry {
+    pub(crate) fn set<T: Serialize + DeserializeOwned>(&mut self, key: &str, value: &T) -> Result<(), RunError> {
+        let what = || format!("result of effect `{key}`");
+        self.record.value = value::encode_both_ways(what, std::any::type_name::<T>(), value)?;
+        Ok(())
+    }
+}
+
+/// What the journal has for an entry that a body asks for.
+pub(crate) enum Begun {
+    Recorded(EffectRecord),
+    New(Entry),
+}
+
+impl<C> TaskCtx<C> {
+    /// Looks an entry up, and checks that the body asks for the same as before.
+    pub(crate) async fn begin_entry(
+        &self,
+        kind: EffectKind,
+        key: &str,
+        arguments: Result<Canon, RunError>,
+    ) -> Result<Begun, RunError> {
+        let arguments = arguments?;
+        let full = self.entry_key(kind, key);
+        if !self.inside().used.insert(full.clone()) {
+            return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
+        }
+        let hash = arguments.hash();
+        match self.journal().find(&full) {
+            Found::Recorded(record, safe) => {
+                if record.arguments != hash {
+                    return Err(self.other_arguments(key, record.shown, shown(&arguments)));
+                }
+                if !safe && kind == EffectKind::Effect {
+                    self.journal().secure(self.shared.recorder.as_deref(), full).await?;
+                }
+                Ok(Begun::Recorded(record))
+            }
+            Found::Missing => Err(RunError::NotRecorded { node: self.facts.name.clone(), key: key.to_owned() }),
+            Found::New => {
+                let count = self.journal().len();
+                if count >= EFFECTS_LIMIT {
+                    let (from, what) = (self.facts.name.clone(), "the journal of its task");
+                    return Err(RunError::TooMany { from, what, count: count + 1, limit: EFFECTS_LIMIT });
+                }
+                Ok(Begun::New(self.entry(kind, full, hash, shown(&arguments))))
+            }
+        }
+    }
+
+    fn entry(&self, kind: EffectKind, key: String, arguments: u64, shown: String) -> Entry {
+        let idempotency = self.idempotency(&key);
+        let (value, at) = (vec![], self.shared.now());
+        Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at } }
+    }
+
+    /// The same in every attempt, process and fork that goes on with the task; another in every other task.
+    fn idempotency(&self, key: &str) -> String {
+        let hash = Canon::Text(key.to_owned()).hash();
+        format!("{:08x}-{}-{hash:016x}", self.birth(), self.journal().origin())
+    }
+
+    /// Puts the result on disk, if there is a store.
+    pub(crate) async fn keep(&self, entry: Entry) -> Result<(), RunError> {
+        let recorder = self.shared.recorder.as_deref();
+        Ok(self.journal().keep(recorder, entry.key, entry.record).await?)
+    }
+
+    /// Adds an entry that rides on the task's commit.
+    pub(crate) fn note(&self, entry: Entry) {
+        self.journal().note(entry.key, entry.record);
+    }
+
+    /// Reads a recorded result.
+    pub(crate) fn taken<T: DeserializeOwned>(&self, key: &str, record: &EffectRecord) -> Result<T, RunError> {
+        value::decode(&record.value).map_err(|reason| {
+            let what = format!("recorded result of `{key}` of node `{}`", self.facts.name);
+            RunError::Codec { what, reason }
+        })
+    }
+
+    fn other_arguments(&self, key: &str, recorded: String, now: String) -> RunError {
+        RunError::NonDeterministic { node: self.facts.name.clone(), key: key.to_owned(), recorded, now }
+    }
+
+    /// Ends the task with this error, whatever its body makes of what it gets.
+    pub(crate) fn wrong(&self, error: RunError) -> NodeError {
+        let told = NodeError::permanent(error.to_string());
+        let _ = self.raised.set(Raised::Wrong(error));
+        told
+    }
+}
+
+/// The arguments as a person reads them.
+fn shown(arguments: &Canon) -> String {
+    let mut text = arguments.json().to_string();
+    if text.len() > SHOWN {
+        let cut = (0..=SHOWN).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default();
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,72 @@
+//! Where a task writes in the journal: the same place in every attempt, resume and replay, whatever numbers its checkpoints
+//! get. Tells tasks of subgraphs apart by the way down to them.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::book::Journal;
+use crate::checkpoint::EffectKind;
+use crate::graph::run::ctx::TaskCtx;
+use crate::graph::run::task::SENT;
+
+impl<C> TaskCtx<C> {
+    /// The journal of the root graph's task that this one is, or is inside of.
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        let own = || Arc::new(Journal::new(self.checkpoint, self.task));
+        let found = self.level.journal.as_ref().unwrap_or_else(|| self.journal.get_or_init(own));
+        if self.again || self.attempt > 1 {
+            found.begin_again();
+        }
+        found
+    }
+
+    /// The journal, if anything of this task has written to it.
+    pub(crate) fn written_journal(&self) -> Option<&Arc<Journal>> {
+        self.level.journal.as_ref().or_else(|| self.journal.get())
+    }
+
+    /// The key of an entry.
+    pub(crate) fn entry_key(&self, kind: EffectKind, key: &str) -> String {
+        let kind = match kind {
+            EffectKind::Effect => 'e',
+            EffectKind::Value => 'v',
+            EffectKind::Time => 't',
+            EffectKind::Random => 'r',
+            EffectKind::Sleep => 's',
+        };
+        format!("{}{kind}:{key}", self.place())
+    }
+
+    /// How many entries of a kind without keys of their own this attempt has used.
+    pub(crate) fn nth(&self, kind: EffectKind) -> u32 {
+        let nth = &mut self.inside().nth[kind as usize];
+        *nth += 1;
+        *nth - 1
+    }
+
+    /// The place of what a subgraph of this task writes.
+    pub(crate) fn place_below(&self, call: u32) -> String {
+        let first = self.inside().first_call;
+        format!("{}{}/", self.place(), call.saturating_sub(first))
+    }
+
+    /// Superstep and task, as long as they are not the journal's own; handlers apart from bodies.
+    fn place(&self) -> String {
+        let mut place = self.level.place.clone();
+        if self.level.journal.is_some() {
+            let _ = write!(place, "{:x}/{}", self.version, escaped(&self.facts.name));
+            if self.task >= SENT {
+                let _ = write!(place, ".{:x}", self.task - SENT);
+            }
+            place.push('/');
+        }
+        if self.facts.handler {
+            place.push('!');
+        }
+        place
+    }
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}

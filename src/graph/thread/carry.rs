@@ -1,0 +1,66 @@
+//! What the tasks of a checkpoint leave behind: dropped when they run again, copied when a fork goes on with them.
+
+use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_record};
+
+use super::handle::Thread;
+use super::snapshot::planned;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::journal::copy;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::records::recorder::Puts;
+use crate::graph::records::save;
+use crate::graph::run::error::RunError;
+use crate::graph::run::superstep::Run;
+use crate::graph::run::task::COMMAND_KEY;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
+    pub(crate) async fn forget(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let Some(recorder) = run.recorder() else { return Ok(()) };
+        let pointer = |(task, call, _)| Key::Child { checkpoint: run.pos.id, task, call };
+        let mut gone: Vec<Key> = reader.children(run.pos.id).await?.into_iter().map(pointer).collect();
+        let mut puts = vec![];
+        for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
+            let key = |write: &WriteRecord| {
+                let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
+                Some(save::row_key(&run.table, "", channel, write.overwrite, row))
+            };
+            gone.extend(record.writes.iter().filter_map(key));
+            let fresh = TaskRecord { attempts: record.attempts, ..TaskRecord::default() };
+            puts.push((run.task_key(task), encode_record(&fresh)?));
+        }
+        if puts.is_empty() {
+            return Ok(());
+        }
+        Ok(recorder.replace_now(puts, gone).await?)
+    }
+
+    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it.
+    pub(crate) async fn copied(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        from: CheckpointId,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<Puts, RunError> {
+        let mut puts = vec![];
+        let Some(recorder) = run.recorder() else { return Ok(puts) };
+        for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
+            puts.push((run.task_key(key), encode_record(record)?));
+            let to = (run.pos.id, key);
+            super::travel::copy_children(reader, recorder, &self.metadata, (from, key), to, &mut puts).await?;
+        }
+        let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
+        puts.extend(copy::journals(reader, from, run.pos.id, planned, mapping).await?);
+        Ok(puts)
+    }
+}
