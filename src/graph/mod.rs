@@ -19,6 +19,7 @@ mod define;
 mod diff;
 mod journal;
 mod records;
+mod replay;
 mod run;
 mod thread;
 

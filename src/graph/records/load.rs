@@ -34,10 +34,24 @@ impl Reader {
     ) -> Result<(Position<S>, Mapping), RunError> {
         let mapping = self.mapping(table, record.shape).await?;
         let slots = self.slots(table, &record, &mapping).await?;
-        let state = self.state(table, &record.namespace, &slots).await?;
-        let control = self.control(table, &record, &mapping).await?;
+        let state = Arc::new(self.state(table, &record.namespace, &slots).await?);
+        let position = self.position_over(table, id, record, &mapping, slots, state).await?;
+        Ok((position, mapping))
+    }
+
+    /// The same over slots and a state that were read before.
+    pub(crate) async fn position_over<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+        mapping: &Mapping,
+        slots: Vec<Slot>,
+        state: Arc<S>,
+    ) -> Result<Position<S>, RunError> {
+        let control = self.control(table, &record, mapping).await?;
         let start = match &record.control.start {
-            Some(writes) => Some(self.start(table, &record.namespace, writes, &mapping).await?),
+            Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),
             None => None,
         };
         let same = mapping.is_same();
@@ -47,13 +61,13 @@ impl Reader {
             Mask::default()
         };
         let base = if same { record.base.or(Some(id)) } else { None };
-        let position = Position {
+        Ok(Position {
             id,
             parent: record.parent,
             source: record.source,
             step: record.step,
             created_at: record.created_at,
-            state: Arc::new(state),
+            state,
             control,
             start,
             slots,
@@ -63,8 +77,7 @@ impl Reader {
             children: record.children,
             metadata: record.metadata,
             freed: vec![],
-        };
-        Ok((position, mapping))
+        })
     }
 
     pub(crate) async fn slots<S: State, N: NodeId, C>(
@@ -110,7 +123,7 @@ impl Reader {
         Ok(state)
     }
 
-    async fn entries<S: State, N: NodeId, C>(
+    pub(crate) async fn entries<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         path: &str,

@@ -1,0 +1,176 @@
+//! Walking a line of checkpoints: superstep by superstep, what was planned, what came of it, and the state before and after
+//! as they were recorded. Runs nothing: no node, no router, and of reducers only those of channels kept as logs.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::checkpoint::{Key, LogRange, RowId, Slot, Source};
+
+use super::line::Listed;
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::compile::table::Table;
+use crate::graph::define::node::NodeId;
+use crate::graph::diff::face::growth;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::Position;
+use crate::graph::run::task::Task;
+use crate::graph::thread::snapshot::planned;
+
+/// A superstep as it was recorded.
+pub(crate) struct Recorded<S: State> {
+    /// The checkpoint it starts from, as it was made.
+    pub made: Position<S>,
+    /// The same, brought to where commands from outside led it; the superstep was planned here.
+    pub before: Position<S>,
+    /// Its tasks in canonical order, with what their records say: results, questions, failures.
+    pub tasks: Vec<Task<S>>,
+    /// The records themselves, by the keys of the tasks; a task that never started has none.
+    pub records: Tasks,
+    /// The next checkpoint of the line, as it was made; none at the end of the line.
+    pub after: Option<Position<S>>,
+}
+
+impl<S: State> Recorded<S> {
+    /// Whether the next checkpoint is what these tasks came to. It is not after a fork, an update from outside or new input,
+    /// nor with durability `exit`, which leaves out what lies between.
+    pub(crate) fn is_whole(&self) -> bool {
+        let next = self.after.as_ref();
+        next.is_some_and(|next| next.source == Source::Loop && next.step == self.made.step + 1)
+    }
+}
+
+/// The supersteps of a line, oldest first.
+pub(crate) struct Walk<S: State, N, C> {
+    table: Arc<Table<S, N, C>>,
+    reader: Reader,
+    line: VecDeque<Listed>,
+    /// Whether states are read; without, each is the graph's empty one.
+    states: bool,
+    next: Option<Loaded<S>>,
+}
+
+/// A checkpoint that was read, and what its indexes mean.
+struct Loaded<S: State> {
+    made: Position<S>,
+    mapping: Mapping,
+    path: String,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
+    pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader, line: Vec<Listed>, states: bool) -> Self {
+        Self { table, reader, line: line.into(), states, next: None }
+    }
+
+    /// The next superstep; the last one is that which the newest checkpoint plans, if it plans any.
+    pub(crate) async fn next(&mut self) -> Result<Option<Recorded<S>>, RunError> {
+        let loaded = match self.next.take() {
+            Some(loaded) => loaded,
+            None => match self.line.pop_front() {
+                Some(listed) => self.load(listed, None).await?,
+                None => return Ok(None),
+            },
+        };
+        let Loaded { made, mapping, path } = loaded;
+        let (table, reader) = (&self.table, &self.reader);
+        let mut records = reader.tasks(made.id).await?;
+        let mut before = made.clone();
+        reader.commanded(table, &mut before, &path, &mut records, &mapping).await?;
+        let mut tasks = planned(table, &before);
+        reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
+        let records = present(reader, records, &mapping)?;
+        if let Some(listed) = self.line.pop_front() {
+            self.next = Some(self.load(listed, Some((&made, &path))).await?);
+        }
+        let after = self.next.as_ref().map(|next| next.made.clone());
+        Ok(Some(Recorded { made, before, tasks, records, after }))
+    }
+
+    /// Reads a checkpoint; of its state, what is not in that of the checkpoint before.
+    async fn load(&self, (id, record): Listed, last: Option<(&Position<S>, &String)>) -> Result<Loaded<S>, RunError> {
+        let (table, reader) = (&self.table, &self.reader);
+        let mapping = reader.mapping(table, record.shape).await?;
+        let slots = reader.slots(table, &record, &mapping).await?;
+        let path = record.namespace.clone();
+        let state = match last.filter(|(_, before)| self.states && **before == path) {
+            _ if !self.states => Arc::new(S::empty(&table.schema)),
+            Some((before, _)) => self.moved_on(before, &path, &slots).await?,
+            None => Arc::new(reader.state(table, &path, &slots).await?),
+        };
+        let made = reader.position_over(table, id, record, &mapping, slots, state).await?;
+        Ok(Loaded { made, mapping, path })
+    }
+
+    /// The state that the slots describe, made from the one before.
+    async fn moved_on(&self, before: &Position<S>, path: &str, slots: &[Slot]) -> Result<Arc<S>, RunError> {
+        let (table, reader) = (&self.table, &self.reader);
+        let changed: Vec<usize> = (0..slots.len()).filter(|&at| before.slots[at] != slots[at]).collect();
+        if changed.is_empty() {
+            return Ok(Arc::clone(&before.state));
+        }
+        let steps: Option<Vec<Step>> = changed.iter().map(|&at| Step::between(&before.slots[at], &slots[at])).collect();
+        let mut state = S::clone(&before.state);
+        let Some(steps) = steps.filter(|_| emptied(table, &mut state, slots, &changed)) else {
+            return Ok(Arc::new(reader.state(table, path, slots).await?));
+        };
+        let rows = reader.rows(steps.iter().filter_map(|step| step.value.map(Key::Row)).collect()).await?;
+        let valued = changed.iter().zip(&steps).filter(|(_, step)| step.value.is_some());
+        for ((&at, _), bytes) in valued.zip(&rows) {
+            value::decode_channel::<S>(&table.schema, &mut state, at, bytes)?;
+        }
+        for (&at, step) in changed.iter().zip(&steps) {
+            for range in &step.entries {
+                reader.entries(table, path, at, range, &mut state).await?;
+            }
+        }
+        Ok(Arc::new(state))
+    }
+}
+
+/// What leads from a channel's value to its next: a value that replaces it, and entries that are added.
+#[derive(Default)]
+struct Step {
+    value: Option<RowId>,
+    entries: Vec<LogRange>,
+}
+
+impl Step {
+    /// None if only reading the whole value does.
+    fn between(before: &Slot, now: &Slot) -> Option<Self> {
+        match (growth(before, now), now) {
+            (Some(entries), _) => Some(Self { value: None, entries }),
+            (None, Slot::Absent) => Some(Self::default()),
+            (None, Slot::Row(row)) => Some(Self { value: Some(*row), entries: vec![] }),
+            (None, Slot::Log { full: Some(row), ranges, .. }) => {
+                Some(Self { value: Some(*row), entries: ranges.clone() })
+            }
+            (None, Slot::Log { full: None, ranges, .. }) => {
+                (*before == Slot::Absent).then(|| Self { value: None, entries: ranges.clone() })
+            }
+        }
+    }
+}
+
+/// Empties the channels that live for one superstep and have no value any more. Returns whether that was all that had to go.
+fn emptied<S: State, N, C>(table: &Table<S, N, C>, state: &mut S, slots: &[Slot], changed: &[usize]) -> bool {
+    let gone: Vec<usize> = changed.iter().copied().filter(|&at| slots[at] == Slot::Absent).collect();
+    if gone.is_empty() {
+        return true;
+    }
+    let (kept, mut went): (Mask, Mask) = ((0..slots.len()).filter(|at| !gone.contains(at)).collect(), Mask::default());
+    state.end_step(&table.schema, &kept, &mut went);
+    gone.iter().all(|&at| went.contains(at))
+}
+
+/// The records under the keys that their tasks have in the present graph.
+fn present(reader: &Reader, records: Tasks, mapping: &Mapping) -> Result<Tasks, RunError> {
+    if mapping.is_same() {
+        return Ok(records);
+    }
+    let here = |(key, record)| Ok((mapping.task(key)?, record));
+    let mapped: Result<Tasks, String> = records.into_iter().map(here).collect();
+    mapped.map_err(|reason| reader.incompatible(reason))
+}
