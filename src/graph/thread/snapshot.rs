@@ -331,7 +331,9 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Ok(None);
     }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
-    let Some(id) = reader.child(pos.id, task.key, task.first_call).await?.or(own) else { return Ok(None) };
+    let called = reader.called(pos.id, task.key).await?;
+    let foremost = reader.foremost(&[(task.key, task.record())].into(), called).await?;
+    let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);
     let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
     let Some(child) = called else { return Ok(None) };
