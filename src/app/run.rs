@@ -21,6 +21,7 @@ impl<S: State> AnyRun for TypedRun<S> {
                 Outcome::Finished(state) => self.outcome.map_or(Exit::Finished, |means| means(&state)),
                 Outcome::Interrupted(_) => Exit::Asking,
                 Outcome::Stopped(_) | Outcome::Drained(_) | Outcome::Budget(..) => Exit::Halted,
+                Outcome::Waiting { .. } => Exit::Waiting,
                 Outcome::Cancelled(_) => Exit::Cancelled,
             })
         })

@@ -89,6 +89,11 @@ pub(crate) struct ShownTask {
     pub error: Option<String>,
     /// Its failed attempts.
     pub failures: Vec<Attempt>,
+    /// Until when it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// How many effects and values are in its journal.
+    pub effects: u32,
     /// What it wrote: a list of `{channel: value}`.
     pub writes: Option<Value>,
     pub questions: Vec<Asked>,

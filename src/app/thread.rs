@@ -8,8 +8,8 @@ use super::decide::{Reply, Verdict, known};
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
 use super::run::TypedRun;
-use super::shapes::{Answered, Asked, Shown, ShownTask, Stand, Step};
-use super::time::rfc3339;
+use super::shapes::{Answered, Asked, Attempt, Shown, ShownTask, Stand, Step};
+use super::time::{millis, rfc3339};
 use super::typed::Reading;
 use crate::checkpoint::{CheckpointId, Source, ThreadId};
 use crate::graph::{
@@ -53,10 +53,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Box::pin(async move {
             let status = self.thread.status().await?;
             let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
-            let questions = match &status {
-                Status::Interrupted { questions } => questions.iter().map(|asked| self.asked(asked)).collect(),
-                _ => vec![],
-            };
+            let (mut questions, mut reason, mut until) = (vec![], None, None);
+            match &status {
+                Status::Interrupted { questions: open } => questions = open.iter().map(|one| self.asked(one)).collect(),
+                Status::Failed { reason: why } => reason = Some(why.clone()),
+                Status::Waiting { until: time, .. } => until = Some(rfc3339(millis(*time))),
+                Status::Finished | Status::Pending { .. } | Status::Stopped { .. } | Status::Running => {}
+            }
             Ok(Stand {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
@@ -66,8 +69,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 questions,
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
-                reason: if let Status::Failed { reason } = status { Some(reason) } else { None },
-                until: None,
+                reason,
+                until,
             })
         })
     }
@@ -237,6 +240,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
             (Some(_), _) => "done",
             (None, _) if open => "interrupted",
             (None, Some(_)) => "failed",
+            (None, None) if task.wake.is_some() => "waiting",
             (None, None) => "pending",
         };
         let answers = task.answers.iter().map(|answer| Answered {
@@ -246,13 +250,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
             at: rfc3339(answer.at),
             note: answer.note.clone(),
         });
+        let failures = task.failures.iter();
+        let failures = failures.map(|failure| Attempt { error: failure.error.clone(), at: rfc3339(failure.at) });
         ShownTask {
             id: task.id.clone(),
             node: task.name.clone(),
             status: status.into(),
             attempts: task.attempts,
             error: task.error.clone(),
-            failures: vec![],
+            failures: failures.collect(),
+            until: task.wake.map(|wake| rfc3339(millis(wake))),
+            effects: task.effects,
             writes: task.result.as_ref().map(|result| result.json()),
             questions: task.questions.iter().map(|question| self.asked(question)).collect(),
             answers: answers.collect(),

@@ -4,7 +4,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Returns milliseconds since 1970.
 pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    millis(SystemTime::now())
+}
+
+/// Returns a time in milliseconds since 1970.
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 

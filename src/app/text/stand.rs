@@ -81,6 +81,7 @@ fn task(task: &ShownTask) -> String {
     let mut add = |name: &str, held: &Value| text.push_str(&value(name, held, 2));
     task.input.iter().for_each(|input| add("input", input));
     task.error.iter().for_each(|error| add("error", &Value::from(error.as_str())));
+    task.until.iter().for_each(|until| add("waits until", &Value::from(until.as_str())));
     for attempt in &task.failures {
         add(&format!("failed at {}", attempt.at), &Value::from(attempt.error.as_str()));
     }

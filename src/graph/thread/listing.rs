@@ -11,6 +11,7 @@ use crate::checkpoint::{
 use super::past::Status;
 use super::snapshot::is_failed;
 use crate::graph::records::reader::Tasks;
+use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::task::COMMAND_KEY;
@@ -67,6 +68,7 @@ impl Status {
             Self::Finished => Standing::Finished,
             Self::Pending { .. } => Standing::Pending,
             Self::Interrupted { .. } => Standing::Interrupted,
+            Self::Waiting { .. } => Standing::Waiting,
             Self::Stopped { .. } => Standing::Stopped,
             Self::Failed { .. } => Standing::Failed,
             Self::Running => Standing::Running,
@@ -172,7 +174,7 @@ impl<'a> Listing<'a> {
             0 => Standing::Finished,
             // All have ended, and yet no checkpoint follows: their results could not be applied.
             planned if done == planned => Standing::Failed,
-            _ if tasks.values().any(|task| task.status == TaskStatus::Waiting) => Standing::Waiting,
+            planned if sleeping(&tasks) + done == planned => Standing::Waiting,
             _ => Standing::Pending,
         })
     }
@@ -223,6 +225,13 @@ impl<'a> Listing<'a> {
         });
         Ok(complete.collect())
     }
+}
+
+/// How many tasks wait for a time that has not come.
+fn sleeping(tasks: &Tasks) -> usize {
+    let now = clock::now();
+    let sleeps = |task: &&TaskRecord| task.status == TaskStatus::Waiting && task.wake.is_some_and(|wake| wake > now);
+    tasks.values().filter(sleeps).count()
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(
