@@ -64,6 +64,11 @@ impl<'a> Envelope<'a> {
         row
     }
 
+    /// Returns where in `bytes` rows may begin.
+    pub(crate) fn starts(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        bytes.windows(MAGIC.len()).enumerate().filter(|(_, at)| **at == MAGIC).map(|(at, _)| at)
+    }
+
     /// Reads a row from the front of `bytes`, which may go on after it.
     ///
     /// # Errors

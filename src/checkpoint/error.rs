@@ -166,7 +166,9 @@ impl CheckpointError {
                 "load the thread again and repeat; another run has moved it"
             }
             Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
-            Self::DamagedStore { .. } => "keep a copy of its directory, and restore it from a backup",
+            Self::DamagedStore { .. } => {
+                "keep a copy of its directory; save what can be read with `superstep repair`, or restore a backup"
+            }
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
             Self::TooLarge { .. } => "keep large data outside the state and store a reference to it; shorten a name",
             Self::TooDeep { .. } => "store a flatter value: a list of parts that name each other, or its text",

@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -167,6 +168,30 @@ fn a_directory_with_other_files_is_left_alone() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
+/// Runs in a child process only, as a user who may read the store but not write to it.
+#[test]
+fn child_may_only_read() {
+    let Some(path) = std::env::var_os(CHILD_STORE) else { return };
+    let error = SledCheckpointer::open(path).unwrap_err();
+    writeln!(std::io::stdout(), "\n{error:?}").unwrap();
+}
+
+#[test]
+fn a_store_of_somebody_else_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SledCheckpointer::open(directory.path()).unwrap());
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for file in fs::read_dir(directory.path()).unwrap() {
+        fs::set_permissions(file.unwrap().path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "sled::child_may_only_read", "--nocapture"]).env(CHILD_STORE, directory.path()).uid(65534);
+    let Ok(said) = child.output() else { return }; // only root may become somebody else
+    let said = String::from_utf8(said.stdout).unwrap();
+    let words = format!("cannot set the permissions at {}: ", directory.path().display());
+    assert!(said.contains(&words) && said.contains("help: check the path, who may write there"), "{said}");
+}
+
 #[test]
 fn a_store_that_cannot_be_created_is_told_with_its_path() {
     let directory = tempfile::tempdir().unwrap();
@@ -256,6 +281,44 @@ async fn damage_is_told_and_never_panics(
             assert!(matches!(error, CheckpointError::DamagedStore { .. } | CheckpointError::Io { .. }), "{error}")
         }
     }
+}
+
+#[tokio::test]
+async fn a_damaged_log_stays_as_it_is_for_whoever_wants_to_save_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    let log = directory.path().join("db");
+    Damage::Flip.apply(&log, 30);
+    let damaged = fs::read(&log).unwrap();
+    for _ in 0..2 {
+        let error = SledCheckpointer::open(directory.path()).unwrap_err();
+        let words = error.to_string();
+        assert!(words.contains("its log ends at byte ") && words.contains("newest acknowledged commit"), "{words}");
+        assert!(fs::read(&log).unwrap() == damaged);
+    }
+}
+
+#[tokio::test]
+async fn an_opening_that_was_killed_while_sled_took_note_does_not_shut_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    fs::write(directory.path().join("snap.00000000FFFFFFFF.generating"), "half").unwrap();
+    assert_eq!(read(&SledCheckpointer::open(directory.path()).unwrap(), "t").await.unwrap(), COMMITS);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_store_without_one_of_the_small_files_is_whole(#[values("holder", "format", "tip", "conf")] file: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    fs::remove_file(directory.path().join(file)).unwrap();
+    assert_eq!(read(&SledCheckpointer::open(directory.path()).unwrap(), "t").await.unwrap(), COMMITS);
 }
 
 #[test]

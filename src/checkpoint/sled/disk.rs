@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use ::sled::{Batch, Db, IVec, Iter};
 
 use super::faults::Faults;
+use super::segment::SEGMENT;
 use crate::checkpoint::CheckpointError;
 
 /// One open sled database.
@@ -42,14 +43,22 @@ pub(super) struct Rows<'a> {
 impl Disk {
     /// Opens or creates the database in the directory `path`, which exists and is locked.
     pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self, CheckpointError> {
-        // Fixed at creation: smaller segments lost data in one power cut of eight.
         let config =
-            ::sled::Config::new().path(path).segment_size(8 << 20).cache_capacity(cache_bytes).flush_every_ms(None);
+            ::sled::Config::new().path(path).segment_size(SEGMENT).cache_capacity(cache_bytes).flush_every_ms(None);
         let db = guarded(path, || config.open())?;
         let log = io_at(path, "open the store", File::open(path.join("db")))?;
         let blobs_changed = changed(&path.join("blobs"));
         let disk = Self { path: path.into(), db, log, blobs_changed, faults: Faults::default() };
-        disk.list_blobs().map(|()| disk)
+        match disk.list_blobs() {
+            Ok(()) => Ok(disk),
+            Err(error) => Err(disk.discard(error)),
+        }
+    }
+
+    /// Lets the database go after an error, which it returns. sled writes once more when it goes, and may panic.
+    pub(super) fn discard(self, error: CheckpointError) -> CheckpointError {
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(self)));
+        error
     }
 
     /// Returns one row.
@@ -123,8 +132,12 @@ pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) 
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(::sled::Error::Io(error))) => io_at(path, "use the store", Err(error)),
+        Ok(Err(::sled::Error::Corruption { at: None, .. })) => Err(broken(path, "a file of its index cannot be read")),
+        Ok(Err(::sled::Error::Corruption { at: Some(at), .. })) => {
+            Err(broken(path, &format!("its log cannot be read at byte {}", at.lid())))
+        }
         Ok(Err(error)) => Err(broken(path, &error.to_string())),
-        Err(panic) => Err(broken(path, &message(panic.as_ref()))),
+        Err(panic) => Err(broken(path, &format!("the embedded database gave up: {}", message(panic.as_ref())))),
     }
 }
 
@@ -144,5 +157,5 @@ fn changed(directory: &Path) -> Option<SystemTime> {
 
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("the store gave up").into()
+    text.unwrap_or("it did not say why").lines().next().unwrap_or_default().into()
 }

@@ -14,6 +14,8 @@ mod open;
 mod queue;
 mod read;
 mod rows;
+mod segment;
+mod survey;
 #[cfg(feature = "test-util")]
 mod testing;
 mod tip;

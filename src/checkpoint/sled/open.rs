@@ -13,6 +13,7 @@ use super::delete;
 use super::disk::{Disk, broken, io_at};
 use super::lock::Lock;
 use super::rows::STORE;
+use super::survey;
 use super::tip::Tip;
 use super::{EPOCH_SHIFT, SledOptions};
 use crate::checkpoint::envelope::{Envelope, Flaw};
@@ -45,18 +46,28 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     create_directory(path)?;
     let lock = Lock::take(path)?;
     let is_old = check_marker(path)?;
-    let disk = open_disk(path, options)?;
     let tip = Tip::open(path)?;
-    tip.check(&disk, path)?;
-    let epoch = raise_epoch(&disk, path, is_old)?;
+    survey::check(path, tip.number(path)?)?;
+    remove_unfinished_snapshots(path)?;
+    let disk = open_disk(path, options)?;
+    match take_up(path, is_old, &disk, &tip) {
+        Ok(epoch) => Ok(Opened { disk, tip, lock, epoch }),
+        Err(error) => Err(disk.discard(error)),
+    }
+}
+
+/// Brings an open database up to date and returns how often it was opened, this time included.
+fn take_up(path: &Path, is_old: bool, disk: &Disk, tip: &Tip) -> Result<u64> {
+    tip.check(disk, path)?;
+    let epoch = raise_epoch(disk, path, is_old)?;
     tip.write(epoch << EPOCH_SHIFT, STORE);
-    delete::finish_all(&disk)?;
+    delete::finish_all(disk)?;
     if !is_old {
         write_marker(path)?;
     }
     restrict(path)?;
     sync_directories(path)?;
-    Ok(Opened { disk, tip, lock, epoch })
+    Ok(epoch)
 }
 
 fn create_directory(path: &Path) -> Result<()> {
@@ -72,7 +83,8 @@ fn create_directory(path: &Path) -> Result<()> {
 /// Returns whether the directory is empty or was begun by an earlier opening.
 fn is_ours(path: &Path) -> Result<bool> {
     let is_empty = io_at(path, "list the files", fs::read_dir(path))?.next().is_none();
-    Ok(is_empty || path.join("holder").exists())
+    let is_store = path.join(MARKER).is_file() && path.join("db").is_file();
+    Ok(is_empty || is_store || path.join("holder").exists())
 }
 
 /// Returns whether a store was written here before.
@@ -99,6 +111,18 @@ fn write_marker(path: &Path) -> Result<()> {
         file.sync_all()
     });
     io_at(&marker, "write the file", written)
+}
+
+/// Removes what a kill during an opening left: sled would take it for the newest snapshot, and never open again.
+fn remove_unfinished_snapshots(path: &Path) -> Result<()> {
+    for entry in io_at(path, "list the files", fs::read_dir(path))? {
+        let file = io_at(path, "list the files", entry)?;
+        let name = file.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating")) {
+            io_at(&file.path(), "remove the file", fs::remove_file(file.path()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Threads of sled's own may hold the file for a moment after an earlier handle was closed; nobody else can, because the

@@ -28,6 +28,11 @@ impl Tip {
         io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
     }
 
+    /// Returns the number of the newest acknowledged commit, if the file names one.
+    pub(super) fn number(&self, store: &Path) -> Result<Option<u64>, CheckpointError> {
+        Ok(self.read(store)?.map(|(number, _)| number))
+    }
+
     /// Checks that what the file names is in the log.
     ///
     /// # Errors

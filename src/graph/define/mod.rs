@@ -9,4 +9,3 @@ pub(crate) mod node;
 pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod route;
-pub(crate) mod sketch;
