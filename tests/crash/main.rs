@@ -5,6 +5,8 @@
 
 mod bodies;
 mod cuts;
+#[cfg(all(unix, feature = "sled"))]
+mod damage;
 mod drive;
 mod graphs;
 mod kept;

@@ -13,7 +13,6 @@ mod durability;
 mod edges;
 mod effects;
 mod failures;
-mod foremost;
 mod handlers;
 mod handles;
 mod inside;
