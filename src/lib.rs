@@ -54,6 +54,8 @@
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
 //! | run plans of tasks | `plan`, `nodes`, `routes` (feature `agents`) |
+//! | see whole workflows | `workflows` (feature `agents`) |
+//! | turn a program with graphs into a command line | `app` (feature `app`) |
 //! | come from LangGraph | the map of names and the deliberate differences, V1 to V14, at the end of [`readme`] |
 //!
 //! "LangGraph: `name`" in a description names what the item mirrors; the rules are those of LangGraph 1.2.22.
@@ -63,6 +65,8 @@
 #[allow(unused_extern_crates, reason = "the derives name the crate by its public name, here too")]
 extern crate self as superstep;
 
+#[cfg(feature = "app")]
+pub mod app;
 pub mod checkpoint;
 pub mod graph;
 #[cfg(feature = "agents")]
@@ -72,6 +76,8 @@ pub mod plan;
 pub mod prelude;
 #[cfg(feature = "agents")]
 pub mod routes;
+#[cfg(feature = "agents")]
+pub mod workflows;
 
 /// The project's README: first program, the three jobs, what is stored, guarantees and limits, LangGraph's names and ours.
 ///

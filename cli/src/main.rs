@@ -1,30 +1,34 @@
-//! The binary `superstep`.
-//!
-//! So far it says what it is; the commands over registered graphs come with the `app` room.
+//! The binary `superstep`: the command line over the workflows that come with the library.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks")]
+mod demo;
 
 use std::process::ExitCode;
 
-const HELP: &str = "\
-superstep: typed-state graphs with durable checkpoints
-
-usage: superstep [--help | --version]
-
-There are no commands yet. To run a graph from the command line now:
-  cargo run --example plan_runner -- --help
-";
+use superstep::app::{App, Register};
+use superstep::workflows::demo::{approval, essay, map_reduce};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    match (arguments.next().as_deref(), arguments.next()) {
-        (None | Some("--help" | "-h"), None) => print!("{HELP}"),
-        (Some("--version" | "-V"), None) => println!("superstep {}", env!("CARGO_PKG_VERSION")),
-        (Some(other), _) => {
-            eprintln!("error: unknown argument `{other}`\n help: `superstep --help` shows what there is");
-            return ExitCode::from(2);
-        }
-        (None, Some(_)) => return ExitCode::from(2),
-    }
-    ExitCode::SUCCESS
+    App::new()
+        .about("Runs graphs that stop for a person, go on in any process, and can be taken apart afterwards")
+        .version(env!("CARGO_PKG_VERSION"))
+        .graph(
+            "approval",
+            approval::graph()
+                .about("A letter that is sent if you approve it")
+                .args(demo::letter)
+                .outcome(demo::letter_ends),
+        )
+        .graph(
+            "essay",
+            essay::graph()
+                .about("An essay that you approve, reject or send back")
+                .args(demo::essay)
+                .outcome(demo::essay_ends)
+                .decides::<essay::Approve>(),
+        )
+        .graph(
+            "map_reduce",
+            map_reduce::graph().about("The words of some chapters, counted in parallel").args(demo::book),
+        )
+        .main()
 }

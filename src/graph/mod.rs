@@ -27,6 +27,7 @@ pub use channels::reducers;
 
 pub use channels::channel::{Channel, Codec, Stored};
 pub use channels::data::{DataSchema, DataState, DataWrite, Kind, SchemaError};
+pub use channels::json::InputError;
 pub use channels::mask::Mask;
 pub use channels::merge::{ApplyError, Merge};
 pub use channels::state::{State, no_channel};
@@ -55,6 +56,7 @@ pub use superstep_macros::{Labels, NodeId, State};
 pub use thread::edit::{StateUpdate, Updated};
 pub use thread::handle::{RECURSION_LIMIT, Thread};
 pub use thread::history::{CheckpointInfo, History};
+pub use thread::listing::{Standing, ThreadInfo};
 pub use thread::outcome::{Outcome, Questions, Rest};
 pub use thread::past::Status;
 pub use thread::request::Request;

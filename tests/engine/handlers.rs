@@ -72,26 +72,6 @@ async fn a_handler_that_failed_runs_again_alone_and_over_the_bodys_error(
     assert_eq!(handlers.names(), ["disk full"; 3]);
 }
 
-/// A node that calls one graph, and another in its error handler.
-fn fallback(tally: &Tally, persistence: Persistence) -> Graph {
-    let fails = |_: Arc<Pad>, _: Ctx| async { Err::<PadUpdate, _>(NodeError::from("no")) };
-    let asks = Builder::new().add_node(id("ask"), approval.asks::<Approve>());
-    let primary = chain(asks.add_node(id("fails"), fails), &["ask", "fails"]).persistence(persistence);
-    let asks = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("ask"), approval.asks::<Approve>());
-    let secondary = chain(asks, &["b", "ask"]).persistence(persistence);
-    let (first, second) = (primary.clone(), secondary.clone());
-    let body = move |_: Arc<Pad>, ctx: Ctx| {
-        let first = first.clone();
-        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&first, start()).await?.notes.clone())) }
-    };
-    let handler = move |_: Arc<Pad>, _: Failure, ctx: Ctx| {
-        let second = second.clone();
-        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&second, start()).await?.notes.clone())) }
-    };
-    let builder = Builder::new().add_node(id("a"), body.on_error(handler));
-    chain(builder.calls(&id("a"), &primary).calls(&id("a"), &secondary), &["a"])
-}
-
 #[rstest]
 #[tokio::test]
 async fn a_handler_goes_on_in_the_graphs_it_called_and_not_in_those_of_the_body(
@@ -100,7 +80,7 @@ async fn a_handler_goes_on_in_the_graphs_it_called_and_not_in_those_of_the_body(
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
 ) {
     let tally = Tally::default();
-    let thread = || store.thread(&fallback(&tally, persistence)).durability(durability);
+    let thread = || store.thread(&fallback(&tally, persistence).0).durability(durability);
     thread().invoke(start()).await.unwrap();
     let asked = thread().resume::<Approve>(true).await.unwrap();
     assert_eq!(asked.questions()[0].namespace(), ["__error_handler__a"]);

@@ -203,3 +203,30 @@ async fn each_superstep_of_updates_inside_reaches_the_graph_around(
     let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!(end.notes.join(" "), "c one two approved: true e z");
 }
+
+#[rstest]
+#[case::beside_a_question(true, "c approved: true more c e approved: true e z")]
+#[case::at_a_stop(false, "c e more c e z")]
+#[tokio::test]
+async fn new_input_by_hand_inside_keeps_what_the_subgraph_had_changed(
+    #[case] asks: bool,
+    #[case] notes: &str,
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
+    let (graph, inside) = edited(asks);
+    let thread = || store.thread(&graph).durability(durability);
+    thread().invoke(start()).await.unwrap();
+    let subgraph = thread().subgraph(&inside, ["s"]);
+    subgraph.update(StateUpdate::new(Pad::update().title("edited").notes(["more"])).as_input()).await.unwrap();
+    let mut end = thread().proceed().await.unwrap();
+    for _ in 0..4 {
+        end = match end {
+            Outcome::Interrupted(_) => thread().resume::<Approve>(true).await.unwrap(),
+            Outcome::Stopped(_) => thread().proceed().await.unwrap(),
+            end => end,
+        };
+    }
+    let end = end.finished().unwrap();
+    assert_eq!((end.title.as_str(), end.notes.join(" ").as_str()), ("edited", notes));
+}

@@ -13,6 +13,7 @@ mod durability;
 mod edges;
 mod effects;
 mod failures;
+mod foremost;
 mod handlers;
 mod handles;
 mod inside;

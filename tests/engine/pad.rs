@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use superstep::graph::{Boxed, CompiledGraph, Name, Thread};
+use superstep::graph::{Boxed, CompiledGraph, Failure, Name, Persistence, Thread};
 use superstep::prelude::*;
 
 use crate::stores::Store;
@@ -132,6 +132,26 @@ pub(crate) fn gated(
             Ok(Pad::update().notes([name]))
         })
     }
+}
+
+/// A node that calls one graph, and another in its error handler: that one too.
+pub(crate) fn fallback(tally: &Tally, persistence: Persistence) -> (Graph, Graph) {
+    let fails = |_: Arc<Pad>, _: Ctx| async { Err::<PadUpdate, _>(NodeError::from("no")) };
+    let asks = Builder::new().add_node(id("ask"), approval.asks::<Approve>());
+    let primary = chain(asks.add_node(id("fails"), fails), &["ask", "fails"]).persistence(persistence);
+    let asks = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("ask"), approval.asks::<Approve>());
+    let secondary = chain(asks, &["b", "ask"]).persistence(persistence);
+    let (first, second) = (primary.clone(), secondary.clone());
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let first = first.clone();
+        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&first, start()).await?.notes.clone())) }
+    };
+    let handler = move |_: Arc<Pad>, _: Failure, ctx: Ctx| {
+        let second = second.clone();
+        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&second, start()).await?.notes.clone())) }
+    };
+    let builder = Builder::new().add_node(id("a"), body.on_error(handler));
+    (chain(builder.calls(&id("a"), &primary).calls(&id("a"), &secondary), &["a"]), secondary)
 }
 
 /// Everything that can be read of a thread, as text: what is equal before and after was not written.

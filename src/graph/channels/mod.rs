@@ -5,6 +5,7 @@
 pub(crate) mod canon;
 pub(crate) mod channel;
 pub(crate) mod data;
+pub(crate) mod json;
 pub(crate) mod mask;
 pub(crate) mod merge;
 pub mod reducers;

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use crate::checkpoint::{Checkpointer, ThreadId};
 
+use super::ascii;
 use super::described::AnyChild;
+use super::dot;
 use super::draw::{self, DrawOptions, Drawing};
-use super::rows::HANDLER;
+use super::rows::{HANDLER, declared};
 use super::table::{Row, Table};
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
+use crate::graph::define::builder::Stops;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
 use crate::graph::run::cache::NodeCache;
@@ -105,6 +108,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.table.nodes.iter().map(|row| &*row.name)
     }
 
+    /// Returns the id of the node with this name.
+    pub fn node(&self, name: &str) -> Option<N> {
+        self.table.named(name).map(|at| self.table.row(at).id.clone())
+    }
+
+    /// Returns whether the graph has breakpoints: `interrupt_before`, `interrupt_after`.
+    pub fn has_breakpoints(&self) -> bool {
+        !matches!((&self.table.before, &self.table.after), (Stops::None, Stops::None))
+    }
+
+    /// Returns the questions that nodes declare, here and in subgraphs: the name, and the name of the question's type.
+    pub fn questions(&self) -> Vec<(&'static str, &'static str)> {
+        let mut questions: Vec<_> = self.table.nodes.iter().flat_map(declared).collect();
+        questions.sort_unstable();
+        questions.dedup();
+        questions
+    }
+
     /// Returns the declared edges: from, to and the outcome's name; `START` and `END` stand for the virtual nodes.
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let outline = &self.table.outline;
@@ -193,11 +214,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
     }
 
+    /// Returns the graph in the language of Graphviz, with subgraphs expanded so deep.
+    pub fn dot(&self, depth: usize) -> String {
+        dot::dot(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
+    }
+
+    /// Returns the graph as plain text: a line for each way from a node, with subgraphs expanded so deep.
+    pub fn ascii(&self, depth: usize) -> String {
+        ascii::ascii(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
+    }
+
     pub(crate) fn draw(&self, options: &DrawOptions) -> String {
         draw::mermaid(&self.drawing(), options)
     }
 
-    fn drawing(&self) -> Drawing<'_> {
+    pub(crate) fn drawing(&self) -> Drawing<'_> {
         let children = self.table.nodes.iter().enumerate();
         let children =
             children.filter_map(|(at, row)| row.children.first().map(|child| (at, drawing_of(child)))).collect();

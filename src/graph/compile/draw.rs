@@ -154,7 +154,7 @@ impl Sketch<'_> {
 }
 
 /// Whether a path leads into the subgraph at another.
-fn is_inside(path: &str, outer: &str) -> bool {
+pub(super) fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('|'))
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Knows no run and no store.
 
+pub(crate) mod ascii;
 pub(crate) mod compiled;
 pub(crate) mod described;
+pub(crate) mod dot;
 pub(crate) mod draw;
 mod names;
 pub(crate) mod resolve;

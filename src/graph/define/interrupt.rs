@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use super::sketch::sketch;
 use crate::checkpoint::CheckpointId;
 use crate::graph::channels::value;
 use crate::graph::run::error::RunError;
@@ -101,11 +102,19 @@ pub struct Question {
 pub(crate) struct Shows {
     question: fn(&[u8]) -> Value,
     pub answer: fn(&[u8]) -> Value,
+    /// The name of the answer's type.
+    takes: &'static str,
+    sketch: fn() -> String,
 }
 
 impl Shows {
     pub(crate) fn of<I: Interrupt>() -> Self {
-        Self { question: json::<I>, answer: json::<I::Resume> }
+        Self {
+            question: json::<I>,
+            answer: json::<I::Resume>,
+            takes: type_name::<I::Resume>(),
+            sketch: sketch::<I::Resume>,
+        }
     }
 }
 
@@ -140,6 +149,16 @@ impl Question {
     /// Returns the nodes whose subgraphs the asking node is in, outermost first.
     pub fn namespace(&self) -> &[String] {
         &self.namespace
+    }
+
+    /// Returns the full name of the type of its answer; that of any JSON if nobody declares the question.
+    pub fn answer_type(&self) -> &'static str {
+        self.shows.takes
+    }
+
+    /// Returns what its answer looks like as JSON, for a person: `true or false`, `{"verdict": .., "feedback": text}`.
+    pub fn answer_shape(&self) -> String {
+        (self.shows.sketch)()
     }
 
     /// Returns whether it is open no more: it has an answer that its task has not taken yet, as the task failed or has not run

@@ -9,3 +9,4 @@ pub(crate) mod node;
 pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod route;
+pub(crate) mod sketch;

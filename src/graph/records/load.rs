@@ -195,6 +195,24 @@ impl Reader {
         Ok(control)
     }
 
+    /// The names of the tasks that a checkpoint plans, without its state and payloads.
+    pub(crate) async fn planned<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        mut record: CheckpointRecord,
+    ) -> Result<Vec<String>, RunError> {
+        let mapping = self.mapping(table, record.shape).await?;
+        let sends = std::mem::take(&mut record.control.sends);
+        let control = self.control(table, &record, &mapping).await?;
+        let mut nodes = vec![];
+        control.pulls(&table.wiring, &mut nodes);
+        for send in sends {
+            nodes.push(mapping.node(send.node).map_err(|reason| self.incompatible(reason))?);
+        }
+        let start = record.control.start.map(|_| "__start__".to_owned());
+        Ok(start.into_iter().chain(nodes.into_iter().map(|node| table.row(node).name.to_string())).collect())
+    }
+
     pub(crate) fn incompatible(&self, reason: String) -> RunError {
         RunError::Incompatible { thread: self.thread.clone(), reason }
     }

@@ -2,6 +2,7 @@
 //!
 //! Knows no task's body.
 
+pub(crate) mod foremost;
 pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod reader;

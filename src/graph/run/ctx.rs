@@ -21,6 +21,7 @@ use crate::graph::define::interrupt::Question;
 use crate::graph::define::options::Asks;
 use crate::graph::journal::book::Journal;
 use crate::graph::records::recorder::Recorder;
+use crate::graph::thread::snapshot::task_id;
 
 /// The run's context and the task's identity; one pointer wide.
 pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx<C>>);
@@ -257,7 +258,7 @@ impl<C> Ctx<C> {
     /// Returns a name of this task that stays the same over retries, resumes and processes, and is unique within its thread:
     /// with the thread's name, a key by which to make side effects repeatable.
     pub fn task_id(&self) -> String {
-        format!("{}-{:x}", self.0.checkpoint, self.0.task)
+        task_id(self.0.checkpoint, self.0.task)
     }
 
     /// Returns how many supersteps are left before the recursion limit. LangGraph: `RemainingSteps`.

@@ -81,7 +81,12 @@ struct Made {
 impl Made {
     /// What was written from outside to make it.
     fn by_hand(&self) -> Option<&TaskRecord> {
-        self.tasks.get(&UPDATE_KEY).filter(|_| self.record.source == Source::Update)
+        self.tasks.get(&UPDATE_KEY).filter(|_| matches!(self.record.source, Source::Update | Source::Input))
+    }
+
+    /// Whether the activation began with it: input from outside comes to one that is under way.
+    fn begins(&self) -> bool {
+        self.record.source == Source::Input && self.by_hand().is_none()
     }
 
     /// Whether it came of the results of the checkpoint before: a fork runs that superstep again, an update drops it.
@@ -96,8 +101,9 @@ async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> 
     let mut at = Some(id);
     while let Some(id) = at {
         let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
-        at = if record.source == Source::Input { None } else { record.parent };
-        line.push(Made { record, tasks: reader.tasks(id).await? });
+        let made = Made { record, tasks: reader.tasks(id).await? };
+        at = made.record.parent.filter(|_| !made.begins());
+        line.push(made);
     }
     line.reverse();
     Ok(line)

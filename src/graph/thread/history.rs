@@ -131,15 +131,29 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     /// # Errors
     /// If the store cannot be read.
     pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
+        Ok(self.listed().await?.iter().map(Listed::info).collect())
+    }
+
+    /// Returns the checkpoints without their states, each with what was to run next: a name for each task.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or a node that waits in one of them no longer exists.
+    pub async fn outline(mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
+        let mut all = vec![];
+        for listed in self.listed().await? {
+            all.push((listed.info(), self.reader.planned(&self.table, listed.record).await?));
+        }
+        Ok(all)
+    }
+
+    async fn listed(&mut self) -> Result<Vec<Listed>, RunError> {
         let mut all = vec![];
         while self.left > 0 && !self.ended {
             let page = page(&self.reader, self.before, self.namespace.clone()).await?;
             self.take_page(page);
-            while let Some(listed) = self.found.pop_front() {
-                if self.left > 0 {
-                    self.left -= 1;
-                    all.push(listed.info());
-                }
+            while let Some(listed) = self.found.pop_front().filter(|_| self.left > 0) {
+                self.left -= 1;
+                all.push(listed);
             }
         }
         Ok(all)

@@ -4,12 +4,14 @@
 
 pub(crate) mod answer;
 pub(crate) mod carry;
+pub(crate) mod copy;
 pub(crate) mod diff;
 pub(crate) mod edit;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod keep;
+pub(crate) mod listing;
 pub(crate) mod open;
 pub(crate) mod outcome;
 pub(crate) mod past;

@@ -13,6 +13,7 @@ use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
 use crate::graph::compile::draw::DrawOptions;
 use crate::graph::compile::table::Table;
+use crate::graph::compile::{ascii, dot};
 use crate::graph::define::builder::Stops;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
@@ -118,11 +119,31 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn mermaid(&self, depth: usize) -> Result<String, RunError> {
+        Ok(self.graph.draw(&self.marks(depth).await?))
+    }
+
+    /// The same in the language of Graphviz.
+    ///
+    /// # Errors
+    /// As [`mermaid`](Self::mermaid).
+    pub async fn dot(&self, depth: usize) -> Result<String, RunError> {
+        Ok(dot::dot(&self.graph.drawing(), &self.marks(depth).await?))
+    }
+
+    /// The same as plain text.
+    ///
+    /// # Errors
+    /// As [`mermaid`](Self::mermaid).
+    pub async fn ascii(&self, depth: usize) -> Result<String, RunError> {
+        Ok(ascii::ascii(&self.graph.drawing(), &self.marks(depth).await?))
+    }
+
+    async fn marks(&self, depth: usize) -> Result<DrawOptions, RunError> {
         let mut options = DrawOptions { expand: depth, ..DrawOptions::default() };
         if let Some(snapshot) = self.state_deep().await? {
             mark(&snapshot.next, &snapshot.tasks, "", &mut options);
         }
-        Ok(self.graph.draw(&options))
+        Ok(options)
     }
 
     /// Returns how the thread stands.
@@ -233,9 +254,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "retry" });
         }
-        let mut thread = self.clone();
-        thread.afresh = true;
-        thread.proceed().await
+        self.clone().afresh().proceed().await
+    }
+
+    /// Begins the unfinished superstep anew with the next run: [`retry`](Self::retry) as a setting, for a stream.
+    pub fn afresh(mut self) -> Self {
+        self.afresh = true;
+        self
     }
 
     /// Deletes the thread, its subgraphs included.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Shape, Source, decode_record, encode_record};
+use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, encode_record};
 
 use super::edit::Updated;
 use super::go::position;
@@ -13,10 +13,12 @@ use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::compile::rows::HANDLER;
 use crate::graph::define::node::NodeId;
+use crate::graph::records::foremost::Called;
 use crate::graph::records::reader::{Reader, reader};
 use crate::graph::records::recorder::Puts;
 use crate::graph::records::save;
 use crate::graph::run::advance::NEW_LINE;
+use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
@@ -33,10 +35,14 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Whether these nodes on the way down lead into it; numbers of calls do not count.
-    fn is_around(&self, way: &[String]) -> bool {
-        let mut way = way.iter().filter(|name| !name.starts_with('#'));
-        self.nodes.iter().all(|node| way.next().is_some_and(|name| name.strip_prefix(HANDLER).unwrap_or(name) == node))
+    /// The nodes and numbers of calls on the way down to the subgraph that these tasks run.
+    fn way(&self, callers: &[Caller]) -> Vec<String> {
+        let part = |(node, caller): (&String, &Caller)| match caller.call.checked_sub(BY_HANDLER) {
+            Some(call) => (format!("{HANDLER}{node}"), call),
+            None => (node.clone(), caller.call),
+        };
+        let numbered = |(name, call): (String, u32)| [name].into_iter().chain((call > 0).then(|| format!("#{call}")));
+        self.nodes.iter().zip(callers).map(part).flat_map(numbered).collect()
     }
 
     /// Whether a checkpoint of this namespace belongs to the graph that is meant.
@@ -53,6 +59,12 @@ impl Scope {
         }
         rest.is_empty()
     }
+}
+
+/// Whether the way down to a node leads through these; the first call of a task has no number.
+fn is_inside(namespace: &[String], way: &[String]) -> bool {
+    let rest = namespace.strip_prefix(way);
+    rest.is_some_and(|rest| rest.first().is_none_or(|next| !next.starts_with('#')))
 }
 
 /// How the newest checkpoint of a graph is found.
@@ -194,10 +206,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Questions from inside a subgraph that is moved by hand are open no more: the records of the tasks around it, marked so.
     async fn unasked(&self, reader: &Reader, callers: &[Caller]) -> Result<Puts, RunError> {
-        let mut puts = vec![];
+        let (mut puts, way) = (vec![], self.scope.way(callers));
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
-            let inside = |asked: &&mut QuestionRecord| !asked.answered && self.scope.is_around(&asked.namespace);
+            let inside = |asked: &&mut QuestionRecord| !asked.answered && is_inside(&asked.namespace, &way);
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
             if closed > 0 {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
@@ -229,20 +241,15 @@ impl Reader {
     /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
     async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
         let Some(record) = self.record(at).await? else { return Ok(None) };
-        let shape = self.one(Key::Shape(record.shape)).await?;
-        let shape: Shape = match shape {
-            Some(bytes) => decode_record(&self.thread, "shape", &bytes)?,
-            None => return Err(self.damaged("shape", "it is missing")),
-        };
-        let tasks = self.tasks(at).await?;
-        let last = |task: &u32| tasks.get(task).map_or(0, |record| record.first_call);
-        for (task, call, id) in self.children(at).await?.into_iter().filter(|(task, call, _)| *call >= last(task)) {
+        let shape = self.shape(&record).await?;
+        let of_node = |(task, ..): &Called| {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
-            let ran = if task < COMMAND_KEY { Some(task) } else { sent.map(|send| send.node) };
-            let name = ran.and_then(|at| shape.nodes.get(at as usize));
-            if name.is_some_and(|name| name == node) {
-                return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
-            }
+            let ran = if *task < COMMAND_KEY { Some(*task) } else { sent.map(|send| send.node) };
+            ran.and_then(|at| shape.nodes.get(at as usize)).is_some_and(|name| name == node)
+        };
+        let called: Vec<Called> = self.children(at).await?.into_iter().filter(of_node).collect();
+        if let Some((task, call, id)) = self.foremost(&self.tasks(at).await?, called).await? {
+            return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
         }
         let own = record.children.iter().find(|(name, _)| name == node);
         Ok(own.map(|(_, id)| (*id, None)))

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 
+use super::history::CheckpointInfo;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
@@ -19,7 +20,7 @@ use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::clock;
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::{Shown, View};
+use crate::graph::run::event::{Shown, View, state_json};
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes, merged};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
 
@@ -73,6 +74,12 @@ impl<V> Snapshot<V> {
         shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata).finish()
     }
 
+    /// Returns the snapshot without its state.
+    pub fn info(&self) -> CheckpointInfo {
+        let Self { id, parent, source, step, created_at, .. } = *self;
+        CheckpointInfo { id, parent, source, step, created_at, metadata: self.metadata.clone() }
+    }
+
     /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.tasks.iter().flat_map(|task| &task.questions)
@@ -97,6 +104,8 @@ pub struct AnswerInfo {
 /// A task of a snapshot.
 #[derive(Clone, Debug)]
 pub struct TaskSnapshot {
+    /// What names it within its thread: [`Ctx::task_id`](crate::graph::Ctx::task_id).
+    pub id: String,
     /// The node.
     pub name: String,
     /// How it failed.
@@ -142,6 +151,11 @@ pub(crate) enum Seen {
 }
 
 impl<S: State> Snapshot<Arc<S>> {
+    /// Returns the state as JSON, without secret channels. The schema is the graph's.
+    pub fn json(&self, schema: &S::Schema) -> serde_json::Value {
+        state_json(&*self.values, schema, None)
+    }
+
     /// Reads a checkpoint.
     pub(crate) async fn read<N: NodeId, C: Send + Sync + 'static>(
         table: &Arc<Table<S, N, C>>,
@@ -179,7 +193,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let mut shown = vec![];
         for task in &tasks {
             let state = if deep { nested(table, reader, &pos, task, live).await? } else { None };
-            shown.push(task_snapshot(table, task, live, state));
+            shown.push(task_snapshot(table, id, task, live, state));
         }
         Ok(Self {
             values,
@@ -278,12 +292,14 @@ fn with_results<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &Arc<S>, 
 
 fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
+    checkpoint: CheckpointId,
     task: &Task<S>,
     live: bool,
     state: Option<Box<Nested>>,
 ) -> TaskSnapshot {
     let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
     TaskSnapshot {
+        id: task_id(checkpoint, task.key),
         name: name(table, task.node),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
@@ -331,11 +347,18 @@ async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Ok(None);
     }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
-    let Some(id) = reader.child(pos.id, task.key, task.first_call).await?.or(own) else { return Ok(None) };
+    let called = reader.called(pos.id, task.key).await?;
+    let foremost = reader.foremost(&[(task.key, task.record())].into(), called).await?;
+    let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);
     let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
     let Some(child) = called else { return Ok(None) };
     Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
+}
+
+/// Names a task within its thread.
+pub(crate) fn task_id(checkpoint: CheckpointId, task: u32) -> String {
+    format!("{checkpoint}-{task:x}")
 }
 
 /// Whether a record says that its task failed.

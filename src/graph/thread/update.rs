@@ -143,6 +143,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let made_by = (run.pos.id, START_KEY);
     let (rows, sizes) = save::rows(&run.table, &run.level.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Start { writes, rows, sizes });
+    run.by_hand = (!run.is_root()).then(|| by_hand::<S>(&[]));
     scoped.commit(puts).await?;
     scoped.made(vec![]).await
 }

@@ -1,0 +1,117 @@
+//! Commands that answer a question: `resume`, `approve`, `reject`, `revise`.
+
+use clap::Args;
+
+use crate::app::decide::Verdict;
+
+/// Which question an answer is for, and who gives it.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AnswerTo {
+    /// The question's id, where several are open
+    #[arg(long, value_name = "ID")]
+    pub interrupt: Option<String>,
+
+    /// Who answers; kept with the answer
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+
+    /// A note; kept with the answer
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+
+    /// Store the answer and run nothing: `proceed` goes on later, or elsewhere
+    #[arg(long)]
+    pub record_only: bool,
+}
+
+/// Answer a question with JSON, and go on
+///
+/// Answers a question with JSON and goes on. Without an answer, goes on as `proceed` does. A wrong answer changes nothing.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} resume first --answer true
+  {bin} resume first --answer '{\"choice\": 2}' --by ada --note 'as agreed'
+  {bin} resume first --answer @answer.json --interrupt 35b63513-3-0-0")]
+pub(crate) struct Resume {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// The answer as JSON, or @FILE that holds it
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub answer: Option<String>,
+
+    #[command(flatten)]
+    pub to: AnswerTo,
+}
+
+/// Say yes to an open question, and go on
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} approve first --by ada --note 'looks right'")]
+pub(crate) struct Approve {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    #[command(flatten)]
+    pub to: AnswerTo,
+}
+
+/// Say no to an open question, and go on
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} reject first --feedback 'too long'")]
+pub(crate) struct Reject {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// Why not
+    #[arg(long, value_name = "TEXT")]
+    pub feedback: Option<String>,
+
+    #[command(flatten)]
+    pub to: AnswerTo,
+}
+
+/// Ask for another attempt, and go on
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} revise first --feedback 'shorter, and mention the moon'")]
+pub(crate) struct Revise {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// What is to be different
+    #[arg(long, value_name = "TEXT")]
+    pub feedback: String,
+
+    #[command(flatten)]
+    pub to: AnswerTo,
+}
+
+/// One of `approve`, `reject`, `revise`.
+pub(crate) struct Decision {
+    pub thread: String,
+    pub verdict: Verdict,
+    pub feedback: Option<String>,
+    pub to: AnswerTo,
+}
+
+impl From<Approve> for Decision {
+    fn from(Approve { thread, to }: Approve) -> Self {
+        Self { thread, verdict: Verdict::Approve, feedback: None, to }
+    }
+}
+
+impl From<Reject> for Decision {
+    fn from(Reject { thread, feedback, to }: Reject) -> Self {
+        Self { thread, verdict: Verdict::Reject, feedback, to }
+    }
+}
+
+impl From<Revise> for Decision {
+    fn from(Revise { thread, feedback, to }: Revise) -> Self {
+        Self { thread, verdict: Verdict::Revise, feedback: Some(feedback), to }
+    }
+}

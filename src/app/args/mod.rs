@@ -1,0 +1,105 @@
+//! The command line's words: which commands there are, what they take, and how they explain themselves. Knows no store.
+
+mod answers;
+mod edits;
+mod reads;
+mod runs;
+
+use std::path::PathBuf;
+
+use clap::{Args, Command, FromArgMatches, Subcommand};
+
+pub(crate) use answers::{AnswerTo, Decision, Resume};
+pub(crate) use edits::{Delete, Fork, Update};
+pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
+pub(crate) use runs::RunArgs;
+
+use super::erased::AnyGraph;
+
+/// What every command takes.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Globals {
+    /// Where threads are kept: a directory
+    #[arg(long, global = true, value_name = "PATH", env = "SUPERSTEP_STORE", default_value = ".superstep/store")]
+    #[arg(hide_env_values = true)]
+    pub store: PathBuf,
+
+    /// Print JSON for programs; errors too, on standard error
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The commands, but for `run`, which is made from the registered graphs.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Verb {
+    Resume(Resume),
+    Proceed(runs::Proceed),
+    Retry(runs::Retry),
+    Approve(answers::Approve),
+    Reject(answers::Reject),
+    Revise(answers::Revise),
+    Cancel(runs::Cancel),
+    Threads(Threads),
+    Status(Status),
+    History(History),
+    Show(Show),
+    Events(Events),
+    Update(Update),
+    Fork(Fork),
+    Delete(Delete),
+    Graphs(reads::Graphs),
+    Graph(Draw),
+    Completions(Completions),
+}
+
+const AFTER: &str = "\
+A first run, in two processes:
+  {bin} run {graph} --thread first
+  {bin} status first
+
+Exit codes:
+  0 finished, 10 waits for a person, 11 halted or stopped by a budget, 12 rejected,
+  13 cancelled, 14 waits for a time, 2 wrong usage, 1 any other error";
+
+/// Returns the whole command line of a program with these graphs.
+pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn AnyGraph>]) -> Command {
+    let command = Command::new(bin.to_owned())
+        .version(version.to_owned())
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand_value_name("COMMAND")
+        .max_term_width(100)
+        .subcommand(runs::run(graphs).display_order(0));
+    let command = Verb::augment_subcommands(Globals::augment_args(command));
+    let command = command.about(about.to_owned()).long_about(None).after_help(AFTER);
+    let graph = graphs.first().map_or("GRAPH", |graph| graph.name()).to_owned();
+    spelled(command, bin, &graph)
+}
+
+/// Puts the program's own name into all examples.
+fn spelled(command: Command, bin: &str, graph: &str) -> Command {
+    let after = command.get_after_help().map(ToString::to_string);
+    let command = match after {
+        Some(text) => command.after_help(text.replace("{bin}", bin).replace("{graph}", graph)),
+        None => command,
+    };
+    command.mut_subcommands(|inner| spelled(inner, bin, graph))
+}
+
+/// What was asked for.
+pub(crate) enum Wish<'a> {
+    Run(RunArgs<'a>),
+    Do(Verb),
+}
+
+/// Reads the matches of [`command`].
+pub(crate) fn wish(matches: &clap::ArgMatches) -> Result<(Globals, Wish<'_>), clap::Error> {
+    let globals = Globals::from_arg_matches(matches)?;
+    let wish = match matches.subcommand() {
+        Some(("run", run)) => Wish::Run(RunArgs::of(run)?),
+        _ => Wish::Do(Verb::from_arg_matches(matches)?),
+    };
+    Ok((globals, wish))
+}

@@ -1,0 +1,150 @@
+//! Commands that only look: threads, states, histories, graphs.
+
+use clap::{Args, ValueEnum};
+
+use crate::app::erased::Format;
+
+/// Words for how a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Word {
+    /// Nothing is left to run
+    Finished,
+    /// Something is left to run
+    Pending,
+    /// Questions are open
+    Interrupted,
+    /// It stands at a breakpoint
+    Stopped,
+    /// It waits for a time
+    Waiting,
+    /// A task failed
+    Failed,
+    /// A run holds it just now
+    Running,
+}
+
+impl Word {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Pending => "pending",
+            Self::Interrupted => "interrupted",
+            Self::Stopped => "stopped",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// List threads, or the questions that are open
+///
+/// Lists the threads of the store: graph, status, superstep, time of the last one. With --waiting, lists all open questions
+/// with the command that answers each.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  {bin} threads --status failed\n  {bin} threads --waiting")]
+pub(crate) struct Threads {
+    /// Only threads that stand so
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<Word>,
+
+    /// Only threads with open questions, with the questions
+    #[arg(long, conflicts_with = "status")]
+    pub waiting: bool,
+}
+
+/// Show how a thread stands: its state, what runs next, what it asks
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  {bin} status first\n  {bin} status first --json")]
+pub(crate) struct Status {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+}
+
+/// List the checkpoints of a thread, newest first
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  {bin} history first\n  {bin} history first --channel text --limit 5")]
+pub(crate) struct History {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// Only checkpoints where this channel changed, with its value
+    #[arg(long, value_name = "NAME")]
+    pub channel: Option<String>,
+
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+/// Show a checkpoint: its state, and what became of its tasks
+///
+/// Shows a checkpoint, the newest unless one is given: its state and its tasks, with what they wrote, asked and were
+/// answered. Of a task, its input and its failed attempts too.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "Examples:\n  {bin} show first\n  {bin} show first --at 3\n  {bin} show first --at 3 --task 3-0"
+)]
+pub(crate) struct Show {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// The checkpoint's number: `history` lists them
+    #[arg(long, value_name = "CHECKPOINT", value_parser = super::edits::checkpoint)]
+    pub at: Option<u64>,
+
+    /// Only this task, by its id or its node's name
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+}
+
+/// Tell what happened in a thread, oldest first
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} events first --json")]
+pub(crate) struct Events {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// Go on telling while a process runs the thread
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// List the graphs of this program
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} graphs --json")]
+pub(crate) struct Graphs {}
+
+/// Draw a graph, or where a thread of it stands
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  {bin} graph {graph}\n  {bin} graph {graph} --format dot | dot -Tsvg > graph.svg")]
+pub(crate) struct Draw {
+    /// The graph's name: `graphs` lists them
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// In which language
+    #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
+    pub format: Format,
+
+    /// Mark what runs next in this thread, and what it asks
+    #[arg(long, value_name = "ID")]
+    pub thread: Option<String>,
+
+    /// How many levels of subgraphs are drawn in full
+    #[arg(long, value_name = "LEVELS", default_value_t = 0)]
+    pub depth: usize,
+}
+
+/// Print a script that completes commands in a shell
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} completions bash > ~/.local/share/bash-completion/completions/{bin}")]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,110 @@
+//! Commands that run something: `run`, `proceed`, `retry`, `cancel`.
+
+use clap::{Arg, ArgMatches, Args, Command};
+
+use crate::app::erased::AnyGraph;
+
+const INPUT: &str = "superstep-input";
+const THREAD: &str = "superstep-thread";
+
+const RUN: &str = "\
+Example:
+  {bin} run {graph} --thread first
+  {bin} run {graph} --help";
+
+/// Returns the command `run` with a subcommand for each graph.
+pub(super) fn run(graphs: &[Box<dyn AnyGraph>]) -> Command {
+    let command = Command::new("run")
+        .about("Begin a thread of a graph and run it until it finishes, asks or fails")
+        .long_about(
+            "Begins a thread of a graph and runs it until it finishes, asks a person or fails. Everything it does is in \
+             the store; another process can answer, go on, or look at each step.",
+        )
+        .after_help(RUN)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("GRAPH")
+        .subcommand_help_heading("Graphs")
+        .disable_help_subcommand(true);
+    command.subcommands(graphs.iter().map(|graph| of_graph(&**graph)))
+}
+
+fn of_graph(graph: &dyn AnyGraph) -> Command {
+    let line = graph.line();
+    let name = line.graph.clone();
+    let about = line.about.clone().unwrap_or_else(|| format!("Nodes: {}", line.nodes.join(", ")));
+    let input = Arg::new(INPUT)
+        .long("input")
+        .value_name("JSON|@FILE")
+        .help("What the graph begins with: an object with a key for each channel, or @FILE that holds one");
+    let thread = Arg::new(THREAD)
+        .long("thread")
+        .value_name("ID")
+        .help("The new thread's name; made from the graph's name and the time unless given");
+    let (command, own) = graph.own_args(Command::new(name.clone()).about(about));
+    let own_names = own.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with(INPUT)));
+    let channels: Vec<String> =
+        line.channels.iter().map(|channel| format!("  {}: {}", channel.name, channel.type_name)).collect();
+    own_names
+        .arg(input)
+        .arg(thread)
+        .after_help(format!("Channels:\n{}\n\nExample:\n  {{bin}} run {name} --thread first", channels.join("\n")))
+}
+
+/// What `run` was given.
+pub(crate) struct RunArgs<'a> {
+    pub graph: &'a str,
+    pub input: Option<&'a str>,
+    pub thread: Option<&'a str>,
+    /// What the graph's own arguments are read from.
+    pub own: &'a ArgMatches,
+}
+
+impl<'a> RunArgs<'a> {
+    pub(super) fn of(run: &'a ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (graph, own) = run.subcommand().ok_or_else(missing)?;
+        let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
+        Ok(Self { graph, input: text(INPUT), thread: text(THREAD), own })
+    }
+}
+
+/// A command that takes nothing but a thread.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OnThread {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+}
+
+/// Go on with a thread that was cancelled, killed, failed or stopped
+///
+/// Goes on with a thread that was cancelled, killed, failed or stopped at a breakpoint, or whose time has come. Tasks whose
+/// results are stored do not run again.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} proceed first")]
+pub(crate) struct Proceed {
+    #[command(flatten)]
+    pub on: OnThread,
+}
+
+/// Begin the unfinished superstep of a thread anew
+///
+/// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again. To run only the
+/// failed ones again, `proceed`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} retry first")]
+pub(crate) struct Retry {
+    #[command(flatten)]
+    pub on: OnThread,
+}
+
+/// Cancel the run of a thread in another process
+///
+/// Cancels the run of a thread in the process that holds the store. What it finished is kept, and `proceed` goes on.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} cancel first")]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub on: OnThread,
+}

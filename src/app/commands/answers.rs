@@ -1,0 +1,50 @@
+//! Commands that answer a question.
+
+use super::{Session, Told, given};
+use crate::app::args::{AnswerTo, Decision, Resume};
+use crate::app::decide::Verdict;
+use crate::app::desk::{AnswerAsk, Ask, Saying};
+use crate::app::erased::Go;
+use crate::app::failure::Failure;
+use crate::app::local::answer;
+use crate::app::shapes::Stand;
+
+impl Session {
+    pub(super) async fn resume(&self, args: Resume) -> Result<Told, Failure> {
+        let Resume { thread, answer, to } = args;
+        let Some(text) = answer else {
+            return if to.record_only || to.interrupt.is_some() {
+                Err(Failure::usage("there is no answer to store").help("add `--answer JSON`"))
+            } else {
+                self.proceed(&thread).await
+            };
+        };
+        self.answered(thread, Saying::Json(given::json("--answer", &text)?), to).await
+    }
+
+    pub(super) async fn decided(&self, decision: Decision) -> Result<Told, Failure> {
+        let Decision { thread, verdict, feedback, to } = decision;
+        let says = match verdict {
+            Verdict::Approve => Saying::Approve,
+            Verdict::Reject => Saying::Reject(feedback),
+            Verdict::Revise => Saying::Revise(feedback.unwrap_or_default()),
+        };
+        self.answered(thread, says, to).await
+    }
+
+    async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<Told, Failure> {
+        let AnswerTo { interrupt, by, note, record_only } = to;
+        let ask = AnswerAsk { thread: thread.clone(), says, interrupt, by, note };
+        if record_only {
+            let stand: Stand = self.ask(Ask::Answer(ask)).await?;
+            let mut told = self.stands(stand, 0)?;
+            told.text
+                .push_str(&format!("\nthe answer is stored. Go on with\n  {}\n", self.caller.on("proceed", &thread)));
+            return Ok(told);
+        }
+        let local = self.local()?;
+        let found = local.thread(&thread).await?;
+        let answer = answer(&*found, ask).await?;
+        self.follow(&*found, &thread, Go::Answer(answer)).await
+    }
+}

@@ -1,0 +1,60 @@
+//! Commands that write the past or remove it.
+
+use serde_json::json;
+
+use super::{Session, Told, given};
+use crate::app::args::{Delete, Fork, Update};
+use crate::app::erased::{AnyThread, Given};
+use crate::app::failure::Failure;
+use crate::checkpoint::CheckpointId;
+
+impl Session {
+    pub(super) async fn update(&self, args: Update) -> Result<Told, Failure> {
+        let Update { thread: name, values, as_node, at } = args;
+        let values = given::json("--values", &values)?;
+        let local = self.local()?;
+        let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
+        let writing = graph.input(Given::Json(&values))?;
+        let thread = local.thread(&name).await?;
+        let dropped = thread.update(at.map(CheckpointId), as_node, writing).await?;
+        self.edited(&*thread, dropped).await
+    }
+
+    pub(super) async fn fork(&self, args: Fork) -> Result<Told, Failure> {
+        let Fork { thread: name, at, to, values } = args;
+        let values = values.map(|text| given::json("--values", &text)).transpose()?;
+        let local = self.local()?;
+        let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
+        let writing = values.map(|values| graph.input(Given::Json(&values))).transpose()?;
+        let mut thread = local.thread(&name).await?;
+        if let Some(to) = to {
+            thread.copy_to(&to, CheckpointId(at)).await?;
+            thread = local.thread(&to).await?;
+        }
+        let dropped = thread.fork(CheckpointId(at), writing).await?;
+        self.edited(&*thread, dropped).await
+    }
+
+    /// Where a thread stands after it was written by hand.
+    async fn edited(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<Told, Failure> {
+        let stand = thread.stand().await?;
+        let go_on = self.caller.on("proceed", &stand.thread);
+        let ends = stand.status == "finished";
+        let mut told = self.stands(stand, 0)?;
+        if !dropped.is_empty() {
+            told.text.push_str(&format!("\ndropped: the finished results of {}\n", dropped.join(", ")));
+        }
+        told.json["dropped"] = json!(dropped);
+        if !ends {
+            told.text.push_str(&format!("\nnothing has run yet. Go on with\n  {go_on}\n"));
+        }
+        Ok(told)
+    }
+
+    pub(super) async fn delete(&self, args: Delete) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let info = local.info(&args.thread).await?;
+        local.delete(&info.id).await?;
+        Told::new(format!("deleted {}\n", args.thread), &json!({ "deleted": args.thread }))
+    }
+}

@@ -1,0 +1,118 @@
+//! What each command does: from parsed arguments to text, JSON and an exit code.
+
+mod answers;
+mod edits;
+mod given;
+mod reads;
+mod runs;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::args::{Verb, Wish};
+use super::caller::Caller;
+use super::desk::{Ask, Desk};
+use super::failure::Failure;
+use super::graphs::Graphs;
+use super::local::{Local, json};
+use super::shapes::{Asked, Stand};
+use super::{text, watch};
+
+/// What a command has to say once it is done.
+pub(crate) struct Told {
+    pub text: String,
+    pub json: Value,
+    pub code: u8,
+}
+
+impl Told {
+    fn new(text: impl Into<String>, json: &impl Serialize) -> Result<Self, Failure> {
+        Ok(Self { text: text.into(), json: self::json(json)?, code: 0 })
+    }
+}
+
+/// One call of the program.
+pub(crate) struct Session {
+    pub graphs: Arc<Graphs>,
+    pub caller: Caller,
+    pub store: PathBuf,
+    /// How runs are told while they go on.
+    pub view: watch::View,
+    /// The command line itself, for completions.
+    pub command: clap::Command,
+}
+
+impl Session {
+    /// Does what was asked for.
+    pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<Told, Failure> {
+        match wish {
+            Wish::Run(args) => self.run(&args).await,
+            Wish::Do(verb) => self.verb(verb).await,
+        }
+    }
+
+    async fn verb(&self, verb: Verb) -> Result<Told, Failure> {
+        match verb {
+            Verb::Resume(args) => self.resume(args).await,
+            Verb::Proceed(args) => self.proceed(&args.on.thread).await,
+            Verb::Retry(args) => self.retry(&args.on.thread).await,
+            Verb::Approve(args) => self.decided(args.into()).await,
+            Verb::Reject(args) => self.decided(args.into()).await,
+            Verb::Revise(args) => self.decided(args.into()).await,
+            Verb::Cancel(args) => self.cancel(args.on.thread).await,
+            Verb::Threads(args) => self.threads(args).await,
+            Verb::Status(args) => self.status(args).await,
+            Verb::History(args) => self.history(args).await,
+            Verb::Show(args) => self.show(args).await,
+            Verb::Events(args) => self.events(args).await,
+            Verb::Update(args) => self.update(args).await,
+            Verb::Fork(args) => self.fork(args).await,
+            Verb::Delete(args) => self.delete(args).await,
+            Verb::Graphs(_) => self.list_graphs(),
+            Verb::Graph(args) => self.draw(args).await,
+            Verb::Completions(args) => self.completions(&args),
+        }
+    }
+
+    /// This process, holding a store that must be there.
+    fn local(&self) -> Result<Local, Failure> {
+        Local::open(&self.graphs, &self.store)
+    }
+
+    /// Whoever holds the store. A process that holds it already is to be asked here.
+    fn desk(&self) -> Result<Box<dyn Desk>, Failure> {
+        Ok(Box::new(self.local()?))
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Failure> {
+        let reply = self.desk()?.ask(ask).await?;
+        serde_json::from_value(reply).map_err(|error| Failure::new(format!("the reply makes no sense: {error}")))
+    }
+
+    /// A thread as it stands, as text and JSON.
+    fn stands(&self, mut stand: Stand, code: u8) -> Result<Told, Failure> {
+        self.add_commands(&stand.thread, &mut stand.questions);
+        Ok(Told { code, ..Told::new(text::stand(&stand), &stand)? })
+    }
+
+    /// Adds to each question the commands that answer it.
+    fn add_commands(&self, thread: &str, questions: &mut [Asked]) {
+        let several = questions.len() > 1;
+        for asked in questions {
+            let to = if several { format!(" --interrupt {}", asked.id) } else { String::new() };
+            let command = |verb: &str, rest: &str| self.caller.on(verb, thread) + rest + &to;
+            let words = asked.words.iter().map(|word| match word.as_str() {
+                "revise" => command("revise", " --feedback 'what to change'"),
+                word => command(word, ""),
+            });
+            asked.commands = words.collect();
+            if asked.commands.is_empty() {
+                asked.commands.push(command("resume", " --answer JSON"));
+            }
+        }
+    }
+}

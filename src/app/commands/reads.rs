@@ -1,0 +1,81 @@
+//! Commands that only look.
+
+use serde_json::{Value, json};
+
+use super::{Session, Told};
+use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads};
+use crate::app::desk::Ask;
+use crate::app::failure::Failure;
+use crate::app::shapes::{GraphLine, Shown, Step, ThreadLine};
+use crate::app::text;
+
+impl Session {
+    pub(super) async fn threads(&self, args: Threads) -> Result<Told, Failure> {
+        let Threads { status, waiting } = args;
+        let status = status.map(|word| word.as_str().to_owned());
+        let mut lines: Vec<ThreadLine> = self.ask(Ask::Threads { status, waiting }).await?;
+        for line in &mut lines {
+            let ThreadLine { thread, questions, .. } = line;
+            self.add_commands(thread, questions.as_deref_mut().unwrap_or_default());
+        }
+        Told::new(if waiting { text::waiting(&lines) } else { text::threads(&lines) }, &lines)
+    }
+
+    pub(super) async fn status(&self, args: Status) -> Result<Told, Failure> {
+        let stand = self.ask(Ask::Status { thread: args.thread }).await?;
+        self.stands(stand, 0)
+    }
+
+    pub(super) async fn history(&self, args: History) -> Result<Told, Failure> {
+        let History { thread, channel, limit } = args;
+        let steps: Vec<Step> = self.ask(Ask::History { thread, channel, limit }).await?;
+        Told::new(text::history(&steps), &steps)
+    }
+
+    pub(super) async fn show(&self, args: Show) -> Result<Told, Failure> {
+        let Show { thread, at, task } = args;
+        let mut shown: Shown = self.ask(Ask::Show { thread, at, task }).await?;
+        let name = shown.thread.clone();
+        shown.tasks.iter_mut().for_each(|task| self.add_commands(&name, &mut task.questions));
+        Told::new(text::shown(&shown), &shown)
+    }
+
+    pub(super) async fn events(&self, args: Events) -> Result<Told, Failure> {
+        let events: Vec<Value> = self.ask(Ask::Events { thread: args.thread }).await?;
+        Told::new(text::events(&events), &events)
+    }
+
+    pub(super) fn list_graphs(&self) -> Result<Told, Failure> {
+        let lines: Vec<GraphLine> = self.graphs.0.iter().map(|graph| graph.line()).collect();
+        Told::new(text::graphs(&lines), &lines)
+    }
+
+    pub(super) async fn draw(&self, args: Draw) -> Result<Told, Failure> {
+        let Draw { name, format, thread, depth } = args;
+        let graph = self.graphs.named(&name)?;
+        let drawing = match thread {
+            None => graph.draw(format, depth),
+            Some(thread) => {
+                let local = self.local()?;
+                let info = local.info(&thread).await?;
+                if info.graph != name {
+                    let error = format!("thread `{thread}` belongs to the graph `{}`, not to `{name}`", info.graph);
+                    return Err(Failure::usage(error));
+                }
+                local.thread(&thread).await?.draw(format, depth).await?
+            }
+        };
+        let json = json!({ "graph": name, "drawing": drawing });
+        Told::new(drawing, &json)
+    }
+
+    pub(super) fn completions(&self, args: &Completions) -> Result<Told, Failure> {
+        let mut script = vec![];
+        let mut command = self.command.clone();
+        let name = command.get_name().to_owned();
+        clap_complete::generate(args.shell, &mut command, name, &mut script);
+        let script = String::from_utf8_lossy(&script).into_owned();
+        let json = json!({ "shell": args.shell.to_string(), "script": script });
+        Told::new(script, &json)
+    }
+}

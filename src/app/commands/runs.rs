@@ -1,0 +1,118 @@
+//! Commands that run something: `run`, `proceed`, `retry`; and `cancel`.
+
+use std::sync::Arc;
+
+use super::{Session, Told, given};
+use crate::app::args::RunArgs;
+use crate::app::desk::Ask;
+use crate::app::erased::{AnyThread, Given, Go};
+use crate::app::exit::Exit;
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+use crate::app::shapes::Stand;
+use crate::app::{signal, time, watch};
+use crate::checkpoint::ThreadId;
+use crate::graph::ThreadInfo;
+
+impl Session {
+    pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<Told, Failure> {
+        let graph = self.graphs.named(args.graph)?;
+        let input = match args.input {
+            Some(text) => graph.input(Given::Json(&given::json("--input", text)?))?,
+            None => graph.input(Given::Args(args.own))?,
+        };
+        if args.thread.is_some_and(str::is_empty) {
+            return Err(Failure::usage("a thread needs a name: \"\" is none"));
+        }
+        let local = Local::create(&self.graphs, &self.store)?;
+        let name = match args.thread {
+            Some(name) => self.unused(&local, name).await?,
+            None => fresh(&local, args.graph).await?,
+        };
+        let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str()));
+        self.follow(&*thread, &name, Go::Input(input)).await
+    }
+
+    /// A name that no thread has.
+    async fn unused(&self, local: &Local, name: &str) -> Result<String, Failure> {
+        let Some(info) = ThreadInfo::read(&*local.store, &ThreadId::from(name)).await? else { return Ok(name.into()) };
+        let standing = info.standing;
+        Err(Failure::new(format!("there is a thread `{name}` already, of the graph `{}`: {standing}", info.graph))
+            .hint("answer it with `{resume}`, go on with `{proceed}`, or leave out `--thread`")
+            .spelled(&self.caller, Some(name)))
+    }
+
+    pub(super) async fn proceed(&self, name: &str) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let thread = local.thread(name).await?;
+        self.follow(&*thread, name, Go::Proceed).await
+    }
+
+    pub(super) async fn retry(&self, name: &str) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let thread = local.thread(name).await?;
+        self.follow(&*thread, name, Go::Retry).await
+    }
+
+    pub(super) async fn cancel(&self, thread: String) -> Result<Told, Failure> {
+        let stand: Stand = self.ask(Ask::Cancel { thread }).await?;
+        self.stands(stand, Exit::Cancelled.code())
+    }
+
+    /// Runs a thread, tells what happens, and says where it stopped.
+    pub(super) async fn follow(&self, thread: &dyn AnyThread, name: &str, go: Go) -> Result<Told, Failure> {
+        let cancel = signal::cancels();
+        let mut run = thread.run(go, cancel.token.clone())?;
+        let mut watch = watch::Watch::new(self.view, name);
+        let mut ticks = tokio::time::interval(watch::TICK);
+        loop {
+            tokio::select! {
+                event = run.next() => match event {
+                    Some(event) => watch.tell(&event),
+                    None => break,
+                },
+                _ = ticks.tick() => watch.tick(cancel.token.is_cancelled()),
+            }
+        }
+        watch.end();
+        let exit = match run.end().await {
+            Ok(exit) => exit,
+            Err(error) => return Err(Failure::from(error).spelled(&self.caller, Some(name))),
+        };
+        let mut told = self.stands(thread.stand().await?, exit.code())?;
+        told.text.push_str(&self.afterwards(exit, name));
+        Ok(told)
+    }
+
+    /// What to do after a run that neither finished nor asked.
+    fn afterwards(&self, exit: Exit, name: &str) -> String {
+        let go_on = self.caller.on("proceed", name);
+        match exit {
+            Exit::Cancelled => format!("\ncancelled; what is done is kept. Go on with\n  {go_on}\n"),
+            Exit::Halted => format!("\nto go on\n  {go_on}\n"),
+            Exit::Waiting => format!("\nonce the time has come, go on with\n  {go_on}\n"),
+            Exit::Finished | Exit::Failed | Exit::Asking | Exit::Rejected => String::new(),
+        }
+    }
+}
+
+/// A name that sorts by time: the graph's, and milliseconds in letters and digits.
+async fn fresh(local: &Local, graph: &str) -> Result<String, Failure> {
+    let mut number = time::now();
+    loop {
+        let name = format!("{graph}-{}", letters(number));
+        if local.store.head(&ThreadId::from(name.as_str())).await?.is_none() {
+            return Ok(name);
+        }
+        number += 1;
+    }
+}
+
+fn letters(mut number: u64) -> String {
+    let mut digits = vec![];
+    while number > 0 {
+        digits.extend(char::from_digit((number % 36) as u32, 36));
+        number /= 36;
+    }
+    digits.iter().rev().collect()
+}

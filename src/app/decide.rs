@@ -1,0 +1,120 @@
+//! Approve, reject, revise: plain words that answer a question. Knows the words and the types of answers, no thread.
+
+use std::any::type_name;
+
+use serde_json::Value;
+
+use crate::graph::{Interrupt, Question};
+
+/// A plain answer: what a person says with `approve`, `reject` or `revise`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go ahead.
+    Approve,
+    /// Do not.
+    Reject,
+    /// Do it again, differently.
+    Revise,
+}
+
+impl Verdict {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+            Self::Revise => "revise",
+        }
+    }
+}
+
+/// What a person decided, in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The word.
+    pub verdict: Verdict,
+    /// What they said with it: `--feedback`. Always there with [`Verdict::Revise`].
+    pub feedback: Option<String>,
+    /// Who they are: `--by`.
+    pub by: Option<String>,
+}
+
+/// A question that `approve`, `reject` or `revise` can answer. Questions answered by a `bool`, or by a `plan::Decision`, can
+/// be without this; for others say with [`Entry::decides`](super::Entry::decides) that they are.
+///
+/// ```
+/// use superstep::app::{Decide, Reply, Verdict};
+/// use superstep::prelude::*;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Publish(String);
+/// #[derive(Serialize, Deserialize)]
+/// enum Word { Now, Never, Again(String) }
+/// impl Interrupt for Publish {
+///     type Resume = Word;
+///     const NAME: &'static str = "publish";
+/// }
+/// impl Decide for Publish {
+///     fn decide(&self, reply: &Reply) -> Option<Word> {
+///         match reply.verdict {
+///             Verdict::Approve => Some(Word::Now),
+///             Verdict::Reject => Some(Word::Never),
+///             Verdict::Revise => reply.feedback.clone().map(Word::Again),
+///         }
+///     }
+/// }
+/// ```
+pub trait Decide: Interrupt {
+    /// Returns the answer that a reply comes to; none if it cannot answer this question.
+    fn decide(&self, reply: &Reply) -> Option<Self::Resume>;
+}
+
+/// Turns a reply into the JSON of an answer.
+pub(crate) type Decider = fn(&Question, &Reply) -> Option<Value>;
+
+pub(crate) fn decider<I: Decide>() -> (&'static str, Decider) {
+    (I::NAME, |question, reply| {
+        let answer = question.payload::<I>()?.decide(reply)?;
+        serde_json::to_value(answer).ok()
+    })
+}
+
+/// The answer to a question whose answers are of a well-known type.
+pub(crate) fn known(question: &Question, reply: &Reply) -> Option<Value> {
+    match question.answer_type() {
+        name if name == type_name::<bool>() => match reply.verdict {
+            Verdict::Approve => Some(Value::Bool(true)),
+            Verdict::Reject => Some(Value::Bool(false)),
+            Verdict::Revise => None,
+        },
+        #[cfg(feature = "agents")]
+        name if name == type_name::<crate::plan::Decision>() => serde_json::to_value(of_plan(reply)).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(feature = "agents")]
+fn of_plan(reply: &Reply) -> crate::plan::Decision {
+    use crate::plan::Decision;
+    let feedback = reply.feedback.clone().unwrap_or_default();
+    let decision = match reply.verdict {
+        Verdict::Approve => Decision { feedback, ..Decision::approve() },
+        Verdict::Reject => Decision::reject(feedback),
+        Verdict::Revise => Decision::revise(feedback),
+    };
+    match &reply.by {
+        Some(name) => decision.by(name),
+        None => decision,
+    }
+}
+
+#[cfg(feature = "agents")]
+impl Decide for crate::workflows::demo::essay::Approve {
+    fn decide(&self, reply: &Reply) -> Option<Self::Resume> {
+        use crate::workflows::demo::essay::Review;
+        match reply.verdict {
+            Verdict::Approve => Some(Review::Verdict(true)),
+            Verdict::Reject => Some(Review::Verdict(false)),
+            Verdict::Revise => Some(Review::Again { revise: reply.feedback.clone().unwrap_or_default() }),
+        }
+    }
+}

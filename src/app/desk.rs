@@ -1,0 +1,54 @@
+//! The seam between commands and the threads they are about: questions and replies as plain data, so that a desk may be in
+//! this process or behind a socket.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::erased::Call;
+
+/// What may be asked of whoever holds the store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub(crate) enum Ask {
+    /// A list of [`ThreadLine`](super::shapes::ThreadLine).
+    Threads { status: Option<String>, waiting: bool },
+    /// A [`Stand`](super::shapes::Stand).
+    Status { thread: String },
+    /// A list of [`Step`](super::shapes::Step), newest first.
+    History { thread: String, channel: Option<String>, limit: Option<usize> },
+    /// A [`Shown`](super::shapes::Shown).
+    Show { thread: String, at: Option<u64>, task: Option<String> },
+    /// A list of events, oldest first.
+    Events { thread: String },
+    /// Stores an answer and runs nothing; a [`Stand`](super::shapes::Stand).
+    Answer(AnswerAsk),
+    /// Cancels a run; a [`Stand`](super::shapes::Stand).
+    Cancel { thread: String },
+}
+
+/// An answer on its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AnswerAsk {
+    pub thread: String,
+    pub says: Saying,
+    /// The question's id.
+    pub interrupt: Option<String>,
+    pub by: Option<String>,
+    pub note: Option<String>,
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Saying {
+    Json(Value),
+    Approve,
+    Reject(Option<String>),
+    Revise(String),
+}
+
+/// Whoever holds the store: this process, or another one.
+pub(crate) trait Desk: Send + Sync {
+    /// Returns the reply as JSON; its shape is named at each [`Ask`].
+    fn ask(&self, ask: Ask) -> Call<'_, Value>;
+}

@@ -1,0 +1,158 @@
+//! A graph as a program registers it: how its input is built from words, what its end means, which questions plain words
+//! answer. Still typed.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use clap::{ArgMatches, Args, Command};
+
+use super::decide::{Decide, Decider, decider};
+use super::exit::Exit;
+use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
+
+type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
+
+/// A graph's own arguments.
+pub(crate) struct OwnArgs<S: State> {
+    pub augment: fn(Command) -> Command,
+    pub read: Reading<S>,
+}
+
+/// A graph with what the command line should know of it. Made from a [`CompiledGraph`] by the methods of [`Register`].
+#[must_use = "give it to `App::graph`"]
+pub struct Entry<S: State, N, C = ()> {
+    pub(crate) graph: Result<CompiledGraph<S, N, C>, CompileError>,
+    pub(crate) own: Option<OwnArgs<S>>,
+    pub(crate) outcome: Option<fn(&S) -> Exit>,
+    pub(crate) deciders: Vec<(&'static str, Decider)>,
+    pub(crate) about: Option<String>,
+}
+
+impl<S: State, N, C> std::fmt::Debug for Entry<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry").field("graph", &self.graph).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
+    /// Says in a sentence what the graph does.
+    pub fn about(mut self, text: impl Into<String>) -> Self {
+        self.about = Some(text.into());
+        self
+    }
+
+    /// Builds the input from arguments of the graph's own, which `run GRAPH` then takes beside `--input`.
+    ///
+    /// ```
+    /// # use superstep::app::{App, Register};
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String }
+    /// # #[derive(NodeId)] enum Step { Write }
+    /// # fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> { unimplemented!() }
+    /// #[derive(clap::Args)]
+    /// struct About {
+    ///     /// What the essay is about.
+    ///     topic: String,
+    /// }
+    /// fn input(args: About) -> Result<DraftUpdate, std::convert::Infallible> {
+    ///     Ok(Draft::update().topic(args.topic))
+    /// }
+    /// # fn example() -> App {
+    /// App::new().graph("essay", graph().args(input))
+    /// # }
+    /// ```
+    pub fn args<A, W, E>(mut self, input: fn(A) -> Result<W, E>) -> Self
+    where
+        A: Args + 'static,
+        W: Into<Writes<S>> + 'static,
+        E: Into<Box<dyn Error + Send + Sync>> + 'static,
+    {
+        let read = move |matches: &ArgMatches| {
+            let args = A::from_arg_matches(matches)?;
+            input(args).map(Into::into).map_err(Into::into)
+        };
+        self.own = Some(OwnArgs { augment: A::augment_args, read: Arc::new(read) });
+        self
+    }
+
+    /// Says what the state of a finished run means: work that was rejected or given up ends with an exit code of its own.
+    pub fn outcome(mut self, means: fn(&S) -> Exit) -> Self {
+        self.outcome = Some(means);
+        self
+    }
+
+    /// Lets `approve`, `reject` and `revise` answer a question.
+    pub fn decides<I: Decide>(mut self) -> Self {
+        self.deciders.push(decider::<I>());
+        self
+    }
+}
+
+/// What [`App::graph`](super::App::graph) takes: a graph, compiled or with what kept it from compiling, bare or with what the
+/// command line should know of it.
+pub trait Register: Sized {
+    /// The graph's state.
+    type State: State;
+    /// The graph's node ids.
+    type Node: NodeId;
+    /// The context of its runs.
+    type Context: Send + Sync + 'static;
+
+    /// Returns the graph's entry.
+    fn entry(self) -> Entry<Self::State, Self::Node, Self::Context>;
+
+    /// As [`Entry::about`].
+    fn about(self, text: impl Into<String>) -> Entry<Self::State, Self::Node, Self::Context> {
+        self.entry().about(text)
+    }
+
+    /// As [`Entry::args`].
+    fn args<A, W, E>(self, input: fn(A) -> Result<W, E>) -> Entry<Self::State, Self::Node, Self::Context>
+    where
+        A: Args + 'static,
+        W: Into<Writes<Self::State>> + 'static,
+        E: Into<Box<dyn Error + Send + Sync>> + 'static,
+    {
+        self.entry().args(input)
+    }
+
+    /// As [`Entry::outcome`].
+    fn outcome(self, means: fn(&Self::State) -> Exit) -> Entry<Self::State, Self::Node, Self::Context> {
+        self.entry().outcome(means)
+    }
+
+    /// As [`Entry::decides`].
+    fn decides<I: Decide>(self) -> Entry<Self::State, Self::Node, Self::Context> {
+        self.entry().decides::<I>()
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Entry<S, N, C> {
+    type State = S;
+    type Node = N;
+    type Context = C;
+
+    fn entry(self) -> Self {
+        self
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<CompiledGraph<S, N, C>, CompileError> {
+    type State = S;
+    type Node = N;
+    type Context = C;
+
+    fn entry(self) -> Entry<S, N, C> {
+        Entry { graph: self, own: None, outcome: None, deciders: vec![], about: None }
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for CompiledGraph<S, N, C> {
+    type State = S;
+    type Node = N;
+    type Context = C;
+
+    fn entry(self) -> Entry<S, N, C> {
+        Ok(self).entry()
+    }
+}

@@ -1,0 +1,85 @@
+//! A registered graph without its types: the one place where a state and node ids are forgotten. Everything above speaks
+//! JSON.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use clap::{ArgMatches, Command};
+use serde_json::Value;
+
+use super::decide::Reply;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::shapes::{GraphLine, Shown, Stand, Step};
+use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
+use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError};
+
+/// The future of a call that may fail.
+pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+
+/// A graph of a program.
+pub(crate) trait AnyGraph: Send + Sync {
+    fn name(&self) -> &str;
+    fn line(&self) -> GraphLine;
+    fn has_breakpoints(&self) -> bool;
+    fn draw(&self, format: Format, depth: usize) -> String;
+    /// Adds the graph's own arguments to the command that runs it; returns their ids.
+    fn own_args(&self, command: Command) -> (Command, Vec<String>);
+    fn input(&self, given: Given<'_>) -> Result<Writing, Failure>;
+    fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread>;
+}
+
+/// A thread of a registered graph.
+pub(crate) trait AnyThread: Send + Sync {
+    fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure>;
+    /// Stores an answer and runs nothing.
+    fn record(&self, answer: Answer) -> Call<'_, ()>;
+    fn stand(&self) -> Call<'_, Stand>;
+    /// The answer that a plain word comes to.
+    fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer>;
+    fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;
+    /// What happened, oldest first.
+    fn events(&self) -> Call<'_, Vec<Value>>;
+    fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown>;
+    fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: Writing) -> Call<'_, Vec<String>>;
+    /// Begins a new branch at a checkpoint.
+    fn fork(&self, at: CheckpointId, values: Option<Writing>) -> Call<'_, Vec<String>>;
+    /// Copies the thread as it was at a checkpoint into a new one.
+    fn copy_to<'a>(&'a self, to: &'a str, at: CheckpointId) -> Call<'a, ()>;
+    fn draw(&self, format: Format, depth: usize) -> Call<'_, String>;
+}
+
+/// A run under way.
+pub(crate) trait AnyRun: Send {
+    /// The next thing that happens; none once it has ended.
+    fn next(&mut self) -> BoxFuture<'_, Option<Event>>;
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<Exit, RunError>>;
+}
+
+/// What input is made from.
+pub(crate) enum Given<'a> {
+    Json(&'a Value),
+    Args(&'a ArgMatches),
+}
+
+/// Checked writes of a graph, which only it can take.
+pub(crate) struct Writing(pub Box<dyn Any + Send>);
+
+/// What a run is to do.
+pub(crate) enum Go {
+    Input(Writing),
+    Answer(Answer),
+    Proceed,
+    Retry,
+}
+
+/// How a graph is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A flowchart in Mermaid's language, as GitHub shows it.
+    Mermaid,
+    /// For Graphviz.
+    Dot,
+    /// Plain text.
+    Ascii,
+}

@@ -1,0 +1,36 @@
+//! What a call ends with, as an exit code. Knows no graph.
+
+/// How a run ended, for whoever reads the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exit {
+    /// The work is done: 0.
+    Finished,
+    /// It failed: 1.
+    Failed,
+    /// It waits for a person: 10.
+    Asking,
+    /// It gave up, stands at a breakpoint, or a budget is used up: 11.
+    Halted,
+    /// A person rejected it: 12.
+    Rejected,
+    /// It was cancelled, and can go on: 13.
+    Cancelled,
+    /// It waits for a time: 14.
+    Waiting,
+}
+
+impl Exit {
+    /// Returns the exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Finished => 0,
+            Self::Failed => 1,
+            Self::Asking => 10,
+            Self::Halted => 11,
+            Self::Rejected => 12,
+            Self::Cancelled => 13,
+            Self::Waiting => 14,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a call could not do: what and where, the causes, what to do about it, an exit code. Knows no graph.
+
+use std::error::Error;
+
+use serde::{Deserialize, Serialize};
+
+use super::caller::Caller;
+use crate::checkpoint::CheckpointError;
+use crate::graph::{InputError, RunError};
+
+/// A call that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
+pub(crate) struct Failure {
+    pub error: String,
+    pub causes: Vec<String>,
+    pub help: Option<String>,
+    #[serde(skip, default = "one")]
+    pub code: u8,
+    /// What to do about it, with `{verb}` where a command of this program is to stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+fn one() -> u8 {
+    1
+}
+
+impl Failure {
+    pub(crate) fn new(error: impl Into<String>) -> Self {
+        Self { error: error.into(), causes: vec![], help: None, code: 1, hint: None }
+    }
+
+    /// A call that makes no sense, whatever the store holds.
+    pub(crate) fn usage(error: impl Into<String>) -> Self {
+        Self { code: 2, ..Self::new(error) }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the commands that its hint speaks of.
+    pub(crate) fn spelled(mut self, caller: &Caller, thread: Option<&str>) -> Self {
+        let Some(hint) = self.hint.take() else { return self };
+        let mut help = String::new();
+        let mut rest = hint.as_str();
+        while let Some((before, verb, after)) = command(rest) {
+            let words = match thread {
+                Some(thread) if verb != "threads" => caller.on(verb, thread),
+                _ => caller.spelled(verb),
+            };
+            help.extend([before, &words]);
+            rest = after;
+        }
+        self.help = Some(help + rest);
+        self
+    }
+
+    pub(crate) fn because(mut self, error: &dyn Error) -> Self {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            self.causes.push(error.to_string());
+            cause = error.source();
+        }
+        self
+    }
+
+    /// The error with the causes that its own words do not hold.
+    fn of(error: &dyn Error) -> Self {
+        let mut failure = Self::new(error.to_string());
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            failure.causes.push(inner.to_string());
+            cause = inner.source();
+        }
+        failure
+    }
+}
+
+/// The first `{verb}` of a text, and what stands around it.
+fn command(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('{')?;
+    let (verb, after) = rest.split_once('}')?;
+    Some((before, verb, after))
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let mut failure = Self::of(&error);
+        if let RunError::Node { error, .. } = &error {
+            let mut cause = error.source().source();
+            while let Some(inner) = cause {
+                failure.causes.push(inner.to_string());
+                cause = inner.source();
+            }
+        }
+        failure.hint = hint(&error).map(str::to_owned);
+        failure.help = error.help();
+        failure
+    }
+}
+
+/// What the library says of its functions, as commands.
+fn hint(error: &RunError) -> Option<&'static str> {
+    Some(match error {
+        RunError::Node { .. } | RunError::Panicked { .. } => "mend the cause, then `{proceed}`",
+        RunError::QuestionChanged { .. } => "ask in the same order, or begin the step anew with `{retry}`",
+        RunError::ConcurrentUpdate { .. } => "give the channel a reducer, or write it from one node, then `{retry}`",
+        RunError::Refused { .. } => "mend the reducer or the write, then `{retry}`",
+        RunError::RecursionLimit { .. } => "check the loop's way out; `{proceed}` goes on",
+        RunError::EmptyInput { .. } => "begin a thread with `run GRAPH`",
+        RunError::Unfinished { .. } => "`{status}` shows what is open; answer, or `{proceed}`",
+        RunError::UnknownQuestion { .. } | RunError::AlreadyAnswered { .. } => {
+            "nothing was written; `{status}` shows the questions that are open"
+        }
+        RunError::MistypedAnswer { .. } => "nothing was written; `{status}` shows what the question takes",
+        RunError::AmbiguousAnswer { .. } => "say which one with `--interrupt ID`; `{status}` lists them",
+        RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
+        RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
+        RunError::Codec { .. } => "let the type write and read the value, then `{proceed}`, or `{retry}` the superstep",
+        _ => return None, // the library's own words will do
+    })
+}
+
+impl From<CheckpointError> for Failure {
+    fn from(error: CheckpointError) -> Self {
+        RunError::from(error).into()
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self::usage(error.to_string()).help(error.help())
+    }
+}

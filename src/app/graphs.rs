@@ -1,0 +1,44 @@
+//! The graphs of a program, by name.
+
+use super::erased::AnyGraph;
+use super::failure::Failure;
+use super::near::near;
+
+/// The registered graphs, by name.
+#[derive(Default)]
+pub(crate) struct Graphs(pub Vec<Box<dyn AnyGraph>>);
+
+impl Graphs {
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|graph| graph.name()).collect()
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&dyn AnyGraph> {
+        self.0.iter().map(|graph| &**graph).find(|graph| graph.name() == name)
+    }
+
+    /// The graph that a person named.
+    pub(crate) fn named(&self, name: &str) -> Result<&dyn AnyGraph, Failure> {
+        self.find(name).ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        let names = self.names();
+        let help = match near(name, names.iter().copied()).first() {
+            Some(meant) => format!("did you mean `{meant}`? the graphs are {}", names.join(", ")),
+            None if names.is_empty() => "this program has no graphs".into(),
+            None => format!("the graphs are {}", names.join(", ")),
+        };
+        Failure::usage(format!("there is no graph `{name}`")).help(help)
+    }
+
+    /// The graph of a stored thread.
+    pub(crate) fn of_thread(&self, thread: &str, graph: &str) -> Result<&dyn AnyGraph, Failure> {
+        let foreign = || {
+            let help = format!("use the program that has it; this one has {}", self.names().join(", "));
+            Failure::new(format!("thread `{thread}` belongs to the graph `{graph}`, which this program does not have"))
+                .help(help)
+        };
+        self.find(graph).ok_or_else(foreign)
+    }
+}

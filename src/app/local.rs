@@ -1,0 +1,188 @@
+//! The desk in this process: it holds the store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::decide::{Reply, Verdict};
+use super::desk::{AnswerAsk, Ask, Desk, Saying};
+use super::erased::{AnyThread, Call};
+use super::failure::Failure;
+use super::graphs::Graphs;
+use super::near::near;
+use super::shapes::{Shown, ThreadLine};
+use super::time::rfc3339;
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, ThreadId};
+use crate::graph::{Answer, InterruptId, Standing, ThreadInfo};
+
+/// How many near names of threads are looked for.
+const NAMES: usize = 10_000;
+
+pub(crate) struct Local {
+    pub graphs: Arc<Graphs>,
+    pub store: Arc<dyn Checkpointer>,
+}
+
+impl Local {
+    /// Opens a store that must be there.
+    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path) -> Result<Self, Failure> {
+        if !path.join("holder").exists() {
+            let help = "a `run` makes one; name another with `--store PATH` or SUPERSTEP_STORE";
+            return Err(Failure::new(format!("there is no store at {}", path.display())).help(help));
+        }
+        Self::create(graphs, path)
+    }
+
+    /// Opens a store, or makes one.
+    pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<Self, Failure> {
+        let store = SledCheckpointer::open(path).map_err(unopened)?;
+        Ok(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })
+    }
+
+    /// A thread that must be there.
+    pub(crate) async fn thread(&self, name: &str) -> Result<Arc<dyn AnyThread>, Failure> {
+        let info = self.info(name).await?;
+        let graph = self.graphs.of_thread(name, &info.graph)?;
+        Ok(graph.thread(Arc::clone(&self.store), info.id))
+    }
+
+    pub(crate) async fn info(&self, name: &str) -> Result<ThreadInfo, Failure> {
+        match ThreadInfo::read(&*self.store, &ThreadId::from(name)).await? {
+            Some(info) => Ok(info),
+            None => Err(self.unknown(name).await?),
+        }
+    }
+
+    /// Deletes a thread, of whichever graph.
+    pub(crate) async fn delete(&self, id: &ThreadId) -> Result<(), Failure> {
+        let lease = self.store.claim(id, Claim::IfFree).await?;
+        Ok(self.store.delete_thread(&lease).await?)
+    }
+
+    async fn unknown(&self, name: &str) -> Result<Failure, Failure> {
+        let all = self.store.threads(None, NAMES).await?;
+        let failure = Failure::new(format!("there is no thread `{name}`"));
+        let near = near(name, all.iter().map(ThreadId::as_str));
+        Ok(match near.as_slice() {
+            [] => failure.hint("`{threads}` lists the threads there are"),
+            near => failure.help(format!("did you mean {}?", near.join(" or "))),
+        })
+    }
+
+    async fn threads(&self, status: Option<String>, waiting: bool) -> Result<Vec<ThreadLine>, Failure> {
+        let mut lines = vec![];
+        for info in ThreadInfo::all(&*self.store).await? {
+            let standing = self.standing(&info).await?;
+            let fits = status.as_ref().is_none_or(|status| *status == standing);
+            if !fits || (waiting && info.standing != Standing::Interrupted) {
+                continue;
+            }
+            let questions =
+                if waiting { Some(self.thread(info.id.as_str()).await?.stand().await?.questions) } else { None };
+            lines.push(ThreadLine {
+                thread: info.id.to_string(),
+                graph: info.graph,
+                status: standing,
+                step: info.step,
+                updated_at: rfc3339(info.updated_at),
+                questions,
+            });
+        }
+        lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
+        Ok(lines)
+    }
+
+    /// Only a graph knows its breakpoints.
+    async fn standing(&self, info: &ThreadInfo) -> Result<String, Failure> {
+        let graph = self.graphs.find(&info.graph).filter(|graph| graph.has_breakpoints());
+        match graph {
+            Some(graph) if info.standing == Standing::Pending => {
+                Ok(graph.thread(Arc::clone(&self.store), info.id.clone()).stand().await?.status)
+            }
+            _ => Ok(info.standing.to_string()),
+        }
+    }
+
+    async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<Shown, Failure> {
+        let thread = self.thread(thread).await?;
+        let mut shown = thread.show(at.map(CheckpointId)).await?;
+        let Some(task) = task else { return Ok(shown) };
+        let ids: Vec<String> = shown.tasks.iter().map(|task| format!("{} ({})", task.id, task.node)).collect();
+        shown.tasks.retain(|shown| shown.id == task || shown.node == task);
+        if shown.tasks.is_empty() {
+            let help = if ids.is_empty() { "it has none".into() } else { format!("its tasks are {}", ids.join(", ")) };
+            let error = format!("checkpoint {} has no task `{task}`", shown.step.checkpoint);
+            return Err(Failure::new(error).help(help));
+        }
+        Ok(shown)
+    }
+
+    async fn record(&self, ask: AnswerAsk) -> Result<Value, Failure> {
+        let thread = self.thread(&ask.thread).await?;
+        let answer = answer(&*thread, ask).await?;
+        thread.record(answer).await?;
+        json(&thread.stand().await?)
+    }
+}
+
+impl Desk for Local {
+    fn ask(&self, ask: Ask) -> Call<'_, Value> {
+        Box::pin(async move {
+            match ask {
+                Ask::Threads { status, waiting } => json(&self.threads(status, waiting).await?),
+                Ask::Status { thread } => json(&self.thread(&thread).await?.stand().await?),
+                Ask::History { thread, channel, limit } => {
+                    let thread = self.thread(&thread).await?;
+                    json(&thread.history(limit.unwrap_or(usize::MAX), channel.as_deref()).await?)
+                }
+                Ask::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
+                Ask::Events { thread } => json(&self.thread(&thread).await?.events().await?),
+                Ask::Answer(ask) => self.record(ask).await,
+                Ask::Cancel { thread } => {
+                    self.info(&thread).await?;
+                    Err(Failure::new(format!("thread `{thread}` is not running: there is nothing to cancel")))
+                }
+            }
+        })
+    }
+}
+
+/// Makes the answer that was meant.
+pub(crate) async fn answer(thread: &dyn AnyThread, ask: AnswerAsk) -> Result<Answer, Failure> {
+    let AnswerAsk { says, interrupt, by, note, .. } = ask;
+    let to = interrupt.map(|id| id.parse::<InterruptId>()).transpose();
+    let to = to.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the open questions"))?;
+    let mut answer = match says {
+        Saying::Json(value) => {
+            let answer = Answer::json(&value);
+            if let Some(to) = to { answer.to(to) } else { answer }
+        }
+        Saying::Approve => thread.decide(to, &reply(Verdict::Approve, None, &by)).await?,
+        Saying::Reject(feedback) => thread.decide(to, &reply(Verdict::Reject, feedback, &by)).await?,
+        Saying::Revise(feedback) => thread.decide(to, &reply(Verdict::Revise, Some(feedback), &by)).await?,
+    };
+    if let Some(by) = by {
+        answer = answer.by(by);
+    }
+    Ok(if let Some(note) = note { answer.note(note) } else { answer })
+}
+
+fn reply(verdict: Verdict, feedback: Option<String>, by: &Option<String>) -> Reply {
+    Reply { verdict, feedback, by: by.clone() }
+}
+
+pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| Failure::new(format!("the reply is no JSON: {error}")))
+}
+
+fn unopened(error: CheckpointError) -> Failure {
+    let locked = matches!(error, CheckpointError::Locked { .. });
+    let failure = Failure::from(error);
+    if locked {
+        failure.help("wait for that process, end it, or name another store with `--store PATH`")
+    } else {
+        failure
+    }
+}

@@ -1,0 +1,39 @@
+//! [`App`]: a command line over any registered graph. The one room where a state and node ids are forgotten: above the face
+//! in `erased`, everything speaks JSON.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `program`, `entry`, `decide`, `exit` | what a program says about its graphs |
+//! | `erased`; `typed`, `thread`, `run` | a graph without its types; the same with them |
+//! | `args` | words: commands, options, help |
+//! | `commands` | from words to text, JSON and an exit code |
+//! | `desk`, `local` | what may be asked of whoever holds the store; this process |
+//! | `shapes`, `text`, `watch`, `print` | JSON for programs; lines and trees for people |
+
+mod args;
+mod caller;
+mod commands;
+mod decide;
+mod desk;
+mod entry;
+mod erased;
+mod exit;
+mod failure;
+mod graphs;
+mod local;
+mod near;
+mod print;
+mod program;
+mod run;
+mod shapes;
+mod signal;
+mod text;
+mod thread;
+mod time;
+mod typed;
+mod watch;
+
+pub use decide::{Decide, Reply, Verdict};
+pub use entry::{Entry, Register};
+pub use exit::Exit;
+pub use program::App;

@@ -1,0 +1,192 @@
+//! `App`: a program's graphs as a command line.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use super::args::{self, Globals, Wish};
+use super::caller::Caller;
+use super::commands::Session;
+use super::entry::{Entry, Register};
+use super::failure::Failure;
+use super::graphs::Graphs;
+use super::print::{complain, say, say_json, show_help};
+use super::typed::Typed;
+use super::watch::View;
+
+/// A program's graphs as a command line: run them, answer their questions from any other process, look at every step, fork.
+///
+/// ```no_run
+/// # use superstep::app::{App, Register};
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # fn essay() -> Result<CompiledGraph<Draft, Step>, CompileError> { unimplemented!() }
+/// fn main() -> std::process::ExitCode {
+///     App::new().graph("essay", essay().about("Writes an essay.")).main()
+/// }
+/// ```
+#[derive(Default)]
+#[must_use = "a command line does nothing until `main` is called"]
+pub struct App {
+    graphs: Graphs,
+    about: Option<String>,
+    version: Option<String>,
+    wrong: Vec<Failure>,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("graphs", &self.graphs.names()).finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// Returns a command line without graphs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says in a sentence what the program does.
+    pub fn about(mut self, text: impl Into<String>) -> Self {
+        self.about = Some(text.into());
+        self
+    }
+
+    /// Sets the version that `--version` prints: `env!("CARGO_PKG_VERSION")`.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    /// Adds a graph under the name by which `run` and stored threads know it; the default context is made for each process.
+    pub fn graph<G>(self, name: impl Into<String>, graph: G) -> Self
+    where
+        G: Register<Context: Default>,
+    {
+        self.graph_with(name, graph, G::Context::default())
+    }
+
+    /// The same, with a context of your own: clients, settings.
+    pub fn graph_with<G: Register>(
+        mut self,
+        name: impl Into<String>,
+        graph: G,
+        context: impl Into<Arc<G::Context>>,
+    ) -> Self {
+        let name = name.into();
+        if self.graphs.find(&name).is_some() {
+            self.wrong.push(Failure::new(format!("two graphs are named `{name}`")).help("give each a name of its own"));
+            return self;
+        }
+        let entry: Entry<G::State, G::Node, G::Context> = graph.entry();
+        match Typed::new(&name, entry, context.into()) {
+            Ok(typed) => self.graphs.0.push(Box::new(typed)),
+            Err(error) => {
+                let problems = error.problems().iter().map(|problem| format!("{problem} (help: {})", problem.help()));
+                let causes = problems.collect();
+                self.wrong.push(Failure { causes, ..Failure::new(format!("graph `{name}` does not compile")) });
+            }
+        }
+        self
+    }
+
+    /// Reads the arguments of the process, does what they say, and returns the exit code: 0 finished, 10 waiting for a person,
+    /// 11 halted or stopped by a budget, 12 rejected, 13 cancelled, 14 waiting for a time, 2 wrong usage, 1 any other error.
+    #[must_use = "return it from `main`"]
+    pub fn main(self) -> ExitCode {
+        self.run_with(std::env::args_os()).into()
+    }
+
+    /// The same, with arguments given; the first is the program's name. Returns the exit code.
+    pub fn run_with(self, args: impl IntoIterator<Item = impl Into<OsString>>) -> u8 {
+        let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+        let json = args.iter().any(|arg| arg == "--json");
+        self.called(&args).unwrap_or_else(|failure| {
+            complain(&failure, json);
+            failure.code
+        })
+    }
+
+    fn called(self, args: &[OsString]) -> Result<u8, Failure> {
+        if let Some(failure) = self.wrong.into_iter().next() {
+            return Err(failure);
+        }
+        let called = args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let bin = Path::new(&called).file_stem().map_or("superstep".into(), |name| name.to_string_lossy().into_owned());
+        let about = self.about.unwrap_or_else(|| "Runs graphs, answers their questions, looks at every step".into());
+        let version = self.version.unwrap_or_else(|| "0.0.0".into());
+        let command = args::command(&bin, &version, &about, &self.graphs.0);
+        let matches = match command.clone().try_get_matches_from(args) {
+            Ok(matches) => matches,
+            Err(error) => return unread(&error, &self.graphs, args),
+        };
+        let (globals, wish) = args::wish(&matches).map_err(misread)?;
+        let caller = Caller { bin: called, store: given_store(&matches, &globals) };
+        let thread = thread_of(&matches).map(str::to_owned);
+        let graphs = Arc::new(self.graphs);
+        let view = View::fitting(globals.json);
+        let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command };
+        perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
+    }
+}
+
+fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
+    let told = runtime.block_on(session.perform(wish))?;
+    if globals.json {
+        say_json(&told.json);
+    } else {
+        say(&told.text);
+    }
+    Ok(told.code)
+}
+
+/// Help and versions are no failures.
+fn unread(error: &clap::Error, graphs: &Graphs, args: &[OsString]) -> Result<u8, Failure> {
+    use clap::error::ErrorKind;
+    if !error.use_stderr() {
+        say(&error.render().to_string());
+        return Ok(0);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        show_help(&error.render().to_string());
+        return Ok(2);
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && args.get(1).is_some_and(|word| word == "run")
+        && let Some(clap::error::ContextValue::String(name)) = error.get(clap::error::ContextKind::InvalidSubcommand)
+    {
+        graphs.named(name)?;
+    }
+    Err(misread(error.render()))
+}
+
+/// clap's words as a failure: its first paragraph says what is wrong.
+fn misread(rendered: impl std::fmt::Display) -> Failure {
+    let text = rendered.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
+    let (error, help) = text.split_once("\n\n").unwrap_or((text, ""));
+    let failure = Failure::usage(error);
+    if help.is_empty() { failure } else { failure.help(help) }
+}
+
+fn given_store(matches: &ArgMatches, globals: &Globals) -> Option<std::path::PathBuf> {
+    let given = leaf(matches).value_source("store") == Some(ValueSource::CommandLine);
+    given.then(|| globals.store.clone())
+}
+
+/// The matches of the innermost command.
+fn leaf(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, inner)| leaf(inner))
+}
+
+/// The thread that a command is about.
+fn thread_of(matches: &ArgMatches) -> Option<&str> {
+    leaf(matches).try_get_one::<String>("thread").ok().flatten().map(String::as_str)
+}

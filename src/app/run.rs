@@ -1,0 +1,29 @@
+//! A run of a registered graph with its types, behind the untyped face of `erased`.
+
+use super::erased::AnyRun;
+use super::exit::Exit;
+use crate::checkpoint::BoxFuture;
+use crate::graph::{Event, Outcome, RunError, RunStream, State};
+
+pub(crate) struct TypedRun<S> {
+    pub stream: RunStream<S>,
+    pub outcome: Option<fn(&S) -> Exit>,
+}
+
+impl<S: State> AnyRun for TypedRun<S> {
+    fn next(&mut self) -> BoxFuture<'_, Option<Event>> {
+        Box::pin(self.stream.next())
+    }
+
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<Exit, RunError>> {
+        Box::pin(async move {
+            Ok(match self.stream.outcome().await? {
+                Outcome::Finished(state) => self.outcome.map_or(Exit::Finished, |means| means(&state)),
+                Outcome::Interrupted(_) => Exit::Asking,
+                Outcome::Stopped(_) | Outcome::Drained(_) | Outcome::Budget(..) => Exit::Halted,
+                Outcome::Waiting { .. } => Exit::Waiting,
+                Outcome::Cancelled(_) => Exit::Cancelled,
+            })
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! JSON values as lines that people read: long texts as they are written, the rest as JSON.
+
+use serde_json::Value;
+
+use super::escape::{clean, safe_json};
+
+/// How many characters of a value stand on one line.
+const WIDTH: usize = 88;
+
+/// Returns a named value as lines, indented so far.
+pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
+    let (name, space) = (clean(name), " ".repeat(indent));
+    match value {
+        Value::String(text) if text.contains('\n') => {
+            let lines = text.lines().map(|line| format!("{space}  {}\n", clean(line)));
+            format!("{space}{name}:\n{}", lines.collect::<String>())
+        }
+        Value::String(text) => format!("{space}{name}: {}\n", clean(text)),
+        Value::Array(items) if is_long(value) => {
+            let items = items.iter().map(|item| format!("{space}  - {}\n", one_line(item)));
+            format!("{space}{name}:\n{}", items.collect::<String>())
+        }
+        Value::Object(fields) if is_long(value) => {
+            let fields = fields.iter().map(|(name, inner)| self::value(name, inner, indent + 2));
+            format!("{space}{name}:\n{}", fields.collect::<String>())
+        }
+        _ => format!("{space}{name}: {}\n", one_line(value)),
+    }
+}
+
+fn is_long(value: &Value) -> bool {
+    value.to_string().chars().nth(WIDTH).is_some()
+}
+
+fn one_line(value: &Value) -> String {
+    safe_json(&value.to_string()).into_owned()
+}

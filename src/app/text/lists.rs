@@ -1,0 +1,103 @@
+//! Lists in columns: threads, histories, events, graphs.
+
+use serde_json::Value;
+
+use super::block::value;
+use super::escape::{clean, safe_json};
+use super::stand::questions;
+use crate::app::shapes::{GraphLine, Step, ThreadLine};
+
+/// Threads, one a line.
+pub(crate) fn threads(lines: &[ThreadLine]) -> String {
+    if lines.is_empty() {
+        return "no threads\n".into();
+    }
+    let mut rows = vec![["THREAD", "GRAPH", "STATUS", "STEP", "UPDATED"].map(str::to_owned).to_vec()];
+    rows.extend(lines.iter().map(|line| {
+        let step = line.step.to_string();
+        vec![line.thread.clone(), line.graph.clone(), line.status.clone(), step, line.updated_at.clone()]
+    }));
+    columns(&rows)
+}
+
+/// Open questions by thread, with the commands that answer them.
+pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
+    if lines.is_empty() {
+        return "no open questions\n".into();
+    }
+    let thread = |line: &ThreadLine| {
+        let asked = questions(line.questions.as_deref().unwrap_or_default());
+        format!("{} ({})\n{asked}", clean(&line.thread), clean(&line.graph))
+    };
+    lines.iter().map(thread).collect::<Vec<_>>().join("\n")
+}
+
+/// Checkpoints, one a line, with the values of a channel under them.
+pub(crate) fn history(steps: &[Step]) -> String {
+    let mut rows = vec![["CHECKPOINT", "AFTER", "STEP", "SOURCE", "NEXT", "MADE"].map(str::to_owned).to_vec()];
+    rows.extend(steps.iter().map(|step| {
+        let parent = step.parent.map_or("-".into(), |parent| parent.to_string());
+        let next = if step.next.is_empty() { "-".into() } else { step.next.join(", ") };
+        let (id, count) = (step.checkpoint.to_string(), step.step.to_string());
+        vec![id, parent, count, step.source.clone(), next, step.created_at.clone()]
+    }));
+    let table = columns(&rows);
+    let mut text = String::new();
+    for (line, step) in table.lines().zip(std::iter::once(None).chain(steps.iter().map(Some))) {
+        text.extend([line, "\n"]);
+        if let Some(held) = step.and_then(|step| step.value.as_ref()) {
+            text.push_str(&value("value", held, 2));
+        }
+    }
+    text
+}
+
+/// Events, one a line.
+pub(crate) fn events(events: &[Value]) -> String {
+    events.iter().map(event).collect()
+}
+
+fn event(event: &Value) -> String {
+    let text = |key: &str| clean(event[key].as_str().unwrap_or_default()).into_owned();
+    let rest = |key: &str| match &event[key] {
+        Value::Null => String::new(),
+        held => format!(" {}", safe_json(&held.to_string())),
+    };
+    let step = event["step"].as_i64().unwrap_or_default();
+    match event["kind"].as_str() {
+        Some("checkpoint") => format!("{step:>4}  checkpoint {} at {}\n", event["checkpoint"], text("at")),
+        Some("task") => format!("{step:>4}  {} wrote{}\n", text("node"), rest("writes")),
+        Some("failed") => format!("{step:>4}  {} failed: {}\n", text("node"), text("error")),
+        Some("question") => format!("{step:>4}  {} asks{}\n", text("node"), rest("questions")),
+        _ => format!("{step:>4}  {}\n", safe_json(&event.to_string())),
+    }
+}
+
+/// Graphs with their nodes and channels.
+pub(crate) fn graphs(lines: &[GraphLine]) -> String {
+    let graph = |line: &GraphLine| {
+        let channels: Vec<String> =
+            line.channels.iter().map(|channel| format!("{}: {}", channel.name, channel.type_name)).collect();
+        let about = line.about.as_ref().map(|about| format!("  {}\n", clean(about))).unwrap_or_default();
+        let asks =
+            if line.questions.is_empty() { String::new() } else { format!("  asks: {}\n", line.questions.join(", ")) };
+        let (nodes, channels) = (line.nodes.join(", "), channels.join(", "));
+        format!("{}\n{about}  nodes: {}\n  state: {}\n{asks}", clean(&line.graph), clean(&nodes), clean(&channels))
+    };
+    lines.iter().map(graph).collect()
+}
+
+/// Rows whose columns stand under each other.
+fn columns(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| clean(cell).into_owned()).collect()).collect();
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,11 @@
+//! What people read. Everything that comes from states, models or plans is escaped before it is printed: nothing in it moves
+//! the cursor or changes a colour.
+
+mod block;
+mod escape;
+mod lists;
+mod stand;
+
+pub(crate) use escape::{clean, safe_json};
+pub(crate) use lists::{events, graphs, history, threads, waiting};
+pub(crate) use stand::{shown, stand};

@@ -1,0 +1,107 @@
+//! A thread as it stands, and a checkpoint with its tasks, in lines for people.
+
+use serde_json::Value;
+
+use super::block::value;
+use super::escape::clean;
+use crate::app::shapes::{Answered, Asked, Shown, ShownTask, Stand};
+
+/// How a thread stands, its state, what it asks.
+pub(crate) fn stand(stand: &Stand) -> String {
+    let mut text = format!("{}: {}\n", clean(&stand.thread), told(stand));
+    let at = stand.checkpoint.map(|checkpoint| format!(", checkpoint {checkpoint}")).unwrap_or_default();
+    text.push_str(&format!("  graph {}, superstep {}{at}\n", clean(&stand.graph), stand.step));
+    if !stand.next.is_empty() {
+        text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
+    }
+    text.push_str(&fields(&stand.state));
+    text + &questions(&stand.questions)
+}
+
+fn told(stand: &Stand) -> String {
+    match (stand.status.as_str(), &stand.reason, &stand.until) {
+        ("interrupted", ..) if stand.questions.len() == 1 => "waits for an answer".into(),
+        ("interrupted", ..) => format!("waits for {} answers", stand.questions.len()),
+        ("failed", Some(reason), _) => format!("failed: {}", clean(reason)),
+        ("stopped", ..) => "stopped at a breakpoint".into(),
+        ("waiting", _, Some(until)) => format!("waits until {until}"),
+        (status, ..) => clean(status).into_owned(),
+    }
+}
+
+/// The channels of a state, or the fields of a payload.
+fn fields(state: &Value) -> String {
+    match state {
+        Value::Object(channels) => channels.iter().map(|(name, held)| value(name, held, 2)).collect(),
+        Value::Null => String::new(),
+        other => value("value", other, 2),
+    }
+}
+
+/// Questions, what their answers look like, and the commands that answer them.
+pub(crate) fn questions(asked: &[Asked]) -> String {
+    asked.iter().map(question).collect()
+}
+
+fn question(asked: &Asked) -> String {
+    let mut text = format!("\n{} asks `{}` ({})\n", clean(&asked.node), clean(&asked.name), asked.id);
+    text.push_str(&fields(&asked.payload));
+    text.push_str(&format!("  takes: {}\n", clean(&asked.takes)));
+    if !asked.commands.is_empty() {
+        text.push_str("answer with\n");
+        asked.commands.iter().for_each(|command| text.push_str(&format!("  {}\n", clean(command))));
+    }
+    text
+}
+
+/// A checkpoint with its state and tasks.
+pub(crate) fn shown(shown: &Shown) -> String {
+    let step = &shown.step;
+    let parent = step.parent.map(|parent| format!(", after {parent}")).unwrap_or_default();
+    let mut text = format!(
+        "{}: checkpoint {}{parent}\n  graph {}, superstep {}, made by {} at {}\n",
+        clean(&shown.thread),
+        step.checkpoint,
+        clean(&shown.graph),
+        step.step,
+        step.source,
+        step.created_at
+    );
+    if !step.next.is_empty() {
+        text.push_str(&format!("  next: {}\n", clean(&step.next.join(", "))));
+    }
+    text.push_str(&fields(&shown.state));
+    shown.tasks.iter().for_each(|task| text.push_str(&self::task(task)));
+    text
+}
+
+fn task(task: &ShownTask) -> String {
+    let times = if task.attempts > 1 { format!(", {} attempts", task.attempts) } else { String::new() };
+    let mut text = format!("\ntask {} {}: {}{times}\n", clean(&task.id), clean(&task.node), task.status);
+    let mut add = |name: &str, held: &Value| text.push_str(&value(name, held, 2));
+    task.input.iter().for_each(|input| add("input", input));
+    task.error.iter().for_each(|error| add("error", &Value::from(error.as_str())));
+    task.until.iter().for_each(|until| add("waits until", &Value::from(until.as_str())));
+    for attempt in &task.failures {
+        add(&format!("failed at {}", attempt.at), &Value::from(attempt.error.as_str()));
+    }
+    match &task.writes {
+        Some(Value::Array(writes)) => writes.iter().filter_map(Value::as_object).for_each(|write| {
+            write.iter().for_each(|(channel, written)| add(&format!("wrote {channel}"), written));
+        }),
+        Some(other) => add("wrote", other),
+        None => {}
+    }
+    task.inside.iter().for_each(|state| add("inside", state));
+    for asked in &task.questions {
+        add(&format!("asks {}", asked.name), &asked.payload);
+    }
+    task.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
+    text
+}
+
+fn answered(answer: &Answered) -> String {
+    let by = answer.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let note = answer.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+    value(&format!("answer to {} at {}{by}{note}", answer.name, answer.at), &answer.value, 2)
+}

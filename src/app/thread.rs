@@ -1,0 +1,362 @@
+//! A thread of a registered graph with its types, behind the untyped face of `erased`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::decide::{Reply, Verdict, known};
+use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
+use super::failure::Failure;
+use super::run::TypedRun;
+use super::shapes::{Answered, Asked, Attempt, Shown, ShownTask, Stand, Step};
+use super::time::{millis, rfc3339};
+use super::typed::Reading;
+use crate::checkpoint::{CheckpointId, Source, ThreadId};
+use crate::graph::{
+    Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Question, Request, RunError,
+    Snapshot, State, StateUpdate, Status, TaskSnapshot, Thread, Writes,
+};
+
+pub(crate) struct TypedThread<S: State, N, C> {
+    pub graph: CompiledGraph<S, N, C>,
+    pub thread: Thread<S, N, C>,
+    pub id: ThreadId,
+    pub reading: Arc<Reading<S>>,
+}
+
+/// What a run is watched by.
+const MODES: [Mode; 3] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom];
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
+    fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {
+        let mut thread = self.thread.clone().cancel_with(cancel);
+        let request = match go {
+            Go::Input(writing) => Request::input(self.writes(writing)?),
+            Go::Answer(answer) => Request::answers([answer]),
+            Go::Proceed => Request::proceed(),
+            Go::Retry => {
+                thread = thread.afresh();
+                Request::proceed()
+            }
+        };
+        Ok(Box::new(TypedRun { stream: thread.stream_deep(request, MODES), outcome: self.reading.outcome }))
+    }
+
+    fn record(&self, answer: Answer) -> Call<'_, ()> {
+        Box::pin(async move {
+            self.thread.clone().max_supersteps(0).answer(answer).await?;
+            Ok(())
+        })
+    }
+
+    fn stand(&self) -> Call<'_, Stand> {
+        Box::pin(async move {
+            let status = self.thread.status().await?;
+            let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
+            let (mut questions, mut reason, mut until) = (vec![], None, None);
+            match &status {
+                Status::Interrupted { questions: open } => questions = open.iter().map(|one| self.asked(one)).collect(),
+                Status::Failed { reason: why } => reason = Some(why.clone()),
+                Status::Waiting { until: time, .. } => until = Some(rfc3339(millis(*time))),
+                Status::Finished | Status::Pending { .. } | Status::Stopped { .. } | Status::Running => {}
+            }
+            Ok(Stand {
+                thread: self.id.to_string(),
+                graph: self.graph.name().to_owned(),
+                status: status.standing().to_string(),
+                step: snapshot.step,
+                next: snapshot.next.clone(),
+                questions,
+                state: snapshot.json(self.graph.schema()),
+                checkpoint: Some(snapshot.id.0),
+                reason,
+                until,
+            })
+        })
+    }
+
+    fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer> {
+        Box::pin(async move {
+            let questions = match self.thread.status().await? {
+                Status::Interrupted { questions } => questions,
+                _ => return Err(nothing_asked(&self.id)),
+            };
+            let question = chosen(&questions, to, &self.id)?;
+            let answer = self.answer(question, reply).ok_or_else(|| undecided(question, reply.verdict))?;
+            Ok(Answer::json(&answer).to(question.id()))
+        })
+    }
+
+    fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>> {
+        Box::pin(async move {
+            let history = self.thread.history().await?;
+            let Some(channel) = channel else {
+                let listed = history.limit(limit).outline().await?;
+                return Ok(listed.into_iter().map(|(info, next)| step(&info, next)).collect());
+            };
+            let at = S::channels(self.graph.schema()).iter().position(|known| known.name() == channel);
+            if at.is_none() {
+                return Err(self.no_channel(channel));
+            }
+            let mut steps: Vec<Step> = vec![];
+            for snapshot in history.all().await? {
+                let value = snapshot.json(self.graph.schema()).get(channel).cloned().unwrap_or_default();
+                let same = |newer: &Step| newer.value.as_ref() == Some(&value) && newer.parent == Some(snapshot.id.0);
+                if steps.last().is_some_and(same) {
+                    steps.pop(); // it changed before
+                }
+                steps.push(Step { value: Some(value), ..step(&snapshot.info(), snapshot.next.clone()) });
+            }
+            steps.truncate(limit);
+            Ok(steps)
+        })
+    }
+
+    fn events(&self) -> Call<'_, Vec<Value>> {
+        Box::pin(async move {
+            let mut snapshots = self.thread.history().await?.all().await?;
+            snapshots.reverse();
+            let told = snapshots.iter().flat_map(|snapshot| {
+                let tasks = snapshot.tasks.iter().filter_map(|task| event_of(snapshot.step + 1, task));
+                std::iter::once(checkpoint_event(snapshot)).chain(tasks)
+            });
+            Ok(told.collect())
+        })
+    }
+
+    fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown> {
+        Box::pin(async move {
+            let mut thread = self.thread.clone();
+            if let Some(at) = at {
+                thread = thread.at(at);
+            }
+            let snapshot = thread.state_deep().await?.ok_or_else(|| never_ran(&self.id))?;
+            Ok(Shown {
+                thread: self.id.to_string(),
+                graph: self.graph.name().to_owned(),
+                step: step(&snapshot.info(), snapshot.next.clone()),
+                state: snapshot.json(self.graph.schema()),
+                tasks: snapshot.tasks.iter().map(|task| self.task(task)).collect(),
+            })
+        })
+    }
+
+    fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: Writing) -> Call<'_, Vec<String>> {
+        Box::pin(async move {
+            let mut update = StateUpdate::new(self.writes(values)?);
+            if let Some(name) = node {
+                update = match name.as_str() {
+                    "START" => update.as_start(),
+                    name => update.as_node(self.node(name)?),
+                };
+            }
+            self.updated(at, update).await
+        })
+    }
+
+    fn fork(&self, at: CheckpointId, values: Option<Writing>) -> Call<'_, Vec<String>> {
+        Box::pin(async move {
+            let update = match values {
+                Some(values) => StateUpdate::new(self.writes(values)?),
+                None => StateUpdate::copy(),
+            };
+            self.updated(Some(at), update).await
+        })
+    }
+
+    fn draw(&self, format: Format, depth: usize) -> Call<'_, String> {
+        Box::pin(async move {
+            Ok(match format {
+                Format::Mermaid => self.thread.mermaid(depth).await?,
+                Format::Dot => self.thread.dot(depth).await?,
+                Format::Ascii => self.thread.ascii(depth).await?,
+            })
+        })
+    }
+
+    fn copy_to<'a>(&'a self, to: &'a str, at: CheckpointId) -> Call<'a, ()> {
+        Box::pin(async move { Ok(self.thread.copy_to(to, at).await?) })
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
+    fn writes(&self, writing: Writing) -> Result<Writes<S>, Failure> {
+        let other = |_| Failure::new(format!("the input was made for another graph than `{}`", self.graph.name()));
+        writing.0.downcast::<Writes<S>>().map(|writes| *writes).map_err(other)
+    }
+
+    fn node(&self, name: &str) -> Result<N, Failure> {
+        let nodes: Vec<&str> = self.graph.nodes().collect();
+        let help = format!("the nodes are {}, and START", nodes.join(", "));
+        self.graph.node(name).ok_or_else(|| Failure::usage(format!("there is no node `{name}`")).help(help))
+    }
+
+    fn no_channel(&self, name: &str) -> Failure {
+        let channels = S::channels(self.graph.schema()).iter();
+        let names: Vec<&str> = channels.map(|channel| channel.name()).collect();
+        Failure::usage(format!("there is no channel `{name}`")).help(format!("the channels are {}", names.join(", ")))
+    }
+
+    async fn updated(&self, at: Option<CheckpointId>, update: StateUpdate<S, N>) -> Result<Vec<String>, Failure> {
+        let mut thread = self.thread.clone();
+        if let Some(at) = at {
+            thread = thread.at(at);
+        }
+        Ok(thread.update(update).await?.dropped)
+    }
+
+    fn answer(&self, question: &Question, reply: &Reply) -> Option<Value> {
+        let mut deciders = self.reading.deciders.iter();
+        match deciders.find(|(name, _)| *name == question.name()) {
+            Some((_, decide)) => decide(question, reply),
+            None => known(question, reply),
+        }
+    }
+
+    fn asked(&self, question: &Question) -> Asked {
+        let words = [Verdict::Approve, Verdict::Reject, Verdict::Revise];
+        let reply = |verdict| Reply { verdict, feedback: Some("..".into()), by: None };
+        let fitting: Vec<(Verdict, Value)> =
+            words.into_iter().filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?))).collect();
+        let mut takes = question.answer_shape();
+        if takes == "any JSON" && !fitting.is_empty() {
+            let samples = fitting.iter().map(|(_, answer)| answer.to_string());
+            takes = samples.collect::<Vec<_>>().join(" or ");
+        }
+        Asked {
+            id: question.id().to_string(),
+            name: question.name().to_owned(),
+            node: [question.namespace(), &[question.node().to_owned()]].concat().join("/"),
+            payload: question.json(),
+            takes,
+            words: fitting.iter().map(|(verdict, _)| verdict.word().to_owned()).collect(),
+            commands: vec![],
+        }
+    }
+
+    fn task(&self, task: &TaskSnapshot) -> ShownTask {
+        let open = task.questions.iter().any(|question| !question.is_answered());
+        let status = match (&task.result, &task.error) {
+            (Some(_), _) => "done",
+            (None, _) if open => "interrupted",
+            (None, Some(_)) => "failed",
+            (None, None) if task.wake.is_some() => "waiting",
+            (None, None) => "pending",
+        };
+        let answers = task.answers.iter().map(|answer| Answered {
+            name: answer.name.clone(),
+            value: answer.value.clone(),
+            by: answer.by.clone(),
+            at: rfc3339(answer.at),
+            note: answer.note.clone(),
+        });
+        let failures = task.failures.iter();
+        let failures = failures.map(|failure| Attempt { error: failure.error.clone(), at: rfc3339(failure.at) });
+        ShownTask {
+            id: task.id.clone(),
+            node: task.name.clone(),
+            status: status.into(),
+            attempts: task.attempts,
+            error: task.error.clone(),
+            failures: failures.collect(),
+            until: task.wake.map(|wake| rfc3339(millis(wake))),
+            effects: task.effects,
+            writes: task.result.as_ref().map(|result| result.json()),
+            questions: task.questions.iter().map(|question| self.asked(question)).collect(),
+            answers: answers.collect(),
+            input: None,
+            inside: task.state.as_ref().map(|nested| nested.values.json()),
+        }
+    }
+}
+
+fn checkpoint_event<V>(snapshot: &Snapshot<V>) -> Value {
+    json!({
+        "kind": "checkpoint",
+        "step": snapshot.step,
+        "checkpoint": snapshot.id.0,
+        "source": source(snapshot.source),
+        "next": snapshot.next,
+        "at": rfc3339(snapshot.created_at),
+    })
+}
+
+/// How a task ended, if it did.
+fn event_of(step: i64, task: &TaskSnapshot) -> Option<Value> {
+    let head = |kind: &str| json!({"kind": kind, "step": step, "node": task.name, "task": task.id});
+    let mut event = match (&task.result, &task.error) {
+        (Some(writes), _) => {
+            let mut event = head("task");
+            event["writes"] = writes.json();
+            event
+        }
+        (None, Some(error)) => {
+            let mut event = head("failed");
+            event["error"] = error.as_str().into();
+            event
+        }
+        (None, None) if task.questions.is_empty() => return None,
+        (None, None) => {
+            let mut event = head("question");
+            event["questions"] = task.questions.iter().map(|asked| asked.name()).collect();
+            event
+        }
+    };
+    if !task.answers.is_empty() {
+        event["answers"] = task.answers.iter().map(|answer| answer.value.clone()).collect();
+    }
+    Some(event)
+}
+
+fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
+    Step {
+        checkpoint: info.id.0,
+        parent: info.parent.map(|parent| parent.0),
+        step: info.step,
+        source: source(info.source).into(),
+        next,
+        created_at: rfc3339(info.created_at),
+        metadata: info.metadata.clone(),
+        value: None,
+    }
+}
+
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Input => "input",
+        Source::Loop => "loop",
+        Source::Update => "update",
+        Source::Fork => "fork",
+    }
+}
+
+fn never_ran(id: &ThreadId) -> Failure {
+    RunError::EmptyInput { thread: id.clone() }.into()
+}
+
+fn nothing_asked(id: &ThreadId) -> Failure {
+    Failure::new(format!("thread `{id}` has no open question"))
+}
+
+/// The question that an answer is for.
+fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId) -> Result<&'a Question, Failure> {
+    let open = questions.iter().filter(|question| to.is_none_or(|to| question.id() == to));
+    match open.collect::<Vec<_>>().as_slice() {
+        [] => match to {
+            Some(to) => Err(RunError::UnknownQuestion { question: to.to_string() }.into()),
+            None => Err(nothing_asked(id)),
+        },
+        [question] => Ok(question),
+        several => {
+            let ids: Vec<String> = several.iter().map(|asked| format!("{} ({})", asked.id(), asked.name())).collect();
+            let help = format!("say which one with `--interrupt ID`: {}", ids.join(", "));
+            Err(Failure::new(format!("thread `{id}` has {} open questions", several.len())).help(help))
+        }
+    }
+}
+
+fn undecided(question: &Question, verdict: Verdict) -> Failure {
+    let (word, name) = (verdict.word(), question.name());
+    Failure::usage(format!("`{word}` cannot answer question `{name}`: it takes {}", question.answer_shape()))
+        .help("answer with `resume THREAD --answer JSON`")
+}

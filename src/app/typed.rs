@@ -1,0 +1,97 @@
+//! A registered graph with its types, behind the untyped face of `erased`.
+
+use std::sync::Arc;
+
+use clap::Command;
+use serde_json::Value;
+
+use super::decide::Decider;
+use super::entry::{Entry, OwnArgs};
+use super::erased::{AnyGraph, AnyThread, Format, Given, Writing};
+use super::exit::Exit;
+use super::failure::Failure;
+use super::shapes::{ChannelLine, GraphLine};
+use super::thread::TypedThread;
+use crate::checkpoint::{Checkpointer, ThreadId};
+use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
+
+pub(crate) struct Typed<S: State, N, C> {
+    graph: CompiledGraph<S, N, C>,
+    context: Arc<C>,
+    own: Option<OwnArgs<S>>,
+    about: Option<String>,
+    reading: Arc<Reading<S>>,
+}
+
+/// How ends and questions of a graph are read.
+pub(crate) struct Reading<S> {
+    pub outcome: Option<fn(&S) -> Exit>,
+    pub deciders: Vec<(&'static str, Decider)>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
+    pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
+        let Entry { graph, own, outcome, deciders, about } = entry;
+        let reading = Arc::new(Reading { outcome, deciders });
+        Ok(Self { graph: graph?.named(name), context, own, about, reading })
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> {
+    fn name(&self) -> &str {
+        self.graph.name()
+    }
+
+    fn line(&self) -> GraphLine {
+        let channels = S::channels(self.graph.schema()).iter();
+        let channel = |name: &str, type_name: &str| ChannelLine { name: name.into(), type_name: type_name.into() };
+        GraphLine {
+            graph: self.graph.name().to_owned(),
+            about: self.about.clone(),
+            nodes: self.graph.nodes().map(str::to_owned).collect(),
+            channels: channels.map(|of| channel(of.name(), of.type_name())).collect(),
+            questions: self.graph.questions().into_iter().map(|(name, _)| name.to_owned()).collect(),
+            fingerprint: format!("{:016x}", self.graph.fingerprint()),
+        }
+    }
+
+    fn has_breakpoints(&self) -> bool {
+        self.graph.has_breakpoints()
+    }
+
+    fn draw(&self, format: Format, depth: usize) -> String {
+        match format {
+            Format::Mermaid => self.graph.mermaid(depth),
+            Format::Dot => self.graph.dot(depth),
+            Format::Ascii => self.graph.ascii(depth),
+        }
+    }
+
+    fn own_args(&self, command: Command) -> (Command, Vec<String>) {
+        let Some(own) = &self.own else { return (command, vec![]) };
+        let before: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let command = (own.augment)(command);
+        let ids = command.get_arguments().map(|arg| arg.get_id().to_string());
+        let ids = ids.filter(|id| !before.contains(id)).collect();
+        (command, ids)
+    }
+
+    fn input(&self, given: Given<'_>) -> Result<Writing, Failure> {
+        let writes = match given {
+            Given::Json(json) => Writes::<S>::from_json(self.graph.schema(), json)?,
+            Given::Args(matches) => match &self.own {
+                Some(own) => (own.read)(matches).map_err(|error| {
+                    Failure::usage(format!("there is no input for `{}`", self.graph.name())).because(&*error)
+                })?,
+                None => Writes::from_json(self.graph.schema(), &Value::Object(serde_json::Map::new()))?,
+            },
+        };
+        Ok(Writing(Box::new(writes)))
+    }
+
+    fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread> {
+        let graph = self.graph.clone().with_shared_checkpointer(store);
+        let thread = graph.thread_with(id.clone(), Arc::clone(&self.context));
+        Arc::new(TypedThread { graph, thread, id, reading: Arc::clone(&self.reading) })
+    }
+}

@@ -1,0 +1,58 @@
+//! A run as plain lines: for pipes and logs.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use crate::app::print::say;
+use crate::app::text::{clean, safe_json};
+use crate::graph::{Event, EventKind};
+
+/// Says a line for each task that ends, and for each value that a node emits.
+pub(crate) struct Lines {
+    /// When the tasks of a node began.
+    started: HashMap<(Vec<String>, String), Vec<Instant>>,
+}
+
+impl Lines {
+    pub(crate) fn new(thread: &str) -> Self {
+        say(&format!("thread {}\n", clean(thread)));
+        Self { started: HashMap::new() }
+    }
+
+    pub(crate) fn tell(&mut self, event: &Event) {
+        let node = |node: &str| [&event.namespace[..], &[node.to_owned()]].concat().join("/");
+        match &event.kind {
+            EventKind::TaskStart { node, .. } => {
+                self.started.entry(key(event, node)).or_default().push(Instant::now());
+            }
+            EventKind::TaskEnd { node: name, error, questions, .. } => {
+                let began = self.started.get_mut(&key(event, name)).and_then(Vec::pop);
+                let took = began.map(|began| format!(" {:.1}s", began.elapsed().as_secs_f64())).unwrap_or_default();
+                let ended = ended(error.as_deref(), questions.len());
+                say(&format!("superstep {}: {} {ended}{took}\n", event.step, clean(&node(name))));
+            }
+            EventKind::Custom { node: name, value } => {
+                say(&format!(
+                    "superstep {}: {} says {}\n",
+                    event.step,
+                    clean(&node(name)),
+                    safe_json(&value.to_string())
+                ));
+            }
+            EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
+            EventKind::Message { .. } | EventKind::Checkpoint(_) => {}
+        }
+    }
+}
+
+fn key(event: &Event, node: &str) -> (Vec<String>, String) {
+    (event.namespace.to_vec(), node.to_owned())
+}
+
+fn ended(error: Option<&str>, questions: usize) -> String {
+    match (error, questions) {
+        (Some(error), _) => format!("failed: {}", clean(error)),
+        (None, 0) => "done".into(),
+        (None, _) => "asks".into(),
+    }
+}

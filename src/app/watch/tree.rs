@@ -1,0 +1,139 @@
+//! A run as a tree that moves: supersteps with their tasks, marks and elapsed time. What has ended scrolls away; what runs is
+//! drawn anew.
+
+use std::time::Instant;
+
+use crate::app::print::{say, width};
+use crate::app::text::{clean, safe_json};
+use crate::graph::{Event, EventKind};
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const GREEN: &str = "32";
+const RED: &str = "31";
+const YELLOW: &str = "33";
+const DIM: &str = "2";
+
+/// How many running tasks are drawn at most.
+const SHOWN: usize = 12;
+
+pub(crate) struct Tree {
+    colours: bool,
+    tasks: Vec<Running>,
+    /// The superstep whose line was said last.
+    said: Option<i64>,
+    /// How many lines stand below the cursor's home, to be drawn over.
+    drawn: usize,
+    began: Instant,
+}
+
+/// A task that runs.
+struct Running {
+    depth: usize,
+    step: i64,
+    namespace: Vec<String>,
+    node: String,
+    began: Instant,
+    says: Option<String>,
+}
+
+impl Tree {
+    pub(crate) fn new(thread: &str, colours: bool) -> Self {
+        let tree = Self { colours, tasks: vec![], said: None, drawn: 0, began: Instant::now() };
+        say(&format!("{}\n", tree.paint(DIM, &format!("thread {}", clean(thread)))));
+        tree
+    }
+
+    pub(crate) fn tell(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::TaskStart { node, .. } => {
+                let (depth, namespace) = (event.namespace.len(), event.namespace.to_vec());
+                let (began, node) = (Instant::now(), node.to_string());
+                self.tasks.push(Running { depth, step: event.step, namespace, node, began, says: None });
+                self.draw(false);
+            }
+            EventKind::TaskEnd { node, error, questions, .. } => {
+                self.ended(event, node, error.as_deref(), questions.len());
+            }
+            EventKind::Custom { node, value } => {
+                let at = self.find(event, node);
+                if let Some(task) = at.and_then(|at| self.tasks.get_mut(at)) {
+                    task.says = Some(safe_json(&value.to_string()).into_owned());
+                }
+            }
+            EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
+            EventKind::Message { .. } | EventKind::Checkpoint(_) => {}
+        }
+    }
+
+    fn find(&self, event: &Event, node: &str) -> Option<usize> {
+        self.tasks.iter().position(|task| task.node == node && task.namespace[..] == event.namespace[..])
+    }
+
+    fn ended(&mut self, event: &Event, node: &str, error: Option<&str>, questions: usize) {
+        let task = self.find(event, node).map(|at| self.tasks.remove(at));
+        let took = task.map(|task| seconds(task.began)).unwrap_or_default();
+        let (mark, colour, words) = match (error, questions) {
+            (Some(error), _) => ("✗", RED, format!(" failed: {}", clean(error))),
+            (None, 0) => ("✓", GREEN, String::new()),
+            (None, _) => ("?", YELLOW, " asks".into()),
+        };
+        let line = self.line(event.namespace.len(), event.step, &self.paint(colour, mark), node, &words, &took);
+        self.erase();
+        self.said = Some(event.step);
+        say(&format!("{line}\n"));
+        self.draw(false);
+    }
+
+    /// `  3 ✓ write  0.1s`, the superstep's number only where it changes.
+    fn line(&self, depth: usize, step: i64, mark: &str, node: &str, words: &str, took: &str) -> String {
+        let number = if self.said == Some(step) || depth > 0 { String::new() } else { step.to_string() };
+        let room = width().saturating_sub(depth * 2 + node.chars().count() + took.len() + 14);
+        let words: String = words.chars().take(room).collect();
+        let indent = "  ".repeat(depth);
+        format!("{number:>4} {indent}{mark} {}{words}  {}", clean(node), self.paint(DIM, took))
+    }
+
+    /// Draws what runs.
+    pub(crate) fn draw(&mut self, cancelled: bool) {
+        self.erase();
+        let tick = self.began.elapsed().as_millis() as usize / 100;
+        let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
+        let mut text = String::new();
+        for task in self.tasks.iter().take(SHOWN) {
+            let says = task.says.as_ref().map(|says| format!(" {says}")).unwrap_or_default();
+            let line = self.line(task.depth, task.step, &mark, &task.node, &says, &seconds(task.began));
+            text.push_str(&format!("{line}\n"));
+        }
+        let more = self.tasks.len().saturating_sub(SHOWN);
+        if more > 0 {
+            text.push_str(&format!("       and {more} more\n"));
+        }
+        if cancelled {
+            text.push_str("     cancelling; Ctrl-C again ends at once\n");
+        }
+        self.drawn = text.lines().count();
+        say(&text);
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            say(&format!("\x1b[{}A\x1b[J", self.drawn));
+            self.drawn = 0;
+        }
+    }
+
+    /// Leaves nothing that moves.
+    pub(crate) fn end(&mut self) {
+        self.erase();
+        self.tasks.clear();
+        say("\n");
+    }
+
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+fn seconds(began: Instant) -> String {
+    format!("{:.1}s", began.elapsed().as_secs_f64())
+}

@@ -1,0 +1,114 @@
+//! A thread's past under another name: records are copied as they are, nothing is decoded but checkpoints.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::checkpoint::{
+    AboutRecord, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record, ThreadId, decode_record,
+    encode_record,
+};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+
+/// How many records are copied at once.
+const PAGE: usize = 1000;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Copies the thread as it was at a checkpoint into a new one: the checkpoints on the way to it, with all they need. What
+    /// the tasks planned there have come to since is not copied.
+    ///
+    /// # Errors
+    /// [`RunError::InvalidConfig`] if there is a thread of that name, [`RunError::UnknownCheckpoint`]; if the store fails.
+    pub async fn copy_to(&self, to: impl Into<ThreadId>, at: CheckpointId) -> Result<(), RunError> {
+        let to = to.into();
+        let (reader, head) = self.reader("copying a thread").await?;
+        let way = way_to(&reader, at).await?;
+        let lease = reader.store.claim(&to, Claim::IfFree).await?;
+        if to.as_str().is_empty() {
+            return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
+        }
+        if reader.store.head(&to).await?.is_some() {
+            return Err(RunError::InvalidConfig { what: format!("there is a thread `{to}` already") });
+        }
+        let next = head.map_or(at.0 + 1, |head| head.next);
+        let copy = Copy { reader: &reader, lease, head: Head { checkpoint: None, next, birth: clock::birth() } };
+        copy.records(&way, at).await?;
+        copy.commit(vec![], Some(at)).await
+    }
+}
+
+/// The checkpoints on the way to one.
+async fn way_to(reader: &Reader, at: CheckpointId) -> Result<BTreeSet<CheckpointId>, RunError> {
+    let mut way = BTreeSet::new();
+    let mut next = Some(at);
+    while let Some(id) = next.filter(|id| !way.contains(id)) {
+        let Some(record) = reader.record(id).await?.filter(|record| record.namespace.is_empty()) else {
+            if id == at {
+                return Err(RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: at });
+            }
+            break; // what was before it has been deleted
+        };
+        way.insert(id);
+        way.extend(record.base);
+        next = record.parent;
+    }
+    Ok(way)
+}
+
+/// A copy under way.
+struct Copy<'a> {
+    reader: &'a Reader,
+    lease: Lease,
+    head: Head,
+}
+
+impl Copy<'_> {
+    async fn records(&self, way: &BTreeSet<CheckpointId>, at: CheckpointId) -> Result<(), RunError> {
+        let store: &Arc<dyn Checkpointer> = &self.reader.store;
+        let last = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
+        let mut from = Key::About;
+        loop {
+            let page = store.scan(&self.reader.thread, from.clone()..=last.clone(), Order::Ascending, PAGE).await?;
+            let is_last = page.len() < PAGE;
+            let end = page.last().map(|(key, _)| key.clone());
+            let kept = page.into_iter().filter(|(key, _)| belongs(key, way, at));
+            let kept = kept.map(|record| self.fresh(record)).collect::<Result<Vec<_>, _>>()?;
+            self.commit(kept, None).await?;
+            let Some(end) = end.filter(|_| !is_last) else { return Ok(()) };
+            from = end; // it is copied twice, which changes nothing
+        }
+    }
+
+    /// The thread is new, though what it holds is not.
+    fn fresh(&self, (key, bytes): Record) -> Result<Record, RunError> {
+        if key != Key::About {
+            return Ok((key, bytes));
+        }
+        let about: AboutRecord = decode_record(&self.reader.thread, &key, &bytes)?;
+        Ok((key, encode_record(&AboutRecord { created_at: clock::now(), ..about })?))
+    }
+
+    async fn commit(&self, puts: Vec<Record>, checkpoint: Option<CheckpointId>) -> Result<(), RunError> {
+        let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
+        let head = Head { checkpoint, ..self.head };
+        let commit = Commit { thread, epoch, expected: None, head, puts, deletes: vec![] };
+        Ok(self.reader.store.commit(commit).await?)
+    }
+}
+
+fn belongs(key: &Key, way: &BTreeSet<CheckpointId>, at: CheckpointId) -> bool {
+    match key {
+        Key::Head | Key::Tag(_) => false,
+        Key::About | Key::Shape(_) => true,
+        Key::Checkpoint(id) => way.contains(id),
+        Key::Nested(id) => *id < at,
+        Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => *checkpoint < at,
+        Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => *checkpoint < at,
+        Key::Row(row) | Key::Log { row, .. } => row.checkpoint <= at,
+    }
+}

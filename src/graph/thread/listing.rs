@@ -1,0 +1,243 @@
+//! How the threads of a store stand, read off their records: no state is decoded, and no graph is needed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use crate::checkpoint::{
+    AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, Head, Key, Order, Shape, TaskRecord,
+    TaskStatus, ThreadId, decode_record,
+};
+
+use super::past::Status;
+use super::snapshot::is_failed;
+use crate::graph::records::reader::Tasks;
+use crate::graph::run::clock;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::task::COMMAND_KEY;
+
+/// How a thread stands, in one word: [`Status`] without what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Standing {
+    /// Nothing is left to run.
+    Finished,
+    /// Something is left to run.
+    Pending,
+    /// Questions are open.
+    Interrupted,
+    /// It stands at a breakpoint.
+    Stopped,
+    /// It waits for a time.
+    Waiting,
+    /// A task failed, or its results cannot be applied.
+    Failed,
+    /// A run holds it just now.
+    Running,
+}
+
+impl Standing {
+    /// Every word there is.
+    pub const ALL: [Self; 7] =
+        [Self::Finished, Self::Pending, Self::Interrupted, Self::Stopped, Self::Waiting, Self::Failed, Self::Running];
+
+    /// Returns the word: `finished`, `pending` and so on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Pending => "pending",
+            Self::Interrupted => "interrupted",
+            Self::Stopped => "stopped",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Running => "running",
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Status {
+    /// Returns the status in one word.
+    pub fn standing(&self) -> Standing {
+        match self {
+            Self::Finished => Standing::Finished,
+            Self::Pending { .. } => Standing::Pending,
+            Self::Interrupted { .. } => Standing::Interrupted,
+            Self::Waiting { .. } => Standing::Waiting,
+            Self::Stopped { .. } => Standing::Stopped,
+            Self::Failed { .. } => Standing::Failed,
+            Self::Running => Standing::Running,
+        }
+    }
+}
+
+/// A thread as a list shows it.
+#[derive(Clone, Debug)]
+pub struct ThreadInfo {
+    /// Its name.
+    pub id: ThreadId,
+    /// The name of its graph; empty if the thread was begun and nothing of it stored.
+    pub graph: String,
+    /// How it stands. A thread at a breakpoint shows as [`Standing::Pending`], because only its graph knows breakpoints.
+    pub standing: Standing,
+    /// The newest checkpoint.
+    pub checkpoint: Option<CheckpointId>,
+    /// The superstep it has come to, from -1.
+    pub step: i64,
+    /// When it was first written, in milliseconds since 1970.
+    pub created_at: u64,
+    /// When its newest checkpoint was made, in milliseconds since 1970.
+    pub updated_at: u64,
+}
+
+impl ThreadInfo {
+    /// Returns one thread; none if the store does not know it.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn read(store: &dyn Checkpointer, id: &ThreadId) -> Result<Option<Self>, RunError> {
+        Listing::over(store).info(id).await
+    }
+
+    /// Returns all threads of a store, in byte order of length and name.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn all(store: &dyn Checkpointer) -> Result<Vec<Self>, RunError> {
+        let mut listing = Listing::over(store);
+        let mut all = vec![];
+        for id in store.threads(None, usize::MAX).await? {
+            all.extend(listing.info(&id).await?);
+        }
+        Ok(all)
+    }
+}
+
+/// A reading of many threads: what they share is read once.
+struct Listing<'a> {
+    store: &'a dyn Checkpointer,
+    /// How many sources each join has, by the graph's fingerprint.
+    joins: HashMap<u64, Vec<(usize, u32)>>,
+}
+
+impl<'a> Listing<'a> {
+    fn over(store: &'a dyn Checkpointer) -> Self {
+        Self { store, joins: HashMap::new() }
+    }
+
+    async fn info(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
+        let Some(head) = self.store.head(id).await? else { return Ok(None) };
+        let newest = Key::Checkpoint(head.checkpoint.unwrap_or_default());
+        let mut found = self.store.get(id, vec![Key::About, newest]).await?;
+        let record: Option<CheckpointRecord> = decoded(id, "checkpoint", found.pop().flatten())?;
+        let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
+        let about = about.unwrap_or_default();
+        let standing = self.standing(id, head, record.as_ref()).await?;
+        Ok(Some(ThreadInfo {
+            id: id.clone(),
+            graph: about.graph,
+            standing,
+            checkpoint: head.checkpoint,
+            step: record.as_ref().map_or(-1, |record| record.step),
+            created_at: about.created_at,
+            updated_at: record.map_or(about.created_at, |record| record.created_at),
+        }))
+    }
+
+    async fn standing(
+        &mut self,
+        id: &ThreadId,
+        head: Head,
+        record: Option<&CheckpointRecord>,
+    ) -> Result<Standing, RunError> {
+        if self.store.is_claimed(id) {
+            return Ok(Standing::Running);
+        }
+        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::Finished) };
+        let mut tasks = self.tasks(id, checkpoint).await?;
+        let command = tasks.remove(&COMMAND_KEY).unwrap_or_default();
+        let asks = |task: &&TaskRecord| task.status == TaskStatus::Interrupted;
+        if tasks.values().filter(asks).any(|task| task.questions.iter().any(|asked| !asked.answered)) {
+            return Ok(Standing::Interrupted);
+        }
+        if tasks.values().any(is_failed) {
+            return Ok(Standing::Failed);
+        }
+        let planned = self.planned(id, record, &command).await?;
+        let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
+        Ok(match planned {
+            0 => Standing::Finished,
+            // All have ended, and yet no checkpoint follows: their results could not be applied.
+            planned if done == planned => Standing::Failed,
+            planned if sleeping(&tasks) + done == planned => Standing::Waiting,
+            _ => Standing::Pending,
+        })
+    }
+
+    async fn tasks(&self, id: &ThreadId, checkpoint: CheckpointId) -> Result<Tasks, RunError> {
+        let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
+        let mut tasks = Tasks::new();
+        for (key, bytes) in self.store.scan(id, range, Order::Ascending, usize::MAX).await? {
+            if let Key::Task { task, .. } = key {
+                tasks.insert(task, decode_record(id, key, &bytes)?);
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// How many tasks a checkpoint plans, with what a command from outside added.
+    async fn planned(
+        &mut self,
+        id: &ThreadId,
+        record: &CheckpointRecord,
+        command: &TaskRecord,
+    ) -> Result<usize, RunError> {
+        let control = &record.control;
+        let mut nodes: BTreeSet<u32> = control.ready.iter().map(|(node, _)| *node).collect();
+        nodes.extend(control.deferred.iter().map(|(node, ..)| *node));
+        nodes.extend(control.start.is_some().then_some(START_NODE));
+        nodes.extend(&command.targets);
+        nodes.extend(self.joined(id, record.shape, control).await?);
+        Ok(nodes.len() + control.sends.len() + command.sends.len())
+    }
+
+    /// The targets of complete joins.
+    async fn joined(&mut self, id: &ThreadId, shape: u64, control: &ControlRecord) -> Result<Vec<u32>, RunError> {
+        let arrived = |words: &[u64]| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        if control.joins.iter().all(|(_, join)| arrived(&join.arrived) == 0) {
+            return Ok(vec![]);
+        }
+        if !self.joins.contains_key(&shape) {
+            let found = self.store.get(id, vec![Key::Shape(shape)]).await?.pop().flatten();
+            let stored: Shape = decoded(id, "shape", found)?.unwrap_or_default();
+            let joins = stored.joins.iter().map(|(sources, target)| (sources.len(), *target));
+            self.joins.insert(shape, joins.collect());
+        }
+        let known = self.joins.get(&shape).map(Vec::as_slice).unwrap_or_default();
+        let complete = control.joins.iter().filter_map(|(at, join)| {
+            let (sources, target) = known.get(*at as usize)?;
+            (arrived(&join.arrived) == *sources).then_some(*target)
+        });
+        Ok(complete.collect())
+    }
+}
+
+/// How many tasks wait for a time that has not come.
+fn sleeping(tasks: &Tasks) -> usize {
+    let now = clock::now();
+    let sleeps = |task: &&TaskRecord| task.status == TaskStatus::Waiting && task.wake.is_some_and(|wake| wake > now);
+    tasks.values().filter(sleeps).count()
+}
+
+fn decoded<T: serde::de::DeserializeOwned>(
+    id: &ThreadId,
+    what: &str,
+    bytes: Option<Vec<u8>>,
+) -> Result<Option<T>, RunError> {
+    Ok(bytes.map(|bytes| decode_record(id, what, &bytes)).transpose()?)
+}
