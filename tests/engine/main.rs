@@ -33,6 +33,7 @@ mod secrets;
 mod sends;
 mod stores;
 mod streams;
+mod travel;
 mod values;
 mod waits;
 mod words;

@@ -30,8 +30,14 @@ pub(crate) async fn inside(
         if let Some((from, to)) = below {
             let by = Caller { checkpoint: fork, ..from };
             puts.push(pointer(by, to)?);
-            // noted as started, so that it goes on inside
-            puts.push((Key::Task { checkpoint: fork, task: by.task }, encode_record(&TaskRecord::default())?));
+            let before = reader.tasks(at).await?.remove(&from.task).unwrap_or_default();
+            let started = started(before, from.call);
+            for (.., call, child) in reader.called(at, from.task).await? {
+                if call < from.call && is_of(call, &started) {
+                    copy_child(reader, recorder, words, child, Caller { call, ..by }, &mut puts).await?;
+                }
+            }
+            puts.push((Key::Task { checkpoint: fork, task: by.task }, encode_record(&started)?));
         }
         let Some(caller) = caller else {
             recorder.commit(puts, Some(fork)).await?;
@@ -52,16 +58,42 @@ pub(crate) fn copy_children<'a>(
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
         for (_, call, child) in reader.called(from.0, from.1).await? {
-            let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
-            let copy = forked(recorder, words, child, record, false, puts)?;
-            puts.push(pointer(Caller { checkpoint: to.0, task: to.1, call }, copy)?);
-            for (task, record) in reader.tasks(child).await? {
-                puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
-                copy_children(reader, recorder, words, (child, task), (copy, task), puts).await?;
-            }
+            let by = Caller { checkpoint: to.0, task: to.1, call };
+            copy_child(reader, recorder, words, child, by, puts).await?;
         }
         Ok(())
     })
+}
+
+async fn copy_child(
+    reader: &Reader,
+    recorder: &Recorder,
+    words: &Words,
+    child: CheckpointId,
+    by: Caller,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
+    let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
+    let copy = forked(recorder, words, child, record, false, puts)?;
+    puts.push(pointer(by, copy)?);
+    for (task, record) in reader.tasks(child).await? {
+        puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
+        copy_children(reader, recorder, words, (child, task), (copy, task), puts).await?;
+    }
+    Ok(())
+}
+
+/// A task noted as started, so that it goes on inside the subgraph it called by this number: in the attempt that called it,
+/// as far as that is known, or in its error handler.
+fn started(before: TaskRecord, call: u32) -> TaskRecord {
+    let handled = before.handled.filter(|_| call >= BY_HANDLER);
+    let error = before.error.filter(|_| handled.is_some());
+    TaskRecord { first_call: before.first_call.min(call), handled, error, ..TaskRecord::default() }
+}
+
+/// Whether the body, or the handler, that a replay goes on in has made this call.
+fn is_of(call: u32, started: &TaskRecord) -> bool {
+    call >= started.first_call && (call >= BY_HANDLER) == started.handled.is_some()
 }
 
 fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {

@@ -1,0 +1,84 @@
+//! Replaying from inside a subgraph: the graphs around it go on there, and do not start over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::checkpoint::CheckpointId;
+use superstep::graph::Persistence;
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// A body that calls a graph (`b`, `c`) and another (`d`, a question), and fails in its first attempts.
+fn attempts(tally: &Tally, failures: usize) -> (Graph, Graph) {
+    let builder = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("c"), tallied(tally, "c"));
+    let first = chain(builder, &["b", "c"]);
+    let builder = Builder::new().add_node(id("d"), tallied(tally, "d"));
+    let second = chain(builder.add_node(id("ask"), approval.asks::<Approve>()), &["d", "ask"]);
+    let (one, two, bodies) = (first.clone(), second.clone(), Tally::default());
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let (one, two, run) = (one.clone(), two.clone(), bodies.add("a"));
+        async move {
+            let mut notes = ctx.call(&one, start()).await?.notes.clone();
+            if run <= failures {
+                return Err(NodeError::from("no luck"));
+            }
+            notes.extend(ctx.call(&two, start()).await?.notes.clone());
+            Ok(Pad::update().notes(notes))
+        }
+    };
+    let body = body.retry(RetryPolicy::attempts(3).pause(Duration::ZERO));
+    let builder = Builder::new().add_node(id("a"), body).calls(&id("a"), &first).calls(&id("a"), &second);
+    (chain(builder, &["a"]), second)
+}
+
+/// The checkpoint of the waiting subgraph that this node is to follow.
+async fn before(thread: &PadThread, inside: &Graph, node: &str) -> CheckpointId {
+    let inside = thread.subgraph(inside, ["a"]).history().await.unwrap().all().await.unwrap();
+    inside.iter().find(|made| made.next == [node]).unwrap().id
+}
+
+#[rstest]
+#[case::the_only_attempt(0)]
+#[case::a_later_attempt(2)]
+#[tokio::test]
+async fn a_replay_inside_a_called_graph_goes_on_in_the_attempt_that_called_it(
+    #[case] failures: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let tally = Tally::default();
+    let (graph, inside) = attempts(&tally, failures);
+    let thread = || store.thread(&graph);
+    thread().invoke(start()).await.unwrap();
+    let before = before(&thread(), &inside, "ask").await;
+    let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.join(" "), "b c d approved: true");
+    let ran = tally.count();
+
+    assert_eq!(thread().at(before).proceed().await.unwrap().questions().len(), 1);
+    let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
+
+    assert_eq!((end.notes.join(" "), tally.count()), ("b c d approved: false".into(), ran));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_replay_inside_a_handlers_graph_goes_on_in_the_handler(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let tally = Tally::default();
+    let (graph, secondary) = fallback(&tally, Persistence::Inherit);
+    let thread = || store.thread(&graph);
+    thread().invoke(start()).await.unwrap();
+    thread().resume::<Approve>(true).await.unwrap();
+    let before = before(&thread(), &secondary, "ask").await;
+    thread().resume::<Approve>(true).await.unwrap();
+
+    let asked = thread().at(before).proceed().await.unwrap();
+    assert_eq!(asked.questions()[0].namespace(), ["__error_handler__a"]);
+    let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
+
+    assert_eq!((end.notes.join(" "), tally.count()), ("b approved: false".into(), 1));
+}
