@@ -165,8 +165,7 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
     if run.delta.is_none() {
         recorder.supersede(&run.level.path, run.came_from, run.pos.id);
-        let keeps_own = !run.is_root() && !run.level.path.rsplit('/').next().is_some_and(|last| last.contains(':'));
-        if !keeps_own {
+        if !run.level.keeps_own {
             recorder.free(&mut run.pos.freed); // its last end may still be referred to
         }
     }

@@ -109,14 +109,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.pos.keep_child(name, child);
             }
         }
-        if self.pos.control.end(&table.wiring, &applying, true) {
-            Arc::make_mut(&mut self.pos.state).finish(&table.schema, &mut changed);
-        }
+        self.passed(&applying, &mut changed);
         self.note_shown(!unseen);
+        Ok(changed)
+    }
+
+    /// The end of applying: what waited for the run to go quiet is released, and what was written has changed.
+    pub(crate) fn passed(&mut self, applying: &Applying, changed: &mut Mask) {
+        if self.pos.control.end(&self.table.wiring, applying, true) {
+            Arc::make_mut(&mut self.pos.state).finish(&self.table.schema, changed);
+        }
         self.merge.written().iter().for_each(|channel| {
             changed.insert(channel);
         });
-        Ok(changed)
     }
 
     /// A subgraph hands up what it showed last. What the end of a superstep releases shows too.
@@ -249,7 +254,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 /// Lets the edges of a node fire, and what its routers and gotos chose.
-fn fire<S: State, N: NodeId, C>(
+pub(crate) fn fire<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     control: &mut Control<Packet>,
     applying: &mut Applying,

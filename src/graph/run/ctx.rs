@@ -96,6 +96,8 @@ pub(crate) struct Level {
     pub names: Arc<[String]>,
     /// For the store: tells activations apart.
     pub path: String,
+    /// Whether it is a subgraph that keeps its state for the thread.
+    pub keeps_own: bool,
     /// Whether the run is inside a subgraph whose state is not kept.
     pub unsaved: bool,
     /// In whose name the tasks of such a subgraph ask.

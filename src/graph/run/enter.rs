@@ -51,11 +51,12 @@ fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
         Persistence::PerThread => format!("{}/{own}", above.path),
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
+    let keeps_own = persistence == Persistence::PerThread;
     let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
     let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
     let (journal, place) = (Some(Arc::clone(task.journal())), task.place_below(call));
-    Level { names: names.into(), path, unsaved, borrowed, asker, beats, journal, place }
+    Level { names: names.into(), path, keeps_own, unsaved, borrowed, asker, beats, journal, place }
 }
 
 /// Starts the child, or goes on where it stopped.

@@ -17,7 +17,7 @@ use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode, View};
 use super::position::Position;
-use super::task::{Stand, Task};
+use super::task::{Stand, Task, plan};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
@@ -239,23 +239,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(None)
     }
 
-    /// The tasks of the next superstep in canonical order: edges by name, then sends. L7.
+    /// Plans the next superstep.
     pub(crate) fn plan(&mut self) {
         if self.planned {
             return;
         }
         self.planned = true;
-        self.tasks.clear();
-        if self.pos.start.is_some() {
-            self.tasks.push(Task::edge(START_NODE));
-        }
-        let mut pulls = std::mem::take(&mut self.pulls);
-        self.pos.control.pulls(&self.table.wiring, &mut pulls);
-        self.tasks.extend(pulls.iter().map(|&node| Task::edge(node)));
-        self.pulls = pulls;
-        for (at, (node, packet)) in self.pos.control.sends.iter().enumerate() {
-            self.tasks.push(Task::send(at, *node, packet.clone()));
-        }
+        plan(&self.table, &self.pos, &mut self.pulls, &mut self.tasks);
     }
 
     async fn must_stop(&self) -> Option<Exit> {

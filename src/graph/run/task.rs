@@ -7,7 +7,7 @@ use crate::checkpoint::{AnswerRecord, CheckpointId, FailureRecord, HandledRecord
 use super::control::START_NODE;
 use super::ctx::Answers;
 use super::error::RunError;
-use super::position::{Finished, Packet};
+use super::position::{Finished, Packet, Position};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::{Branch, Table};
 use crate::graph::define::command::{Command, Target};
@@ -157,6 +157,21 @@ impl<S: State> Task<S> {
         }
         self.failures.push(failure);
     }
+}
+
+/// The tasks that a position plans, in canonical order: START, edges by name, then sends. L7.
+pub(crate) fn plan<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    pos: &Position<S>,
+    pulls: &mut Vec<u32>,
+    tasks: &mut Vec<Task<S>>,
+) {
+    tasks.clear();
+    pos.control.pulls(&table.wiring, pulls);
+    let start = pos.start.is_some().then_some(START_NODE);
+    tasks.extend(start.into_iter().chain(pulls.iter().copied()).map(Task::edge));
+    let sends = pos.control.sends.iter().enumerate();
+    tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
 }
 
 /// Resolves what a command and the routers chose.

@@ -22,6 +22,7 @@ use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
+use crate::graph::run::subgraph::Persistence;
 use crate::graph::run::superstep::{Caller, Keeper, Run};
 use crate::graph::run::task::{COMMAND_KEY, SENT};
 
@@ -224,7 +225,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(Level::root());
         }
         let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
-        Ok(Arc::new(Level { names: self.scope.nodes.clone().into(), path, ..Level::default() }))
+        Ok(Arc::new(Level {
+            names: self.scope.nodes.clone().into(),
+            path,
+            keeps_own: self.graph.persistence == Persistence::PerThread,
+            ..Level::default()
+        }))
     }
 
     pub(crate) async fn scoped_history(&self, reader: &Reader, head: Option<Head>) -> Result<Option<String>, RunError> {

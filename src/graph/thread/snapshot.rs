@@ -22,7 +22,7 @@ use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::{Shown, View, state_json};
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes, merged};
-use crate::graph::run::task::{COMMAND_KEY, Stand, Task};
+use crate::graph::run::task::{COMMAND_KEY, Stand, Task, plan};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
 ///
@@ -233,12 +233,8 @@ fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
 
 /// The tasks that a position plans.
 pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Position<S>) -> Vec<Task<S>> {
-    let mut pulls = vec![];
-    pos.control.pulls(&table.wiring, &mut pulls);
-    let start = pos.start.is_some().then_some(START_NODE);
-    let mut tasks: Vec<Task<S>> = start.into_iter().chain(pulls).map(Task::edge).collect();
-    let sends = pos.control.sends.iter().enumerate();
-    tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
+    let mut tasks = vec![];
+    plan(table, pos, &mut vec![], &mut tasks);
     tasks
 }
 

@@ -15,7 +15,7 @@ use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::{Durability, Held, Puts};
 use crate::graph::records::save;
-use crate::graph::run::advance::NEW_LINE;
+use crate::graph::run::advance::{NEW_LINE, fire};
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Start, apply_writes, named, with_returned};
@@ -133,7 +133,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
     if run.pos.start.is_some() {
-        run.pos.line = crate::graph::run::advance::NEW_LINE;
+        run.pos.line = NEW_LINE;
     }
     run.pos.step += 1;
     run.pos.source = Source::Input;
@@ -309,20 +309,10 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.merge.written(), &mut changed);
     run.pos.empty_slots(&changed);
     for (node, finished) in results {
-        let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
-        let control = &mut run.pos.control;
-        exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, &mut applying, target));
-        let arrivals = exits.arrivals.iter();
-        arrivals.for_each(|&(join, bit)| control.arrive(&table.wiring, &mut applying, join, bit));
-        finished.targets.iter().for_each(|&target| control.trigger(&table.wiring, &mut applying, target));
-        control.sends.extend(finished.sends);
+        fire(&table, &mut run.pos.control, &mut applying, node, &finished);
+        run.pos.control.sends.extend(finished.sends);
     }
-    if run.pos.control.end(&table.wiring, &applying, true) {
-        Arc::make_mut(&mut run.pos.state).finish(&table.schema, &mut changed);
-    }
-    run.merge.written().iter().for_each(|channel| {
-        changed.insert(channel);
-    });
+    run.passed(&applying, &mut changed);
     run.pos.encode_reduced(&table, &changed, made_by, puts)
 }
 
