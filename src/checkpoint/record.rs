@@ -313,6 +313,10 @@ pub enum EventRecordKind {
 pub struct EventRecord {
     /// What it was.
     pub kind: EventRecordKind,
+    /// The checkpoint, in the innermost subgraph that is kept, of the task that emitted it.
+    pub checkpoint: CheckpointId,
+    /// That task.
+    pub task: u32,
     /// The nodes whose subgraphs it came from, outermost first.
     pub namespace: Vec<String>,
     /// The superstep in the innermost subgraph.

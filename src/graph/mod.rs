@@ -6,6 +6,7 @@
 //! | `define` | what a user defines a graph with |
 //! | `compile` | from the builder to tables; every problem at once; the drawing; pure |
 //! | `diff` | what differs between two checkpoints |
+//! | `replay` | a thread's past, walked and told again |
 //! | `run` | the superstep loop, its tasks, events and subgraphs |
 //! | `journal` | effects, recorded values, times: what a task does and learns once |
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
@@ -45,6 +46,7 @@ pub use diff::edits::Edit;
 pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use journal::effect::Effect;
 pub use records::recorder::Durability;
+pub use replay::{Replay, Replayed, Replaying};
 pub use run::cache::{MemoryCache, NodeCache};
 pub use run::clock::Clock;
 pub use run::ctx::Ctx;
@@ -61,5 +63,5 @@ pub use thread::outcome::{Outcome, Questions, Rest};
 pub use thread::past::Status;
 pub use thread::request::Request;
 pub use thread::snapshot::{AnswerInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
-pub use thread::stream::RunStream;
+pub use thread::stream::{ReplayStream, RunStream};
 pub use tokio_util::sync::CancellationToken;

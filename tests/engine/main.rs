@@ -28,6 +28,7 @@ mod pad;
 mod past;
 mod poisoned;
 mod questions;
+mod replay;
 mod retention;
 mod secrets;
 mod sends;

@@ -34,21 +34,27 @@ impl Store {
     }
 }
 
-/// A store that counts the bytes it gives out.
+/// A store that counts the bytes it gives out, and the events it takes.
 #[derive(Debug)]
 pub(crate) struct Counting {
     store: Arc<dyn Checkpointer>,
     read: AtomicUsize,
+    events: AtomicUsize,
 }
 
 impl Counting {
     pub(crate) fn new(store: &Store) -> Arc<Self> {
-        Arc::new(Self { store: Arc::clone(&store.store), read: AtomicUsize::new(0) })
+        Arc::new(Self { store: Arc::clone(&store.store), read: AtomicUsize::new(0), events: AtomicUsize::new(0) })
     }
 
     /// How many bytes were read since this was asked last.
     pub(crate) fn read(&self) -> usize {
         self.read.swap(0, Ordering::SeqCst)
+    }
+
+    /// How many events were stored since the beginning.
+    pub(crate) fn events(&self) -> usize {
+        self.events.load(Ordering::SeqCst)
     }
 
     fn count(&self, bytes: usize) {
@@ -62,6 +68,8 @@ impl Checkpointer for Counting {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
+        let events = commit.puts.iter().filter(|(key, _)| matches!(key, Key::Event { .. })).count();
+        self.events.fetch_add(events, Ordering::SeqCst);
         self.store.commit(commit)
     }
 

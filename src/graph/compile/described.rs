@@ -12,6 +12,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
 use crate::graph::diff::face::{Face, face};
 use crate::graph::records::reader::Reader;
+use crate::graph::replay::told::{Telling, told};
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
 use crate::graph::thread::snapshot::{Nested, Seen, Snapshot};
@@ -45,6 +46,14 @@ pub(crate) trait Inner: Send + Sync {
         at: CheckpointId,
         live: bool,
     ) -> BoxFuture<'a, Result<Nested, RunError>>;
+    /// Tells what was recorded of it again: what led to the second checkpoint since the first.
+    fn told<'a>(
+        &'a self,
+        reader: &'a Reader,
+        since_and_tip: (CheckpointId, CheckpointId),
+        telling: &'a Telling,
+        names: Arc<[String]>,
+    ) -> BoxFuture<'a, Result<(), RunError>>;
     /// A checkpoint of it, to be compared.
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>>;
 }
@@ -99,6 +108,16 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
                 Snapshot::read(&self.0.table, reader, at, if live { Seen::Live } else { Seen::Past }, true).await?;
             Ok(snapshot.erased(&self.0.table))
         })
+    }
+
+    fn told<'a>(
+        &'a self,
+        reader: &'a Reader,
+        since_and_tip: (CheckpointId, CheckpointId),
+        telling: &'a Telling,
+        names: Arc<[String]>,
+    ) -> BoxFuture<'a, Result<(), RunError>> {
+        told(&self.0.table, reader, since_and_tip, telling, names)
     }
 
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {

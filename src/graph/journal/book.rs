@@ -68,6 +68,11 @@ impl Journal {
         self.began.store(true, Ordering::Relaxed);
     }
 
+    /// The checkpoint of the root graph that its task was planned at.
+    pub(crate) fn checkpoint(&self) -> CheckpointId {
+        self.checkpoint
+    }
+
     pub(crate) fn is_replay(&self) -> bool {
         self.replays
     }

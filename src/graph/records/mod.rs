@@ -5,6 +5,7 @@
 pub(crate) mod foremost;
 pub(crate) mod load;
 pub(crate) mod mapping;
+pub(crate) mod noted;
 pub(crate) mod reader;
 pub(crate) mod recorder;
 pub(crate) mod save;

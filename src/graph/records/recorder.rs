@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::noted::Noted;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, RowId};
 
 /// When a superstep counts as done. LangGraph: `durability`.
@@ -18,7 +19,7 @@ pub enum Durability {
     Exit,
 }
 
-const LAG: usize = 64;
+pub(super) const LAG: usize = 64;
 
 /// Frees the thread at the end of a run, even while a task that was dropped still holds on to the run's context.
 #[derive(Debug)]
@@ -40,11 +41,13 @@ pub(crate) struct Recorder {
     durability: Durability,
     /// The graph's name.
     graph: Arc<str>,
+    /// The first number that this run may take for a checkpoint.
+    pub(super) first: CheckpointId,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     head: Head,
     expected: Option<CheckpointId>,
     in_flight: VecDeque<Receipt>,
@@ -64,6 +67,8 @@ struct Inner {
     gone: Vec<Key>,
     /// With durability `exit`: what of it is not held back until the end of the run.
     soon: Puts,
+    /// Events that ride on the next commit.
+    pub(super) noted: Noted,
 }
 
 impl Inner {
@@ -108,8 +113,9 @@ impl Recorder {
             gathering: false,
             gone: vec![],
             soon: vec![],
+            noted: Noted::default(),
         };
-        Self { store, lease, durability, graph, inner: Mutex::new(inner) }
+        Self { store, lease, durability, graph, first: CheckpointId(head.next), inner: Mutex::new(inner) }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Checkpointer> {
@@ -255,7 +261,8 @@ impl Recorder {
         self.send_with(inner, puts, vec![])
     }
 
-    fn send_with(&self, inner: &mut Inner, puts: Puts, deletes: Vec<Key>) -> Receipt {
+    fn send_with(&self, inner: &mut Inner, mut puts: Puts, deletes: Vec<Key>) -> Receipt {
+        puts.append(&mut inner.noted.take());
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
         inner.expected = inner.head.checkpoint;
@@ -320,7 +327,7 @@ impl Recorder {
     }
 
     /// Sends what does not wait for the end of the run.
-    fn send_now(&self, inner: &mut Inner, puts: Puts, gone: Vec<Key>) {
+    pub(super) fn send_now(&self, inner: &mut Inner, puts: Puts, gone: Vec<Key>) {
         let receipt = self.sent_now(inner, puts, gone);
         inner.in_flight.push_back(receipt);
     }
@@ -361,7 +368,7 @@ impl Recorder {
                 inner.soon.clear();
                 inner.head.checkpoint = inner.expected;
             }
-            if !inner.held.is_empty() {
+            if !inner.held.is_empty() || !inner.noted.is_empty() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
                 inner.newest.clear();
                 let receipt = self.send(&mut inner, puts);
@@ -371,7 +378,7 @@ impl Recorder {
         self.drain(0).await
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -300,7 +300,7 @@ fn write<S: State, N: NodeId, C>(
 }
 
 /// Whether a superstep shows: it wrote an output channel that can be read. LangGraph: `updated_channels`.
-fn shows<S: State, N, C>(table: &Table<S, N, C>, output: Option<&Mask>, written: &Mask, state: &S) -> bool {
+pub(crate) fn shows<S: State, N, C>(table: &Table<S, N, C>, output: Option<&Mask>, written: &Mask, state: &S) -> bool {
     let shown = |channel| output.is_none_or(|only| only.contains(channel)) && state.is_set(&table.schema, channel);
     written.iter().any(shown)
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde::Serialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +13,7 @@ use crate::checkpoint::{CheckpointId, Key, ThreadId};
 use super::cache::NodeCache;
 use super::clock::Outside;
 use super::error::RunError;
-use super::event::{EventKind, Sink};
+use super::event::Sink;
 use super::places::Places;
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::Question;
@@ -46,6 +45,8 @@ pub(crate) struct Shared<C> {
     pub recorder: Option<Arc<Recorder>>,
     /// Whether questions may be asked: answers have somewhere to go, or nobody wants to answer.
     pub may_ask: bool,
+    /// Whether what nodes emit is stored.
+    pub records_events: bool,
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,
@@ -291,25 +292,6 @@ impl<C> Ctx<C> {
         if let Some(beat) = &self.0.beat {
             beat.notify_one();
         }
-    }
-
-    /// Emits a value to the stream ([`Mode::Custom`](crate::graph::Mode)); waits while the reader is behind. Nothing is stored.
-    /// LangGraph: `get_stream_writer`.
-    pub async fn emit(&self, value: impl Serialize) {
-        self.heartbeat();
-        self.send(|node, value| EventKind::Custom { node, value }, value).await;
-    }
-
-    /// Emits a piece of a message to the stream ([`Mode::Messages`](crate::graph::Mode)); waits while the reader is behind.
-    pub async fn emit_message(&self, piece: impl Serialize) {
-        self.heartbeat();
-        self.send(|node, value| EventKind::Message { node, value }, piece).await;
-    }
-
-    async fn send(&self, kind: fn(Arc<str>, serde_json::Value) -> EventKind, value: impl Serialize) {
-        let Some(sink) = &self.0.shared.sink else { return };
-        let value = serde_json::to_value(value).unwrap_or_default();
-        sink.send(&self.0.level.names, self.0.step, kind(Arc::clone(&self.0.facts.name), value)).await;
     }
 }
 

@@ -13,6 +13,7 @@ use crate::graph::channels::mask::Mask;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::interrupt::Question;
+use crate::graph::thread::snapshot::AnswerInfo;
 
 /// Which events a stream carries. The names and their meaning are LangGraph's stream modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +74,13 @@ pub enum EventKind {
         /// The questions.
         questions: Vec<Question>,
     },
+    /// A task got an answer. Told only by a [replay](crate::graph::Replay).
+    Answered {
+        /// The node.
+        node: Arc<str>,
+        /// The answer.
+        answer: AnswerInfo,
+    },
     /// A node emitted a value.
     Custom {
         /// The node.
@@ -118,7 +126,7 @@ impl EventKind {
     fn mode(&self) -> Mode {
         match self {
             Self::Values { .. } => Mode::Values,
-            Self::Update { .. } | Self::Interrupt { .. } => Mode::Updates,
+            Self::Update { .. } | Self::Interrupt { .. } | Self::Answered { .. } => Mode::Updates,
             Self::Custom { .. } => Mode::Custom,
             Self::Message { .. } => Mode::Messages,
             Self::TaskStart { .. } | Self::TaskEnd { .. } => Mode::Tasks,
@@ -346,11 +354,21 @@ impl Sink {
         Self(Arc::new(SinkInner { sender, seq: Mutex::new(0), modes, subgraphs, thread }))
     }
 
+    /// Nobody listens.
+    pub(crate) fn deaf() -> Self {
+        Self::new(mpsc::channel(1).0, vec![], false, None)
+    }
+
     /// Whether anybody listens to these events at this depth.
     pub(crate) fn wants(&self, mode: Mode, namespace: &[String]) -> bool {
         let debug = matches!(mode, Mode::Tasks | Mode::Checkpoints) && self.0.modes.contains(&Mode::Debug);
         let deep = namespace.is_empty() || self.0.subgraphs;
         deep && (debug || self.0.modes.contains(&mode))
+    }
+
+    /// Whether subgraphs are told of too.
+    pub(crate) fn is_deep(&self) -> bool {
+        self.0.subgraphs
     }
 
     /// Sends an event, waiting while the reader is behind. A reader that is gone is no failure.

@@ -69,6 +69,8 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) metadata: Vec<(String, String)>,
     /// Whether a run begins the unfinished superstep anew, on a checkpoint of its own.
     pub(crate) afresh: bool,
+    /// Whether what nodes emit is stored.
+    pub(crate) records_events: bool,
     pub(crate) outside: Outside,
 }
 
@@ -128,6 +130,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             kept: Arc::default(),
             metadata: vec![],
             afresh: false,
+            records_events: false,
             outside: Outside::default(),
         }
     }
@@ -164,6 +167,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Sets when a superstep counts as done.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Stores what nodes emit ([`Ctx::emit`](crate::graph::Ctx::emit), [`emit_message`](crate::graph::Ctx::emit_message)), so
+    /// that a [replay](Self::replay) tells it again. Events ride on the run's next commit: a process that is killed loses those
+    /// of tasks that had not ended. Events of more than 1 MiB are left out. They go with the thread; forks do not copy them.
+    pub fn record_events(mut self) -> Self {
+        self.records_events = true;
         self
     }
 

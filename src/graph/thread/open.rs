@@ -26,6 +26,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             sink,
             may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
             recorder,
+            records_events: self.records_events,
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             cache: self.graph.cache.clone(),

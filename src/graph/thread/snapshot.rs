@@ -278,7 +278,11 @@ fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
 
 /// The state with results applied that no checkpoint holds yet, as a reader sees it: what lives for one superstep is not
 /// shown, what waits for the end of the run is. As it is, if they cannot be applied (V3).
-fn with_results<S: State, N: NodeId, C>(table: &Table<S, N, C>, state: &Arc<S>, done: &[&Finished<S>]) -> Arc<S> {
+pub(crate) fn with_results<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &Arc<S>,
+    done: &[&Finished<S>],
+) -> Arc<S> {
     let Some((mut merged, _)) = merged(table, state, done) else { return Arc::clone(state) };
     let mut changed = Mask::default();
     merged.end_step(&table.schema, &Mask::default(), &mut changed);
@@ -299,7 +303,7 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         name: name(table, task.node),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
-        answers: answers(table, task),
+        answers: answer_info(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
         subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
@@ -314,7 +318,8 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-fn answers<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
+/// The answers that a task has got, as a reader sees them.
+pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|known| known.answers.values());
     let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
     let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {

@@ -1,0 +1,357 @@
+//! Telling the events of recorded supersteps again, in canonical order: a checkpoint, the tasks that started, then of each
+//! what it emitted, its subgraphs, what it asked and was answered, how it ended; then the state. Runs nothing.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{AnswerRecord, BoxFuture, CheckpointId, Key, QuestionRecord, RowId, Source, TaskStatus};
+
+use super::heard::{Heard, Told};
+use super::walk::{Recorded, Walk};
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::compile::described::AnyChild;
+use crate::graph::compile::table::Table;
+use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
+use crate::graph::define::node::NodeId;
+use crate::graph::diff::face::called;
+use crate::graph::records::reader::Reader;
+use crate::graph::run::advance::shows;
+use crate::graph::run::children::BY_HANDLER;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::{CheckpointView, EventKind, Mode, Sink, TaskView, View};
+use crate::graph::run::position::{Finished, Position};
+use crate::graph::run::task::{Stand, Task};
+use crate::graph::thread::snapshot::{AnswerInfo, answer_info, planned, with_results};
+
+/// Who listens, and what was emitted.
+pub(crate) struct Telling {
+    pub sink: Sink,
+    pub heard: Heard,
+    /// Whether events were recorded, and somebody wants them.
+    pub listens: bool,
+}
+
+impl Telling {
+    /// Whether a state is shown by anything that is told.
+    pub(crate) fn needs_states(&self, names: &[String]) -> bool {
+        [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names))
+    }
+}
+
+/// Tells the supersteps of one graph.
+pub(crate) struct Teller<'a, S: State, N, C> {
+    pub table: &'a Arc<Table<S, N, C>>,
+    pub reader: &'a Reader,
+    pub telling: &'a Telling,
+    /// The nodes on the way down.
+    pub names: Arc<[String]>,
+    /// The channels it shows, if not all.
+    pub output: Option<&'a Mask>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
+    /// Tells up to so many supersteps; returns how many there were.
+    pub(crate) async fn tell(&self, mut walk: Walk<S, N, C>, limit: u64) -> Result<u64, RunError> {
+        let (mut told, mut ran, mut first) = (0, vec![], true);
+        while told < limit
+            && let Some(step) = walk.next().await?
+        {
+            if std::mem::take(&mut first) && step.made.parent.is_none() && step.made.source == Source::Loop {
+                self.gap(CheckpointId(0), step.made.id).await?;
+            }
+            self.checkpoint(&step.made, &ran).await;
+            if tells_tasks(&step) {
+                self.hear(step.made.id, step.made.id).await?;
+                self.tasks(&step).await?;
+                self.rest().await;
+            }
+            if let Some(after) = step.after.as_ref().filter(|after| after.source == Source::Loop && !step.is_whole()) {
+                self.gap(step.made.id, after.id).await?;
+            }
+            self.end(&step).await;
+            let nodes = step.tasks.iter().map(|task| self.name(task.node).to_string());
+            ran = if step.is_whole() { nodes.collect() } else { vec![] };
+            told += u64::from(step.after.is_some() || !step.records.is_empty());
+        }
+        Ok(told)
+    }
+
+    async fn hear(&self, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
+        if !self.names.is_empty() || !self.telling.listens {
+            return Ok(()); // what subgraphs emit is heard with the superstep of the root graph
+        }
+        self.telling.heard.hear(self.reader, first, last).await
+    }
+
+    /// What was emitted in the supersteps that durability `exit` left out before a checkpoint.
+    async fn gap(&self, from: CheckpointId, to: CheckpointId) -> Result<(), RunError> {
+        let newest = self.reader.made_before(to).await?;
+        let first = if newest == from { from } else { CheckpointId(newest.0 + 1) };
+        self.hear(first, CheckpointId(to.0.saturating_sub(1))).await?;
+        self.rest().await;
+        Ok(())
+    }
+
+    async fn rest(&self) {
+        if self.names.is_empty() {
+            self.pass_on(self.telling.heard.rest()).await;
+        }
+    }
+
+    async fn checkpoint(&self, made: &Position<S>, ran: &[String]) {
+        if !self.telling.sink.wants(Mode::Checkpoints, &self.names) {
+            return;
+        }
+        let tasks = planned(self.table, made);
+        let view = |task: &Task<S>| TaskView {
+            name: self.name(task.node).to_string(),
+            error: None,
+            result: None,
+            questions: vec![],
+            subgraph: !self.children(task.node).is_empty(),
+        };
+        let view = CheckpointView {
+            id: Some(made.id),
+            values: View::of_state(Arc::clone(&made.state), Arc::clone(self.table)),
+            next: tasks.iter().map(|task| self.name(task.node).to_string()).collect(),
+            tasks: tasks.iter().map(view).collect(),
+            step: made.step,
+            source: made.source,
+            has_parent: made.parent.is_some(),
+            ran: ran.to_vec(),
+        };
+        self.send(made.step, EventKind::Checkpoint(Box::new(view))).await;
+    }
+
+    async fn tasks(&self, step: &Recorded<S>) -> Result<(), RunError> {
+        let started = |task: &&Task<S>| task.node != START_NODE && step.records.contains_key(&task.key);
+        for task in step.tasks.iter().filter(started) {
+            self.start(step, task).await;
+        }
+        for task in step.tasks.iter().filter(started) {
+            self.emitted(step, task).await;
+            self.inside(step, task).await?;
+            let answered = self.asked(step, task).await?;
+            if answered && !matches!(task.stand, Stand::Asked { .. }) {
+                self.start(step, task).await;
+            }
+            self.ended(step, task).await;
+        }
+        Ok(())
+    }
+
+    async fn start(&self, step: &Recorded<S>, task: &Task<S>) {
+        let (state, table) = (Arc::clone(&step.before.state), Arc::clone(self.table));
+        let input = match (&task.packet, &self.table.row(task.node).reads) {
+            (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
+            (None, Some(only)) => View::of_part(state, table, only.clone()),
+            (None, None) => View::of_state(state, table),
+        };
+        let (node, sent) = (self.name(task.node), task.packet.is_some());
+        self.send(step.made.step + 1, EventKind::TaskStart { node, input, sent, remaining_steps: 0 }).await;
+    }
+
+    /// What a node emitted, and subgraphs of it that are not kept.
+    async fn emitted(&self, step: &Recorded<S>, task: &Task<S>) {
+        self.pass_on(self.telling.heard.of(step.made.id, task.key)).await;
+    }
+
+    async fn pass_on(&self, told: Vec<Told>) {
+        for (namespace, at, kind) in told {
+            self.telling.sink.send(&namespace, at, kind).await;
+        }
+    }
+
+    /// The subgraphs that its last attempt called.
+    async fn inside(&self, step: &Recorded<S>, task: &Task<S>) -> Result<(), RunError> {
+        let children = self.children(task.node);
+        if children.is_empty() || !self.telling.sink.is_deep() {
+            return Ok(());
+        }
+        for (_, call, tip) in self.reader.called(step.made.id, task.key).await? {
+            let handler = call >= BY_HANDLER;
+            let call = call & !BY_HANDLER;
+            if call < task.first_call && !handler {
+                continue;
+            }
+            let Some(child) = called(self.reader, children, tip).await? else { continue };
+            let row = self.table.row(task.node);
+            let mut names = self.names.to_vec();
+            names.push(if handler { row.handler.name.to_string() } else { row.name.to_string() });
+            if call > 0 {
+                names.push(format!("#{call}"));
+            }
+            child.0.told(self.reader, (step.made.id, tip), self.telling, names.into()).await?;
+        }
+        Ok(())
+    }
+
+    /// What a task asked, and was answered. Returns whether it was.
+    async fn asked(&self, step: &Recorded<S>, task: &Task<S>) -> Result<bool, RunError> {
+        let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.id, task.key);
+        let last = |answer: &AnswerRecord| task.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
+        let values = answer_info(self.table, task);
+        for (answer, info) in task.answered.iter().zip(&values).filter(|(answer, _)| !last(answer)) {
+            if let Some(question) = self.question(step, task, answer).await? {
+                self.questions(step, task, vec![question]).await;
+            }
+            self.answer(step, task, info.clone()).await;
+            self.start(step, task).await;
+        }
+        self.questions(step, task, task.asked.clone()).await;
+        for (_, info) in task.answered.iter().zip(&values).filter(|(answer, _)| last(answer)) {
+            self.answer(step, task, info.clone()).await;
+        }
+        Ok(!values.is_empty() || (!task.asked.is_empty() && task.is_done()))
+    }
+
+    /// A question that was asked before the last ones.
+    async fn question(
+        &self,
+        step: &Recorded<S>,
+        task: &Task<S>,
+        answer: &AnswerRecord,
+    ) -> Result<Option<Question>, RunError> {
+        let (checkpoint, key) = (step.made.id, task.key);
+        let row = RowId { checkpoint, task: key, slot: RowId::QUESTIONS + answer.place };
+        let Some(payload) = self.reader.one(Key::Row(row)).await? else { return Ok(None) };
+        let shows = self.table.asks(&answer.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
+        Ok(Some(Question {
+            id: InterruptId { birth: self.reader.birth, checkpoint, task: key, place: answer.place },
+            name: answer.name.clone(),
+            node: self.name(task.node).to_string(),
+            namespace: self.names.to_vec(),
+            payload,
+            shows,
+            answered: true,
+            asker: answer.asker.clone(),
+        }))
+    }
+
+    async fn questions(&self, step: &Recorded<S>, task: &Task<S>, questions: Vec<Question>) {
+        if questions.is_empty() {
+            return;
+        }
+        let at = step.made.step + 1;
+        self.send(at, EventKind::Interrupt { questions: questions.clone() }).await;
+        let values = self.shown(Arc::clone(&step.before.state));
+        self.send(at, EventKind::Values { values, questions: questions.clone() }).await;
+        self.task_end(step, self.name(task.node), None, Writes::default(), questions).await;
+    }
+
+    async fn answer(&self, step: &Recorded<S>, task: &Task<S>, answer: AnswerInfo) {
+        let node = self.name(task.node);
+        self.send(step.made.step + 1, EventKind::Answered { node, answer }).await;
+    }
+
+    async fn ended(&self, step: &Recorded<S>, task: &Task<S>) {
+        let mut node = self.name(task.node);
+        if let Some(handled) = &task.handled {
+            self.task_end(step, Arc::clone(&node), Some(handled.error.clone()), Writes::default(), vec![]).await;
+            node = Arc::clone(&self.table.row(task.node).handler.name);
+        }
+        if let Stand::Done(done) = &task.stand {
+            let writes = View::of_writes(self.shown_writes(done), Arc::clone(self.table));
+            let update = EventKind::Update { node: Arc::clone(&node), writes, cached: false };
+            self.send(step.made.step + 1, update).await;
+            self.task_end(step, node, None, done.writes.clone(), vec![]).await;
+        } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
+            self.task_end(step, node, task.error.clone(), Writes::default(), vec![]).await;
+        }
+    }
+
+    async fn task_end(
+        &self,
+        step: &Recorded<S>,
+        node: Arc<str>,
+        error: Option<String>,
+        writes: Writes<S>,
+        questions: Vec<Question>,
+    ) {
+        let writes = View::of_writes(writes, Arc::clone(self.table));
+        self.send(step.made.step + 1, EventKind::TaskEnd { node, error, writes, questions }).await;
+    }
+
+    /// The state that a superstep led to; of one that waits, the state with the results so far.
+    async fn end(&self, step: &Recorded<S>) {
+        let done: Vec<&Finished<S>> = step.tasks.iter().filter_map(result).collect();
+        let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(S::channel_of)).collect();
+        let state = match &step.after {
+            Some(after) if after.source == Source::Loop => Some(Arc::clone(&after.state)),
+            Some(_) => None,
+            None if step.tasks.iter().any(|task| !task.asked.is_empty()) => {
+                Some(with_results(self.table, &step.before.state, &done))
+            }
+            None => None,
+        };
+        let Some(state) = state else { return };
+        if !step.is_whole() && step.after.is_some() || shows(self.table, self.output, &written, &*state) {
+            let values = self.shown(state);
+            let at = step.after.as_ref().map_or(step.made.step, |after| after.step);
+            self.send(at, EventKind::Values { values, questions: vec![] }).await;
+        }
+    }
+
+    fn shown(&self, state: Arc<S>) -> View {
+        match self.output {
+            Some(only) => View::of_part(state, Arc::clone(self.table), only.clone()),
+            None => View::of_state(state, Arc::clone(self.table)),
+        }
+    }
+
+    fn shown_writes(&self, done: &Finished<S>) -> Writes<S> {
+        let mut writes = done.writes.clone();
+        if let Some(only) = self.output {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
+    }
+
+    fn name(&self, node: u32) -> Arc<str> {
+        if node == START_NODE { "__start__".into() } else { Arc::clone(&self.table.row(node).name) }
+    }
+
+    fn children(&self, node: u32) -> &[AnyChild] {
+        if node == START_NODE { &[] } else { &self.table.row(node).children }
+    }
+
+    async fn send(&self, step: i64, kind: EventKind) {
+        self.telling.sink.send(&self.names, step, kind).await;
+    }
+}
+
+/// Whether what the tasks of a checkpoint did belongs to the line: not if the next checkpoint is a fork, or left out what
+/// lies between, or if somebody wrote beside tasks that had all ended.
+fn tells_tasks<S: State>(step: &Recorded<S>) -> bool {
+    match step.after.as_ref().map(|after| after.source) {
+        None => true,
+        Some(Source::Loop) => step.is_whole(),
+        Some(Source::Fork) => false,
+        Some(Source::Input | Source::Update) => step.tasks.iter().any(|task| !task.is_done()),
+    }
+}
+
+fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
+    match &task.stand {
+        Stand::Done(done) => Some(done),
+        Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+    }
+}
+
+/// Tells a subgraph: the checkpoints that led to `tip` since the task above was planned.
+pub(crate) fn told<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &'a Arc<Table<S, N, C>>,
+    reader: &'a Reader,
+    (since, tip): (CheckpointId, CheckpointId),
+    telling: &'a Telling,
+    names: Arc<[String]>,
+) -> BoxFuture<'a, Result<(), RunError>> {
+    Box::pin(async move {
+        let line = reader.nested_line(tip, since).await?;
+        let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
+        let teller = Teller { table, reader, telling, names, output: table.output.as_ref() };
+        teller.tell(walk, u64::MAX).await.map(drop)
+    })
+}

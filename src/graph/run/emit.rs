@@ -1,0 +1,68 @@
+//! What nodes emit: to the stream of the run, and into the store where events are recorded.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::ctx::{Ctx, TaskCtx};
+use super::event::EventKind;
+use crate::checkpoint::{EventRecord, EventRecordKind};
+use crate::graph::records::recorder::Recorder;
+
+impl<C> Ctx<C> {
+    /// Emits a value to the stream ([`Mode::Custom`](crate::graph::Mode)); waits while the reader is behind. It is stored only
+    /// with [`record_events`](crate::graph::Thread::record_events). LangGraph: `get_stream_writer`.
+    pub async fn emit(&self, value: impl Serialize) {
+        self.send(EventRecordKind::Custom, value).await;
+    }
+
+    /// Emits a piece of a message to the stream ([`Mode::Messages`](crate::graph::Mode)); waits while the reader is behind. It is
+    /// stored only with [`record_events`](crate::graph::Thread::record_events).
+    pub async fn emit_message(&self, piece: impl Serialize) {
+        self.send(EventRecordKind::Message, piece).await;
+    }
+
+    async fn send(&self, kind: EventRecordKind, value: impl Serialize) {
+        self.heartbeat();
+        let shared = &self.0.shared;
+        let records = shared.recorder.as_ref().filter(|_| shared.records_events);
+        if shared.sink.is_none() && records.is_none() {
+            return;
+        }
+        let value = serde_json::to_value(value).unwrap_or_default();
+        if let Some(recorder) = records {
+            self.0.record_event(recorder, kind, &value).await;
+        }
+        if let Some(sink) = &shared.sink {
+            let node = Arc::clone(&self.0.facts.name);
+            let kind = match kind {
+                EventRecordKind::Custom => EventKind::Custom { node, value },
+                EventRecordKind::Message => EventKind::Message { node, value },
+            };
+            sink.send(&self.0.level.names, self.0.step, kind).await;
+        }
+    }
+}
+
+impl<C> TaskCtx<C> {
+    /// A store that fails now fails the run at its next commit, which tells why.
+    async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value) {
+        let (checkpoint, task) = match &self.level.borrowed {
+            Some(borrowed) => (borrowed.checkpoint, borrowed.task),
+            None => (self.checkpoint, self.task),
+        };
+        let event = EventRecord {
+            kind,
+            checkpoint,
+            task,
+            namespace: self.level.names.to_vec(),
+            step: self.step,
+            node: self.facts.name.to_string(),
+            value: value.to_string(),
+            at: self.shared.now(),
+        };
+        let root = self.level.journal.as_ref().map_or(self.checkpoint, |journal| journal.checkpoint());
+        let _ = recorder.note(root, &event).await;
+    }
+}
