@@ -40,6 +40,10 @@ impl Lines {
                 ));
             }
             EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
+            EventKind::Answered { node: name, answer } => {
+                let (step, value) = (event.step, answer.value.to_string());
+                say(&format!("superstep {step}: {} is answered {}\n", clean(&node(name)), safe_json(&value)));
+            }
             EventKind::Message { .. } | EventKind::Checkpoint(_) => {}
         }
     }
