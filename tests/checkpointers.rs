@@ -10,6 +10,14 @@ mod stores;
 mod backup;
 
 #[cfg(feature = "sled")]
+#[path = "checkpointers/compact.rs"]
+mod compact;
+
+#[cfg(feature = "sled")]
+#[path = "checkpointers/filled.rs"]
+mod filled;
+
+#[cfg(feature = "sled")]
 #[path = "checkpointers/sled.rs"]
 mod sled;
 

@@ -69,6 +69,13 @@ impl<'a> Envelope<'a> {
         bytes.windows(MAGIC.len()).enumerate().filter(|(_, at)| **at == MAGIC).map(|(at, _)| at)
     }
 
+    /// Returns how many bytes the row has when it is sealed.
+    pub(crate) fn length(&self) -> usize {
+        let numbers = [u64::from(self.part), u64::from(self.parts), self.commit, self.payload.len() as u64];
+        let fixed = MAGIC.len() + 2 + CRC_BYTES + varint_length(self.name.len() as u64);
+        fixed + self.name.len() + numbers.map(varint_length).iter().sum::<usize>() + self.payload.len()
+    }
+
     /// Reads a row from the front of `bytes`, which may go on after it.
     ///
     /// # Errors
@@ -166,6 +173,10 @@ fn put_varint(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
+fn varint_length(number: u64) -> usize {
+    (u64::BITS - number.leading_zeros()).div_ceil(7).max(1) as usize
+}
+
 fn take_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..u64::BITS).step_by(7) {
@@ -231,6 +242,7 @@ mod tests {
             let mut bytes = sealed.seal();
             bytes.extend(after);
             let carved = Envelope::carve(&bytes).unwrap();
+            prop_assert_eq!(carved.length(), sealed.seal().len());
             prop_assert_eq!(&carved, &sealed);
             prop_assert_eq!(split_name(carved.name), Some((thread.as_str().into(), key)));
         }

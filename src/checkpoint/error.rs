@@ -104,6 +104,12 @@ pub enum CheckpointError {
         /// The failure.
         reason: Arc<str>,
     },
+    /// A file is no thread that can be imported, or a thread is none that can be exported. Nothing was written.
+    #[error("not a thread that can be carried over: {reason}")]
+    BadImport {
+        /// What was found.
+        reason: String,
+    },
     /// There is no such thread.
     #[error("there is no thread `{thread}`")]
     UnknownThread {
@@ -177,6 +183,7 @@ impl CheckpointError {
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
+            Self::BadImport { .. } => "nothing was written; check the file, or ask whoever made it for another",
             Self::UnknownThread { .. } => "check the name, and that it is this store",
             Self::ThreadExists { .. } => "choose another name, or delete that thread first",
             Self::UnknownCheckpoint { .. } => "the thread's history lists the checkpoints there are",

@@ -6,14 +6,12 @@
 mod checkpointer;
 mod codec;
 mod depth;
-#[cfg(feature = "sled")]
 mod envelope;
 mod error;
 #[cfg(feature = "test-util")]
 mod failing;
 mod id;
 mod key;
-#[cfg(feature = "sled")]
 mod key_bytes;
 #[cfg(feature = "test-util")]
 pub mod kit;
@@ -29,7 +27,7 @@ mod transport;
 #[cfg(all(feature = "sled", feature = "test-util"))]
 pub use self::sled::SledFaults;
 #[cfg(feature = "sled")]
-pub use self::sled::{SledCheckpointer, SledOptions};
+pub use self::sled::{Compacted, SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_value, value_deserializer};
@@ -49,3 +47,5 @@ pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
 pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
+pub use transport::export::{ExportOptions, Exported, export_thread};
+pub use transport::import::{ImportOptions, Imported, import_thread};

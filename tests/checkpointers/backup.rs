@@ -2,52 +2,9 @@
 
 use std::sync::Arc;
 
-use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, MemoryCheckpointer, SledCheckpointer,
-    Source, backup, encode_record,
-};
-use superstep::checkpoint::{CheckpointRecord, ThreadId};
+use superstep::checkpoint::{CheckpointError, MemoryCheckpointer, SledCheckpointer, backup};
 
-fn record(number: u64) -> CheckpointRecord {
-    CheckpointRecord {
-        parent: number.checked_sub(1).map(CheckpointId),
-        namespace: String::new(),
-        source: Source::Loop,
-        step: 0,
-        created_at: 0,
-        shape: 7,
-        epoch: 1,
-        line: CheckpointId(0),
-        control: Default::default(),
-        base: None,
-        channels: vec![],
-        carried: vec![],
-        children: vec![],
-        metadata: vec![],
-        journals: vec![],
-    }
-}
-
-async fn fill(store: &dyn Checkpointer, thread: &str, numbers: std::ops::Range<u64>) {
-    let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
-    for number in numbers {
-        let id = CheckpointId(number);
-        let row = Key::Row(superstep::checkpoint::RowId { checkpoint: id, task: 0, slot: 0 });
-        let puts = vec![(Key::Checkpoint(id), encode_record(&record(number)).unwrap()), (row, vec![7; 50_000])];
-        let (expected, head) =
-            (number.checked_sub(1).map(CheckpointId), Head { checkpoint: Some(id), next: number + 1, birth: 5 });
-        let commit = Commit { thread: thread.into(), epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
-        store.commit(commit).await.unwrap();
-    }
-}
-
-async fn everything(store: &dyn Checkpointer, thread: &str) -> (Option<Head>, usize) {
-    let last = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
-    let order = superstep::checkpoint::Order::Ascending;
-    let thread = ThreadId::from(thread);
-    let found = store.scan(&thread, Key::About..=last, order, usize::MAX).await.unwrap();
-    (store.head(&thread).await.unwrap(), found.len())
-}
+use crate::filled::{everything, fill};
 
 #[tokio::test]
 async fn a_backup_made_while_a_run_writes_holds_whole_threads() {

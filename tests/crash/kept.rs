@@ -1,9 +1,13 @@
-//! Drawn graphs whose past is cut away between lives: what is left loads, goes on and comes to the undisturbed end.
+//! Drawn graphs whose past is cut away between lives, or that move to another store: what is left loads, goes on and comes
+//! to the undisturbed end.
 
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::checkpoint::{FailingCheckpointer, MemoryCheckpointer, Retention, gc};
+use superstep::checkpoint::{
+    CheckpointError, ExportOptions, FailingCheckpointer, ImportOptions, MemoryCheckpointer, Retention, export_thread,
+    gc, import_thread, trust,
+};
 use superstep::graph::Durability;
 
 use crate::bodies::Journal;
@@ -45,4 +49,42 @@ async fn a_thread_whose_past_is_cut_away_after_every_crash_comes_to_the_undistur
         }
     }
     assert!(cuts > 40 && removed > 40, "only {cuts} cuts and {removed} records removed");
+}
+
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_thread_that_is_exported_after_a_crash_comes_to_the_undisturbed_end_elsewhere(
+    #[values(Durability::Sync, Durability::Exit)] durability: Durability,
+) {
+    let mut moved = 0;
+    for seed in SEEDS {
+        let mut whole = life(seed, World::new(MemoryCheckpointer::new()), durability);
+        let end = whole.run_through(|_, _| ()).await.unwrap();
+        let inside = whole.kept_inside().await;
+        for nth in (1..).step_by(3) {
+            let world = World::new(MemoryCheckpointer::new());
+            let failing = FailingCheckpointer::new(Arc::clone(&world.store), nth);
+            let mut first = life(seed, World { store: Arc::new(failing), ..world.clone() }, durability);
+            let ended = first.run_through(|_, _| ()).await.is_ok();
+            let at = format!("seed {seed}, cut at commit {nth}, {durability:?}");
+            let mut file = vec![];
+            match export_thread(&*world.store, &"t".into(), &ExportOptions::new(), &mut file).await {
+                Err(CheckpointError::UnknownThread { .. } | CheckpointError::BadImport { .. }) => continue,
+                exported => exported.unwrap(),
+            };
+            let elsewhere = World { store: Arc::new(MemoryCheckpointer::new()), ..world.clone() };
+            let imported = import_thread(&*elsewhere.store, &file[..], &ImportOptions::new()).await;
+            imported.unwrap_or_else(|error| panic!("{at}: {error}"));
+            trust(&*elsewhere.store, &"t".into()).await.unwrap();
+            moved += 1;
+            let mut second = life(seed, elsewhere, durability);
+            assert_eq!(second.past().await.way(), life(seed, world, durability).past().await.way(), "{at}");
+            assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
+            assert_eq!(second.kept_inside().await, inside, "{at}");
+            if ended {
+                break;
+            }
+        }
+    }
+    assert!(moved > 40, "only {moved} threads moved");
 }

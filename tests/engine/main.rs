@@ -35,6 +35,7 @@ mod sends;
 mod stores;
 mod streams;
 mod travel;
+mod transport;
 mod values;
 mod waits;
 mod words;

@@ -6,6 +6,7 @@
 mod backup;
 mod batch;
 mod committer;
+mod compact;
 mod delete;
 mod disk;
 mod faults;
@@ -30,6 +31,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use self::committer::Shared;
+pub use self::compact::Compacted;
 use self::disk::{Disk, io_at};
 use self::lock::Lock;
 use self::open::Opened;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ::sled::Batch;
 use serde::{Deserialize, Serialize};
 
+use super::compact;
 use super::delete;
 use super::disk::{Disk, broken, io_at};
 use super::lock::Lock;
@@ -45,6 +46,7 @@ struct StoreRecord {
 pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     create_directory(path)?;
     let lock = Lock::take(path)?;
+    compact::settle(path)?;
     let is_old = check_marker(path)?;
     let tip = Tip::open(path)?;
     survey::check(path, tip.number(path)?)?;
@@ -168,7 +170,7 @@ fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
 }
 
 /// Lets nobody but the owner read the files.
-fn restrict(path: &Path) -> Result<()> {
+pub(super) fn restrict(path: &Path) -> Result<()> {
     for entry in io_at(path, "list the files", fs::read_dir(path))? {
         let entry = io_at(path, "list the files", entry)?.path();
         set_mode(&entry, if entry.is_dir() { 0o700 } else { 0o600 })?;
@@ -177,7 +179,7 @@ fn restrict(path: &Path) -> Result<()> {
 }
 
 /// Makes the names of the files durable, and the name of the directory.
-fn sync_directories(path: &Path) -> Result<()> {
+pub(super) fn sync_directories(path: &Path) -> Result<()> {
     let inside = ["db", "conf", "blobs", "."].map(|name| path.join(name));
     let outside = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
     inside.into_iter().chain(outside).try_for_each(sync_path)

@@ -3,3 +3,11 @@
 //! Knows records and their bytes. Must not know states, nodes, or the type of a user's value.
 
 pub(super) mod backup;
+mod checks;
+pub(super) mod export;
+mod file;
+#[cfg(test)]
+mod hostile;
+pub(super) mod import;
+mod redact;
+mod skim;

@@ -6,7 +6,7 @@ use super::compiled::CompiledGraph;
 use super::described::AnyChild;
 use super::names::{source_name, target_name, told_apart};
 use super::rows::{asks, declared, rows};
-use super::shape::{fingerprint, shape};
+use super::shape::shape;
 use super::table::{Branch, Exits, Row, Table};
 use super::validate::{Edge, EdgeKind, Outline, OutlineNode};
 use crate::graph::channels::mask::Mask;
@@ -56,7 +56,7 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let can_ask = nodes.iter().any(|row| asks(row));
     let table = Table {
         name,
-        fingerprint: fingerprint(&shape),
+        fingerprint: shape.fingerprint(),
         schema,
         nodes,
         entry,

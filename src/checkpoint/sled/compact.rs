@@ -1,0 +1,238 @@
+//! A store written anew, without what sled keeps of deleted rows, and put in place of the old one.
+//!
+//! Everything happens inside the store's directory, under its lock. The new database grows in `compacted/`; when it is whole
+//! and on disk, the file `swap` says so, and from then on the new one counts: whoever opens the store finishes the move.
+//! Before that the old one counts, and `compacted/` is removed. So a crash at any point leaves the old store or the new one.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::sled::Batch;
+use serde::Serialize;
+
+use super::disk::{Disk, io_at};
+use super::open::{self, Opened, sync_path};
+use super::rows::{RECORDS, STORE, row_key};
+use super::tip::Tip;
+use super::{EPOCH_SHIFT, SledCheckpointer, SledOptions};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::envelope::{Envelope, damaged};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Where the new database grows.
+const NEW: &str = "compacted";
+/// Says that the new database is whole.
+const SWAP: &str = "swap";
+/// The most bytes of rows in one batch.
+const BATCH: usize = 4 << 20;
+
+/// What compaction came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Compacted {
+    /// The bytes of the store's files before.
+    pub before: u64,
+    /// The bytes of the store's files after.
+    pub after: u64,
+    /// How many rows were written anew.
+    pub rows: u64,
+}
+
+impl fmt::Display for Compacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after, rows } = self;
+        write!(f, "{before} bytes before, {after} bytes after; {rows} rows written anew")
+    }
+}
+
+impl SledCheckpointer {
+    /// Writes the store in the directory `path` anew and puts it in place of the old one, so that the disk that deleted
+    /// records took is given back. Nobody may have it open. It needs room for both meanwhile, and blocks: from async code,
+    /// call it where blocking is fine.
+    ///
+    /// A crash at any point leaves the old store or the new one. A full disk leaves the old one. Every row's checksum is
+    /// verified on the way, and a damaged store is left as it is.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
+    /// [`CheckpointError::Io`] if the system refuses: the old store is in place then.
+    pub fn compact(path: impl AsRef<Path>) -> Result<Compacted> {
+        let path = path.as_ref();
+        if !path.join("format").exists() {
+            let reason = "there is no store".into();
+            return Err(CheckpointError::Io { what: "compact the store".into(), path: path.into(), reason });
+        }
+        let Opened { disk, tip, lock, epoch } = open::open(path, &SledOptions::default())?;
+        let before = size(path);
+        let new = path.join(NEW);
+        let rows = build(&disk, &new, epoch).map_err(|error| refused(path, error));
+        drop(tip);
+        drop(disk);
+        wait_until_closed(path)?;
+        let swapped = rows.and_then(|rows| declare(path).map(|()| rows));
+        // Whatever happened, one of the two is whole: the leftovers of the other go.
+        let settled = settle(path);
+        let rows = swapped?;
+        settled?;
+        open::restrict(path)?;
+        let after = size(path);
+        drop(lock); // last: until here nobody may open it
+        Ok(Compacted { before, after, rows })
+    }
+}
+
+/// Copies every row, verified, into a new database.
+fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
+    io_at(new, "create the directory", fs::create_dir(new))?;
+    let disk = Disk::open(new, SledOptions::default().cache_bytes)?;
+    let (mut batch, mut bytes, mut rows) = (Batch::default(), 0, 0);
+    for row in old.rows(&[], std::ops::Bound::Unbounded) {
+        let (key, value) = row?;
+        verify(&key, &value)?;
+        bytes += key.len() + value.len();
+        rows += 1;
+        batch.insert(key, value);
+        if bytes >= BATCH {
+            bytes = 0;
+            disk.write(std::mem::take(&mut batch))?;
+        }
+    }
+    disk.write(batch)?;
+    let tip = Tip::open(new)?;
+    tip.write(epoch << EPOCH_SHIFT, STORE);
+    drop(tip);
+    drop(disk);
+    wait_until_closed(new)?;
+    open::sync_directories(new)?;
+    Ok(rows)
+}
+
+/// Waits until sled's own threads have let go of a database that was closed: until then they may write to its files.
+fn wait_until_closed(path: &Path) -> Result<()> {
+    let log = path.join("db");
+    let file = io_at(&log, "open the file", File::open(&log))?;
+    for _ in 0..500 {
+        if file.try_lock().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    io_at(&log, "close the file", Err(std::io::Error::other("the store still uses it")))
+}
+
+fn verify(key: &[u8], row: &[u8]) -> Result<()> {
+    match key {
+        STORE => Envelope::carve(row).map(drop).map_err(|_| damaged(&[], "the store's own record does not match")),
+        [RECORDS, ..] => {
+            let carved = Envelope::carve(row).map_err(|_| damaged(&key[1..], "it does not match its checksum"))?;
+            if row_key(carved.name, carved.part) == key {
+                Ok(())
+            } else {
+                Err(damaged(&key[1..], "it holds another record"))
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// From here on the new database counts.
+fn declare(path: &Path) -> Result<()> {
+    let begun = path.join("swap.begun");
+    let written = File::create(&begun).and_then(|file| file.sync_all());
+    io_at(&begun, "write the file", written)?;
+    io_at(&begun, "rename the file", fs::rename(&begun, path.join(SWAP)))?;
+    sync_path(path.into())
+}
+
+/// Brings a directory to rest: finishes a move that was declared, or removes what was not. Before sled opens it.
+pub(super) fn settle(path: &Path) -> Result<()> {
+    remove_file(&path.join("swap.begun"))?;
+    if path.join(SWAP).exists() {
+        finish(path)?;
+    }
+    let new = path.join(NEW);
+    if new.exists() {
+        io_at(&new, "remove the directory", fs::remove_dir_all(&new))?;
+    }
+    Ok(())
+}
+
+/// Moves the new database into place. Each step may have been done before.
+fn finish(path: &Path) -> Result<()> {
+    let new = path.join(NEW);
+    if new.join("db").exists() {
+        // Until the log is replaced, snapshots here are the old log's; afterwards they are the new one's.
+        snapshots(path)?.iter().try_for_each(|old| remove_file(old))?;
+        sync_path(path.into())?;
+        rename(&new.join("db"), &path.join("db"))?;
+        sync_path(path.into())?;
+    }
+    if new.join("blobs").exists() {
+        let blobs = path.join("blobs");
+        if blobs.exists() {
+            io_at(&blobs, "remove the directory", fs::remove_dir_all(&blobs))?;
+        }
+        rename(&new.join("blobs"), &blobs)?;
+    }
+    for name in ["conf", "tip"].map(PathBuf::from).into_iter().chain(snapshots(&new)?) {
+        let name = name.file_name().unwrap_or_default();
+        if new.join(name).exists() {
+            rename(&new.join(name), &path.join(name))?;
+        }
+    }
+    sync_path(path.into())?;
+    if new.exists() {
+        io_at(&new, "remove the directory", fs::remove_dir_all(&new))?;
+    }
+    sync_path(path.into())?;
+    remove_file(&path.join(SWAP))?;
+    sync_path(path.into())
+}
+
+fn snapshots(directory: &Path) -> Result<Vec<PathBuf>> {
+    if !directory.exists() {
+        return Ok(vec![]);
+    }
+    let mut found = vec![];
+    for entry in io_at(directory, "list the files", fs::read_dir(directory))? {
+        let entry = io_at(directory, "list the files", entry)?;
+        if entry.file_name().to_string_lossy().starts_with("snap.") {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    io_at(to, "replace the file", fs::rename(from, to))
+}
+
+fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => io_at(path, "remove the file", Err(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What goes wrong with the new database is no damage of the store.
+fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
+    match error {
+        CheckpointError::DamagedStore { path: at, reason } if at != path => {
+            CheckpointError::Io { what: "write the store anew".into(), path: at, reason }
+        }
+        other => other,
+    }
+}
+
+/// Returns the bytes of all files under a directory.
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.filter_map(std::io::Result::ok).map(of).sum()
+}

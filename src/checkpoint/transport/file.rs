@@ -1,0 +1,161 @@
+//! One thread as bytes: what the file says about itself, its records, its end. Knows the layout and its checksums; must not
+//! know what a record means.
+//!
+//! Layout: magic (8 bytes), format (2, least byte first), length of the header (4), header (JSON), crc32c of all that; one
+//! envelope for each record, in the order of keys, numbered from 0; "END\n", crc32c of everything before.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::envelope::{Envelope, Flaw, name_of, split_name};
+use crate::checkpoint::{CheckpointError, Record, ThreadId};
+
+/// Begins like a PNG: no text, and a transfer that takes it for text is noticed.
+const MAGIC: [u8; 8] = *b"\x89SSX\r\n\x1a\n";
+const FORMAT: u16 = 1;
+const END: &[u8] = b"END\n";
+/// The most bytes of a header.
+const HEADER: usize = 4 << 20;
+
+/// What the file says about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// The thread's name where it was exported.
+    pub(super) thread: String,
+    pub(super) graph: Option<String>,
+    /// In milliseconds since 1970.
+    pub(super) exported_at: u64,
+    /// The release that wrote it.
+    pub(super) release: String,
+    /// The newest checkpoint.
+    pub(super) head: u64,
+    /// The first number that is not used yet.
+    pub(super) next: u64,
+    pub(super) checkpoints: usize,
+    pub(super) records: usize,
+    /// The bytes of the records, as the engine counts them.
+    pub(super) bytes: u64,
+    /// The versions of the graph that made it.
+    pub(super) shapes: Vec<Names>,
+    /// Whether secret channels are in it.
+    pub(super) secrets: bool,
+    /// Channels that were left out.
+    pub(super) redacted: Vec<String>,
+}
+
+/// The names of one version of a graph, for whoever looks at the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Names {
+    pub(super) fingerprint: String,
+    pub(super) channels: Vec<String>,
+    pub(super) nodes: Vec<String>,
+}
+
+/// Writes a file.
+pub(super) fn write(header: &Header, records: &[Record], out: &mut dyn Write) -> io::Result<()> {
+    let text = serde_json::to_vec(header)?;
+    let mut out = Summed { out, crc: 0 };
+    out.put(&MAGIC)?;
+    out.put(&FORMAT.to_le_bytes())?;
+    out.put(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes())?;
+    out.put(&text)?;
+    out.put(&out.crc.to_le_bytes())?;
+    let thread = ThreadId::from(header.thread.as_str());
+    for (nth, (key, payload)) in (0..).zip(records) {
+        let name = name_of(&thread, key);
+        out.put(&Envelope { name: &name, part: 0, parts: 1, commit: nth, payload }.seal())?;
+    }
+    out.put(END)?;
+    out.put(&out.crc.to_le_bytes())?;
+    out.out.flush()
+}
+
+struct Summed<'a> {
+    out: &'a mut dyn Write,
+    crc: u32,
+}
+
+impl Summed<'_> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc = crc32c::crc32c_append(self.crc, bytes);
+        self.out.write_all(bytes)
+    }
+}
+
+/// Reads a file: what it says about itself, and its records, whose keys are in order and none twice.
+///
+/// # Errors
+/// [`CheckpointError::BadImport`], or [`CheckpointError::Format`] if a later release wrote it.
+pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Record>), CheckpointError> {
+    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("it does not begin as one"))?;
+    let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    check_format(u16::from_le_bytes(*format))?;
+    let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > HEADER {
+        return Err(bad("its header is too long"));
+    }
+    let (text, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
+    let (crc, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let before = &bytes[..bytes.len() - rest.len() - crc.len()];
+    if crc32c::crc32c(before).to_le_bytes() != *crc {
+        return Err(bad("the checksum of its header does not match"));
+    }
+    let header: Header = serde_json::from_slice(text).map_err(|error| bad(format!("its header: {error}")))?;
+    let (body, crc) = rest.split_last_chunk::<4>().ok_or_else(cut)?;
+    let body = body.strip_suffix(END).ok_or_else(|| bad("its end is missing"))?;
+    if crc32c::crc32c(&bytes[..bytes.len() - crc.len()]).to_le_bytes() != *crc {
+        return Err(bad("its checksum does not match"));
+    }
+    if header.records > max_records {
+        return Err(bad(format!("it has {} records, more than the limit of {max_records}", header.records)));
+    }
+    let records = records(&header, body)?;
+    Ok((header, records))
+}
+
+fn records(header: &Header, mut rest: &[u8]) -> Result<Vec<Record>, CheckpointError> {
+    let thread = ThreadId::from(header.thread.as_str());
+    let mut records: Vec<Record> = vec![];
+    while !rest.is_empty() {
+        let row = Envelope::carve(rest).map_err(flawed)?;
+        let key = split_name(row.name).filter(|(owner, _)| *owner == thread).map(|(_, key)| key);
+        let key = key.ok_or_else(|| bad("a record belongs to another thread"))?;
+        if (row.part, row.parts, row.commit) != (0, 1, records.len() as u64) || records.len() == header.records {
+            return Err(bad("its records are not numbered as they should be"));
+        }
+        if records.last().is_some_and(|(before, _)| *before >= key) {
+            return Err(bad(format!("{key} is out of order, or there twice")));
+        }
+        rest = &rest[row.length()..];
+        records.push((key, row.payload.to_vec()));
+    }
+    if records.len() == header.records { Ok(records) } else { Err(bad("records are missing")) }
+}
+
+fn check_format(found: u16) -> Result<(), CheckpointError> {
+    match found {
+        FORMAT => Ok(()),
+        0 => Err(bad("it has format 0")),
+        found => Err(CheckpointError::Format { what: "the exported thread".into(), found, known: FORMAT }),
+    }
+}
+
+fn flawed(flaw: Flaw) -> CheckpointError {
+    match flaw {
+        Flaw::Damaged(reason) => bad(format!("a record cannot be read: {reason}")),
+        Flaw::Newer(found) => {
+            CheckpointError::Format { what: "a record of the exported thread".into(), found: found.into(), known: 1 }
+        }
+    }
+}
+
+fn cut() -> CheckpointError {
+    bad("it is cut short")
+}
+
+/// Returns the error of a file that is no thread.
+pub(super) fn bad(reason: impl Into<String>) -> CheckpointError {
+    CheckpointError::BadImport { reason: reason.into() }
+}

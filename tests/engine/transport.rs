@@ -1,0 +1,212 @@
+//! A thread as a file: what goes with it, what stays behind, what a file must be to come in, and what a thread from
+//! elsewhere may do.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::{
+    CheckpointError, Checkpointer, ExportOptions, FailingCheckpointer, ImportOptions, Imported, export_thread,
+    import_thread,
+};
+use superstep::graph::{CompiledGraph, Name};
+use superstep::prelude::*;
+
+use crate::pad::{Approve, Builder, Graph, Pad, approval, chain, everything, id, note, start};
+use crate::stores::Store;
+
+fn asking() -> Graph {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("ask"), approval.asks::<Approve>());
+    chain(builder, &["a", "ask"])
+}
+
+async fn exported(store: &dyn Checkpointer) -> Vec<u8> {
+    let mut file = vec![];
+    export_thread(store, &"t".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    file
+}
+
+async fn imported(store: &dyn Checkpointer, file: &[u8]) -> Result<Imported, CheckpointError> {
+    import_thread(store, file, &ImportOptions::new()).await
+}
+
+async fn asked() -> (Store, Vec<u8>) {
+    let store = Store::memory();
+    let thread = store.thread(&asking());
+    thread.invoke(start()).await.unwrap();
+    thread.resume::<Approve>(true).await.unwrap();
+    thread.clone().at(CheckpointId(2)).tag("here").await.unwrap();
+    thread.invoke(start()).await.unwrap();
+    let file = exported(&*store.store).await;
+    (store, file)
+}
+
+#[rstest]
+#[case::memory(Store::memory())]
+#[case::disk(Store::disk())]
+#[tokio::test]
+async fn a_thread_reads_the_same_elsewhere(#[case] elsewhere: Store) {
+    let (store, file) = asked().await;
+    let report = imported(&*elsewhere.store, &file).await.unwrap();
+    assert_eq!((report.thread.as_str(), report.was.as_str()), ("t", "t"));
+    let there = elsewhere.thread(&asking());
+    let history = |thread: crate::pad::PadThread| async move {
+        let all = thread.history().await.unwrap().all().await.unwrap();
+        all.iter().map(|made| (made.id, made.step, made.next.clone(), made.values.notes.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(history(there.clone()).await, history(store.thread(&asking())).await);
+    assert_eq!(there.tags().await.unwrap(), [("here".to_owned(), CheckpointId(2))]);
+    assert!(matches!(there.status().await.unwrap(), Status::Interrupted { .. }));
+    assert!(!everything(&there).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_foreign_thread_is_read_and_not_run_until_it_is_trusted() {
+    let (store, file) = asked().await;
+    let elsewhere = Store::memory();
+    imported(&*elsewhere.store, &file).await.unwrap();
+    let thread = elsewhere.thread(&asking());
+    let refused = [
+        thread.proceed().await.unwrap_err(),
+        thread.resume::<Approve>(true).await.unwrap_err(),
+        thread.clone().discard_pending().invoke(start()).await.unwrap_err(),
+        thread.update_state(Pad::update().title("moons")).await.unwrap_err(),
+        thread.clone().at(CheckpointId(2)).proceed().await.unwrap_err(),
+        thread.retry().await.unwrap_err(),
+    ];
+    assert!(refused.iter().all(|error| matches!(error, RunError::Foreign { .. })), "{refused:?}");
+    insta::assert_debug_snapshot!(refused[0], @r"
+    thread `t` was made elsewhere and imported: it may be shown and replayed from its records, not run
+     help: if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)
+    ");
+    // An answer to the thread it was copied from is none to the copy.
+    let Status::Interrupted { questions } = store.thread(&asking()).status().await.unwrap() else { panic!() };
+    assert!(thread.trust().await.unwrap());
+    assert!(!thread.trust().await.unwrap());
+    let strange = Answer::new::<Approve>(&true).to(questions[0].id());
+    assert!(matches!(thread.answer(strange).await.unwrap_err(), RunError::UnknownQuestion { .. }));
+    let outcome = thread.resume::<Approve>(false).await.unwrap();
+    assert_eq!(outcome.state().notes, ["a", "approved: true", "a", "approved: false"]);
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken_is_refused_and_another_can_be_given() {
+    let (store, file) = asked().await;
+    let before = everything(&store.thread(&asking())).await;
+    let error = imported(&*store.store, &file).await.unwrap_err();
+    insta::assert_debug_snapshot!(error, @r"
+    there is a thread `t` already
+     help: choose another name, or delete that thread first
+    ");
+    let options = ImportOptions::new().named("copy");
+    import_thread(&*store.store, &file[..], &options).await.unwrap();
+    assert_eq!(everything(&store.thread(&asking())).await, before);
+    let names = store.store.threads(None, 9).await.unwrap();
+    assert_eq!(names.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["t", "copy"]);
+}
+
+#[tokio::test]
+async fn an_import_that_is_cut_leaves_no_thread_and_can_be_repeated() {
+    let (_, file) = asked().await;
+    let elsewhere = Store::memory();
+    let failing = FailingCheckpointer::new(Arc::clone(&elsewhere.store), 1);
+    assert!(imported(&failing, &file).await.is_err());
+    assert!(elsewhere.store.threads(None, 1).await.unwrap().is_empty());
+    imported(&*elsewhere.store, &file).await.unwrap();
+}
+
+#[rstest]
+#[case::empty(0)]
+#[case::magic(5)]
+#[case::header(40)]
+#[case::records(3000)]
+#[tokio::test]
+async fn a_file_that_is_cut_short_is_refused(#[case] keep: usize) {
+    let (_, file) = asked().await;
+    let store = Store::memory();
+    let error = imported(&*store.store, &file[..keep.min(file.len() - 1)]).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::BadImport { .. }), "{error}");
+    assert!(store.store.threads(None, 1).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn no_flipped_bit_comes_in() {
+    let (_, file) = asked().await;
+    let store = Store::memory();
+    for at in (0..file.len()).step_by(7) {
+        let mut file = file.clone();
+        file[at] ^= 1 << (at % 8);
+        let error = imported(&*store.store, &file).await.unwrap_err();
+        assert!(
+            matches!(error, CheckpointError::BadImport { .. } | CheckpointError::Format { .. }),
+            "byte {at}: {error}"
+        );
+    }
+    assert!(store.store.threads(None, 1).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn limits_hold() {
+    let (_, file) = asked().await;
+    let store = Store::memory();
+    let small = ImportOptions::new().max_bytes(file.len() as u64 - 1);
+    assert!(import_thread(&*store.store, &file[..], &small).await.unwrap_err().to_string().contains("more than"));
+    let few = ImportOptions::new().max_records(3);
+    let error = import_thread(&*store.store, &file[..], &few).await.unwrap_err();
+    assert!(error.to_string().contains("records, more than the limit of 3"), "{error}");
+    let unnamed = ImportOptions::new().named("");
+    assert!(import_thread(&*store.store, &file[..], &unnamed).await.is_err());
+}
+
+// --- secrets ---
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Vault {
+    title: String,
+    #[channel(secret)]
+    token: String,
+    #[channel(append, secret)]
+    codes: Vec<String>,
+}
+
+type VaultGraph = CompiledGraph<Vault, Name>;
+
+fn vault() -> VaultGraph {
+    async fn fetch(_: Arc<Vault>, _: Ctx) -> Result<VaultUpdate, NodeError> {
+        Ok(Vault::update().token("hunter2-fetched").codes(["code-hunter2"]))
+    }
+    async fn fail(_: Arc<Vault>, _: Ctx) -> Result<VaultUpdate, NodeError> {
+        Err(NodeError::permanent("no luck"))
+    }
+    let inner = StateGraph::<Vault, Name>::new().add_node(id("fetch"), fetch).add_sequence([id("fetch")]);
+    let builder = StateGraph::<Vault, Name>::new()
+        .add_node(id("fetch"), fetch)
+        .add_subgraph(id("inside"), inner.compile().unwrap())
+        .add_node(id("fail"), fail)
+        .add_edge(START, id("fetch"))
+        .add_edge(id("fetch"), [id("inside"), id("fail")]);
+    builder.compile().unwrap()
+}
+
+#[tokio::test]
+async fn secret_channels_stay_behind_and_the_thread_still_loads() {
+    let store = Store::memory();
+    let thread = |store: &Store| vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let input = Vault::update().title("open").token("hunter2-input").codes(["hunter2-begin"]);
+    thread(&store).invoke(input).await.unwrap_err();
+    for secrets in [false, true] {
+        let options = if secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
+        let mut file = vec![];
+        let report = export_thread(&*store.store, &"t".into(), &options, &mut file).await.unwrap();
+        let leaks = file.windows(7).any(|window| window == b"hunter2");
+        assert_eq!((leaks, report.redacted.is_empty()), (secrets, secrets), "{report}");
+        let elsewhere = Store::memory();
+        imported(&*elsewhere.store, &file).await.unwrap();
+        let there = thread(&elsewhere);
+        let state = there.state_deep().await.unwrap().unwrap();
+        assert_eq!((state.values.title.as_str(), state.values.token.is_empty()), ("open", !secrets));
+        assert_eq!(there.history().await.unwrap().all().await.unwrap().len(), 3);
+        assert!(there.trust().await.unwrap());
+        let again = there.proceed().await.unwrap_err();
+        assert!(matches!(again, RunError::Node { .. }), "it goes on to where it fails: {again}");
+    }
+}
