@@ -19,6 +19,7 @@ mod lease;
 mod memory;
 mod record;
 mod retention;
+mod shape;
 #[cfg(feature = "sled")]
 mod sled;
 mod threads;

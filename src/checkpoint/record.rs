@@ -20,32 +20,6 @@ pub struct Shape {
     pub version: u32,
 }
 
-impl Shape {
-    /// Returns the number that tells versions of a graph apart: FNV-1a over the names, the same on every machine and in
-    /// every release.
-    pub fn fingerprint(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let mut mix = |bytes: &[u8]| {
-            for byte in bytes.iter().chain(&[0xff]) {
-                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        };
-        for channel in &self.channels {
-            mix(channel.name.as_bytes());
-            mix(channel.type_name.as_bytes());
-            mix(&channel.version.to_le_bytes());
-            mix(&[u8::from(channel.secret), u8::from(channel.logged)]);
-            mix(channel.rule.as_bytes());
-        }
-        mix(&self.version.to_le_bytes());
-        self.nodes.iter().for_each(|node| mix(node.as_bytes()));
-        for (sources, target) in &self.joins {
-            sources.iter().chain([target]).for_each(|node| mix(&node.to_le_bytes()));
-        }
-        hash
-    }
-}
-
 /// One channel of a [`Shape`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelShape {
