@@ -38,8 +38,10 @@ pub(crate) trait AnyThread: Send + Sync {
     /// The answer that a plain word comes to.
     fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer>;
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;
-    /// What happened, oldest first.
-    fn events(&self) -> Call<'_, Vec<Value>>;
+    /// What happened from a checkpoint on, or from the first, oldest first.
+    fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>>;
+    /// What differs between two checkpoints, for programs and for people.
+    fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)>;
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown>;
     fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: Writing) -> Call<'_, Vec<String>>;
     /// Begins a new branch at a checkpoint.
@@ -71,6 +73,11 @@ pub(crate) enum Go {
     Answer(Answer),
     Proceed,
     Retry,
+    /// Runs again from a checkpoint, on a new branch; or goes on from where the thread stands.
+    Live {
+        at: Option<CheckpointId>,
+        step: bool,
+    },
 }
 
 /// How a graph is drawn.

@@ -67,7 +67,7 @@ impl Local {
         let near = near(name, all.iter().map(ThreadId::as_str));
         Ok(match near.as_slice() {
             [] => failure.hint("`{threads}` lists the threads there are"),
-            near => failure.help(format!("did you mean {}?", near.join(" or "))),
+            near => failure.help(format!("did you mean `{}`?", near.join("` or `"))),
         })
     }
 
@@ -108,7 +108,10 @@ impl Local {
     async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<Shown, Failure> {
         let thread = self.thread(thread).await?;
         let mut shown = thread.show(at.map(CheckpointId)).await?;
-        let Some(task) = task else { return Ok(shown) };
+        let Some(task) = task else {
+            shown.tasks.iter_mut().for_each(|task| task.input = None); // it is the state above, most often
+            return Ok(shown);
+        };
         let ids: Vec<String> = shown.tasks.iter().map(|task| format!("{} ({})", task.id, task.node)).collect();
         shown.tasks.retain(|shown| shown.id == task || shown.node == task);
         if shown.tasks.is_empty() {
@@ -138,7 +141,7 @@ impl Desk for Local {
                     json(&thread.history(limit.unwrap_or(usize::MAX), channel.as_deref()).await?)
                 }
                 Ask::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
-                Ask::Events { thread } => json(&self.thread(&thread).await?.events().await?),
+                Ask::Events { thread } => json(&self.thread(&thread).await?.events(None).await?),
                 Ask::Answer(ask) => self.record(ask).await,
                 Ask::Cancel { thread } => {
                     self.info(&thread).await?;

@@ -8,7 +8,7 @@
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
 //! | `desk`, `local` | what may be asked of whoever holds the store; this process |
-//! | `shapes`, `text`, `watch`, `print` | JSON for programs; lines and trees for people |
+//! | `shapes`, `happened`, `text`, `watch`, `print` | JSON for programs; lines and trees for people |
 
 mod args;
 mod caller;
@@ -20,6 +20,7 @@ mod erased;
 mod exit;
 mod failure;
 mod graphs;
+mod happened;
 mod local;
 mod near;
 mod print;

@@ -139,10 +139,10 @@ fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, F
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
     let told = runtime.block_on(session.perform(wish))?;
-    if globals.json {
-        say_json(&told.json);
-    } else {
-        say(&told.text);
+    match told.json {
+        serde_json::Value::Null => {}
+        json if globals.json => say_json(&json),
+        _ => say(&told.text),
     }
     Ok(told.code)
 }

@@ -19,35 +19,55 @@ impl Drop for Cancels {
     }
 }
 
-/// Begins to listen. On a thread of its own, so that a node that blocks its thread can be ended too.
+/// Begins to listen: from the return on, no signal ends the process at once. A task of its own listens, so that a node that
+/// blocks its thread can be ended too.
 pub(crate) fn cancels() -> Cancels {
     let token = CancellationToken::new();
-    let cancelled = token.clone();
+    let (cancelled, mut signals) = (token.clone(), Signals::new());
     let listening = tokio::spawn(async move {
-        asked_to_stop().await;
+        signals.next().await;
         cancelled.cancel();
-        asked_to_stop().await;
+        signals.next().await;
         exit(INTERRUPTED); // what is stored is stored; only the task in flight is lost
     });
     Cancels { token, listening }
 }
 
+/// Signals that ask the process to stop; none where they cannot be listened to.
 #[cfg(unix)]
-async fn asked_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => if pressed.is_err() { std::future::pending().await },
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+struct Signals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        let received = |cx: &mut std::task::Context<'_>| {
+            let ready =
+                self.0.iter_mut().any(|signal| matches!(signal.poll_recv(cx), std::task::Poll::Ready(Some(()))));
+            if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        };
+        std::future::poll_fn(received).await;
     }
 }
 
 #[cfg(not(unix))]
-async fn asked_to_stop() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
     }
 }

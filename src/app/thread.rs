@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::decide::{Reply, Verdict, known};
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
+use super::happened::happened;
 use super::run::TypedRun;
 use super::shapes::{Answered, Asked, Attempt, Shown, ShownTask, Stand, Step};
 use super::time::{millis, rfc3339};
 use super::typed::Reading;
 use crate::checkpoint::{CheckpointId, Source, ThreadId};
 use crate::graph::{
-    Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Question, Request, RunError,
-    Snapshot, State, StateUpdate, Status, TaskSnapshot, Thread, Writes,
+    Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Question, Replay, Request,
+    RunError, State, StateUpdate, Status, TaskSnapshot, Thread, Writes,
 };
 
 pub(crate) struct TypedThread<S: State, N, C> {
@@ -24,16 +25,25 @@ pub(crate) struct TypedThread<S: State, N, C> {
     pub reading: Arc<Reading<S>>,
 }
 
+/// What a replay tells.
+const TOLD: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages];
 /// What a run is watched by.
 const MODES: [Mode; 3] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom];
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
     fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {
-        let mut thread = self.thread.clone().cancel_with(cancel);
+        let mut thread = self.thread.clone().cancel_with(cancel).record_events();
         let request = match go {
             Go::Input(writing) => Request::input(self.writes(writing)?),
             Go::Answer(answer) => Request::answers([answer]),
             Go::Proceed => Request::proceed(),
+            Go::Live { at, step } => {
+                thread = if step { thread.interrupt_after_all() } else { thread };
+                if let Some(at) = at {
+                    thread = thread.at(at);
+                }
+                Request::proceed()
+            }
             Go::Retry => {
                 thread = thread.afresh();
                 Request::proceed()
@@ -112,25 +122,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
-    fn events(&self) -> Call<'_, Vec<Value>> {
+    fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>> {
         Box::pin(async move {
-            let mut snapshots = self.thread.history().await?.all().await?;
-            snapshots.reverse();
-            let told = snapshots.iter().flat_map(|snapshot| {
-                let tasks = snapshot.tasks.iter().filter_map(|task| event_of(snapshot.step + 1, task));
-                std::iter::once(checkpoint_event(snapshot)).chain(tasks)
-            });
-            Ok(told.collect())
+            let mut told = self.at(from).replay(Replay::Recorded).stream_deep(TOLD);
+            let mut events = vec![];
+            while let Some(event) = told.next().await {
+                events.extend(happened(&event));
+            }
+            told.finish().await?;
+            Ok(events)
+        })
+    }
+
+    fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)> {
+        Box::pin(async move {
+            let diff = self.thread.diff_deep(from, to).await?;
+            Ok((super::local::json(&diff)?, format!("{diff}\n")))
         })
     }
 
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown> {
         Box::pin(async move {
-            let mut thread = self.thread.clone();
-            if let Some(at) = at {
-                thread = thread.at(at);
-            }
-            let snapshot = thread.state_deep().await?.ok_or_else(|| never_ran(&self.id))?;
+            let snapshot = self.at(at).state_deep().await?.ok_or_else(|| never_ran(&self.id))?;
             Ok(Shown {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
@@ -197,12 +210,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Failure::usage(format!("there is no channel `{name}`")).help(format!("the channels are {}", names.join(", ")))
     }
 
+    /// The thread as it stands, or at a checkpoint.
+    fn at(&self, at: Option<CheckpointId>) -> Thread<S, N, C> {
+        let thread = self.thread.clone();
+        if let Some(at) = at { thread.at(at) } else { thread }
+    }
+
     async fn updated(&self, at: Option<CheckpointId>, update: StateUpdate<S, N>) -> Result<Vec<String>, Failure> {
-        let mut thread = self.thread.clone();
-        if let Some(at) = at {
-            thread = thread.at(at);
-        }
-        Ok(thread.update(update).await?.dropped)
+        Ok(self.at(at).update(update).await?.dropped)
     }
 
     fn answer(&self, question: &Question, reply: &Reply) -> Option<Value> {
@@ -264,48 +279,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
             writes: task.result.as_ref().map(|result| result.json()),
             questions: task.questions.iter().map(|question| self.asked(question)).collect(),
             answers: answers.collect(),
-            input: None,
+            input: Some(task.input.json()),
             inside: task.state.as_ref().map(|nested| nested.values.json()),
         }
     }
-}
-
-fn checkpoint_event<V>(snapshot: &Snapshot<V>) -> Value {
-    json!({
-        "kind": "checkpoint",
-        "step": snapshot.step,
-        "checkpoint": snapshot.id.0,
-        "source": source(snapshot.source),
-        "next": snapshot.next,
-        "at": rfc3339(snapshot.created_at),
-    })
-}
-
-/// How a task ended, if it did.
-fn event_of(step: i64, task: &TaskSnapshot) -> Option<Value> {
-    let head = |kind: &str| json!({"kind": kind, "step": step, "node": task.name, "task": task.id});
-    let mut event = match (&task.result, &task.error) {
-        (Some(writes), _) => {
-            let mut event = head("task");
-            event["writes"] = writes.json();
-            event
-        }
-        (None, Some(error)) => {
-            let mut event = head("failed");
-            event["error"] = error.as_str().into();
-            event
-        }
-        (None, None) if task.questions.is_empty() => return None,
-        (None, None) => {
-            let mut event = head("question");
-            event["questions"] = task.questions.iter().map(|asked| asked.name()).collect();
-            event
-        }
-    };
-    if !task.answers.is_empty() {
-        event["answers"] = task.answers.iter().map(|answer| answer.value.clone()).collect();
-    }
-    Some(event)
 }
 
 fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
@@ -321,7 +298,7 @@ fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
     }
 }
 
-fn source(source: Source) -> &'static str {
+pub(super) fn source(source: Source) -> &'static str {
     match source {
         Source::Input => "input",
         Source::Loop => "loop",

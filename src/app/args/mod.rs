@@ -2,7 +2,9 @@
 
 mod answers;
 mod edits;
+mod keeps;
 mod reads;
+mod replays;
 mod runs;
 
 use std::path::PathBuf;
@@ -11,7 +13,9 @@ use clap::{Args, Command, FromArgMatches, Subcommand};
 
 pub(crate) use answers::{AnswerTo, Decision, Resume};
 pub(crate) use edits::{Delete, Fork, Update};
+pub(crate) use keeps::{Gc, Tag};
 pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
+pub(crate) use replays::{Diff, Mode, Replay};
 pub(crate) use runs::RunArgs;
 
 use super::erased::AnyGraph;
@@ -44,10 +48,14 @@ pub(crate) enum Verb {
     Status(Status),
     History(History),
     Show(Show),
+    Diff(Diff),
     Events(Events),
+    Replay(Replay),
     Update(Update),
     Fork(Fork),
     Delete(Delete),
+    Tag(Tag),
+    Gc(Gc),
     Graphs(reads::Graphs),
     Graph(Draw),
     Completions(Completions),

@@ -3,7 +3,9 @@
 mod answers;
 mod edits;
 mod given;
+mod keeps;
 mod reads;
+mod replays;
 mod runs;
 
 use std::path::PathBuf;
@@ -68,6 +70,10 @@ impl Session {
             Verb::Status(args) => self.status(args).await,
             Verb::History(args) => self.history(args).await,
             Verb::Show(args) => self.show(args).await,
+            Verb::Diff(args) => self.diff(&args).await,
+            Verb::Replay(args) => self.replay(&args).await,
+            Verb::Tag(args) => self.tag(args).await,
+            Verb::Gc(args) => self.gc(args).await,
             Verb::Events(args) => self.events(args).await,
             Verb::Update(args) => self.update(args).await,
             Verb::Fork(args) => self.fork(args).await,

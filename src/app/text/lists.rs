@@ -59,18 +59,28 @@ pub(crate) fn events(events: &[Value]) -> String {
 
 fn event(event: &Value) -> String {
     let text = |key: &str| clean(event[key].as_str().unwrap_or_default()).into_owned();
-    let rest = |key: &str| match &event[key] {
-        Value::Null => String::new(),
-        held => format!(" {}", safe_json(&held.to_string())),
+    let held = |key: &str| safe_json(&event[key].to_string()).into_owned();
+    let within = event["namespace"].as_array().map_or(0, Vec::len);
+    let what = match event["kind"].as_str() {
+        Some("checkpoint") => format!("checkpoint {}", event["checkpoint"]),
+        Some("start") => format!("{} starts", text("node")),
+        Some("end") => format!("{} wrote {}", text("node"), held("writes")),
+        Some("failed") => format!("{} failed: {}", text("node"), text("error")),
+        Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
+        Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
+        Some("custom" | "message") => format!("{} says {}", text("node"), held("value")),
+        _ => safe_json(&event.to_string()).into_owned(),
     };
-    let step = event["step"].as_i64().unwrap_or_default();
-    match event["kind"].as_str() {
-        Some("checkpoint") => format!("{step:>4}  checkpoint {} at {}\n", event["checkpoint"], text("at")),
-        Some("task") => format!("{step:>4}  {} wrote{}\n", text("node"), rest("writes")),
-        Some("failed") => format!("{step:>4}  {} failed: {}\n", text("node"), text("error")),
-        Some("question") => format!("{step:>4}  {} asks{}\n", text("node"), rest("questions")),
-        _ => format!("{step:>4}  {}\n", safe_json(&event.to_string())),
-    }
+    format!("{:>4}  {}{what}\n", event["step"].as_i64().unwrap_or_default(), "  ".repeat(within))
+}
+
+/// Questions by name, with what they ask.
+fn asked(questions: &Value) -> String {
+    let question = |asked: &Value| {
+        let name = clean(asked["name"].as_str().unwrap_or_default()).into_owned();
+        format!("{name} {}", safe_json(&asked["payload"].to_string()))
+    };
+    questions.as_array().map(|all| all.iter().map(question).collect::<Vec<_>>().join(", ")).unwrap_or_default()
 }
 
 /// Graphs with their nodes and channels.

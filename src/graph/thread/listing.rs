@@ -174,7 +174,7 @@ impl<'a> Listing<'a> {
             0 => Standing::Finished,
             // All have ended, and yet no checkpoint follows: their results could not be applied.
             planned if done == planned => Standing::Failed,
-            planned if sleeping(&tasks) + done == planned => Standing::Waiting,
+            _ if sleeps(&tasks) => Standing::Waiting,
             _ => Standing::Pending,
         })
     }
@@ -227,11 +227,10 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// How many tasks wait for a time that has not come.
-fn sleeping(tasks: &Tasks) -> usize {
-    let now = clock::now();
-    let sleeps = |task: &&TaskRecord| task.status == TaskStatus::Waiting && task.wake.is_some_and(|wake| wake > now);
-    tasks.values().filter(sleeps).count()
+/// Whether the first time that tasks wait for has not come.
+fn sleeps(tasks: &Tasks) -> bool {
+    let waiting = tasks.values().filter(|task| task.status == TaskStatus::Waiting);
+    waiting.filter_map(|task| task.wake).min().is_some_and(|wake| wake > clock::now())
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(

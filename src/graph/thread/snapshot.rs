@@ -108,6 +108,8 @@ pub struct TaskSnapshot {
     pub id: String,
     /// The node.
     pub name: String,
+    /// What it is started with: what it reads of the state, or its payload.
+    pub input: View,
     /// How it failed.
     pub error: Option<String>,
     /// What it wrote, once it has ended.
@@ -193,7 +195,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let mut shown = vec![];
         for task in &tasks {
             let state = if deep { nested(table, reader, &pos, task, live).await? } else { None };
-            shown.push(task_snapshot(table, id, task, live, state));
+            shown.push(task_snapshot(table, &pos, task, live, state));
         }
         Ok(Self {
             values,
@@ -292,15 +294,16 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
 
 fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
-    checkpoint: CheckpointId,
+    pos: &Position<S>,
     task: &Task<S>,
     live: bool,
     state: Option<Box<Nested>>,
 ) -> TaskSnapshot {
     let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
     TaskSnapshot {
-        id: task_id(checkpoint, task.key),
+        id: task_id(pos.id, task.key),
         name: name(table, task.node),
+        input: input(table, pos, task),
         error: task.error.clone(),
         result: result(task).filter(|_| task.handled.is_none()).map(writes),
         answers: answer_info(table, task),
@@ -315,6 +318,19 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
             .collect(),
         wake: task.wake.filter(|_| !task.is_done()).map(clock::time),
         effects: task.effects,
+    }
+}
+
+fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    pos: &Position<S>,
+    task: &Task<S>,
+) -> View {
+    let reads = (task.node != START_NODE).then(|| table.row(task.node).reads.clone()).flatten();
+    match (&task.packet, reads) {
+        (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
+        (None, Some(only)) => View::of_part(Arc::clone(&pos.state), Arc::clone(table), only),
+        (None, None) => View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
     }
 }
 

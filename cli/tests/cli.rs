@@ -1,0 +1,382 @@
+//! The binary `superstep` as a person and as a script meet it: real processes over fresh stores.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A fresh directory to call the program in.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn call(&self, words: &[&str]) -> Called {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
+        command.env_remove("SUPERSTEP_STORE").current_dir(&self.0);
+        Called(command.args(words).output().unwrap())
+    }
+
+    /// Calls for JSON, and for this exit code.
+    fn json(&self, code: i32, words: &[&str]) -> Value {
+        let called = self.call(&[words, &["--json"]].concat());
+        assert_eq!(called.code(), code, "{words:?}: {}{}", called.out(), called.err());
+        serde_json::from_str(&called.out()).unwrap()
+    }
+
+    /// Begins a thread that waits for a review.
+    fn with_essay(thread: &str) -> Self {
+        let place = Self::new();
+        assert_eq!(place.call(&["run", "essay", "--topic", "tides", "--thread", thread]).code(), 10);
+        place
+    }
+}
+
+struct Called(Output);
+
+impl Called {
+    fn code(&self) -> i32 {
+        self.0.status.code().unwrap()
+    }
+
+    fn out(&self) -> String {
+        cleaned(&self.0.stdout)
+    }
+
+    fn err(&self) -> String {
+        cleaned(&self.0.stderr)
+    }
+}
+
+/// The output, with the program called `superstep`, as from a path.
+fn cleaned(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).replace(env!("CARGO_BIN_EXE_superstep"), "superstep")
+}
+
+/// The text without what differs from run to run: ids of questions, times.
+fn steady(text: &str) -> String {
+    let word = |word: &str| {
+        let inside = word.trim_matches(['(', ')', ':']);
+        let is_time = inside.ends_with('Z') && inside.contains('T') && inside.starts_with("20");
+        let is_id = inside.len() > 12 && inside.split('-').count() == 4 && inside.is_ascii();
+        let is_span = inside.ends_with('s') && inside.trim_end_matches('s').parse::<f64>().is_ok();
+        match (is_time, is_id, is_span) {
+            (true, ..) => word.replace(inside, "TIME"),
+            (_, true, _) => word.replace(inside, "ID"),
+            (.., true) => word.replace(inside, "0.0s"),
+            _ => word.to_owned(),
+        }
+    };
+    text.split(' ').map(|part| part.split('\n').map(word).collect::<Vec<_>>().join("\n")).collect::<Vec<_>>().join(" ")
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+// --- a thread from run to fork, a process for each command ---
+
+#[test]
+fn a_thread_goes_from_run_to_fork() {
+    let place = Place::with_essay("e1");
+    assert_eq!(place.json(0, &["status", "e1"])["status"], "interrupted");
+    let again = place.json(10, &["revise", "e1", "--feedback", "more salt"]);
+    assert_eq!(again["state"]["text"], "tides, draft 2, from 2 notes, with more salt in mind");
+    let done = place.json(0, &["approve", "e1", "--by", "ada", "--note", "better"]);
+    assert_eq!((&done["status"], &done["state"]["rounds"]), (&json!("finished"), &json!(2)));
+
+    let history = place.json(0, &["history", "e1"]);
+    let asked = history.as_array().unwrap().iter().rev().find(|step| step["next"] == json!(["Review"])).unwrap();
+    let at = asked["checkpoint"].to_string();
+    let task = place.json(0, &["show", "e1", "--at", &at, "--task", "Review"])["tasks"][0].clone();
+    assert_eq!(task["answers"][0]["value"], json!({"revise": "more salt"}));
+
+    let fork = place.json(0, &["fork", "e1", "--at", &at, "--values", r#"{"topic": "moons"}"#]);
+    assert_eq!((&fork["status"], &fork["next"]), (&json!("pending"), &json!(["Review"])));
+    assert_eq!(place.json(10, &["proceed", "e1"])["state"]["topic"], "moons");
+    assert_eq!(place.json(12, &["reject", "e1"])["status"], "finished");
+}
+
+#[test]
+fn what_a_run_says_to_a_person() {
+    let place = Place::new();
+    let called = place.call(&["run", "essay", "--thread", "an essay", "--store", "my store"]);
+    insta::assert_snapshot!(steady(&called.out()), @r#"
+    thread an essay
+    superstep 1: Plan done 0.0s
+    superstep 2: Papers done 0.0s
+    superstep 2: Web done 0.0s
+    superstep 3: Write done 0.0s
+    superstep 4: Review asks 0.0s
+    an essay: waits for an answer
+      graph essay, superstep 3, checkpoint 5
+      next: Review
+      notes: ["papers on tides","the web on tides"]
+      review: null
+      rounds: 1
+      text: tides, draft 1, from 2 notes
+      topic: tides
+
+    Review asks `approve` (ID)
+      text: tides, draft 1, from 2 notes
+      takes: true or false or {"revise":".."}
+    answer with
+      superstep approve 'an essay' --store 'my store'
+      superstep reject 'an essay' --store 'my store'
+      superstep revise 'an essay' --store 'my store' --feedback 'what to change'
+    "#);
+}
+
+#[test]
+fn a_fork_may_be_a_thread_of_its_own() {
+    let place = Place::with_essay("e1");
+    let fork = place.json(0, &["fork", "e1", "--at", "3", "--to", "e2"]);
+    assert_eq!((&fork["thread"], &fork["next"]), (&json!("e2"), &json!(["Papers", "Web"])));
+    assert_eq!(place.json(10, &["proceed", "e2"])["state"]["notes"], json!(["papers on tides", "the web on tides"]));
+    assert_eq!(place.json(12, &["reject", "e2"])["graph"], "essay");
+    assert_eq!(place.json(0, &["status", "e1"])["status"], "interrupted");
+    let taken = place.call(&["fork", "e1", "--at", "3", "--to", "e2"]);
+    assert_eq!((taken.code(), taken.err().contains("there is a thread `e2` already")), (1, true), "{}", taken.err());
+}
+
+#[test]
+fn an_answer_may_be_stored_alone() {
+    let place = Place::with_essay("e1");
+    let stored = place.json(0, &["approve", "e1", "--record-only", "--by", "ada"]);
+    assert_eq!((&stored["status"], &stored["questions"]), (&json!("pending"), &json!([])));
+    let late = place.call(&["approve", "e1"]);
+    assert_eq!((late.code(), late.err().starts_with("error: thread `e1` has no open question")), (1, true));
+    assert_eq!(place.json(0, &["proceed", "e1"])["status"], "finished");
+    let shown = place.json(0, &["show", "e1", "--at", "5"]);
+    assert_eq!(shown["tasks"][0]["answers"][0]["by"], "ada");
+}
+
+#[test]
+fn an_update_writes_as_a_node() {
+    let place = Place::with_essay("e1");
+    let values = r#"{"notes": ["a shell"], "text": "by hand"}"#;
+    let updated = place.json(0, &["update", "e1", "--values", values, "--as-node", "Write"]);
+    assert_eq!(updated["state"]["notes"], json!(["papers on tides", "the web on tides", "a shell"]));
+    assert_eq!((&updated["next"], &updated["dropped"]), (&json!(["Review"]), &json!([])));
+    let unknown = place.call(&["update", "e1", "--values", "{}", "--as-node", "Wirte"]);
+    assert_eq!(unknown.code(), 2);
+    insta::assert_snapshot!(unknown.err(), @r"
+    error: there is no node `Wirte`
+     help: the nodes are Papers, Plan, Review, Web, Write, and START
+    ");
+}
+
+// --- for programs ---
+
+#[test]
+fn shapes_hold_what_scripts_rely_on() {
+    let place = Place::with_essay("e1");
+    let status = place.json(0, &["status", "e1"]);
+    assert_eq!(keys(&status), ["checkpoint", "graph", "next", "questions", "state", "status", "step", "thread"]);
+    let question = &status["questions"][0];
+    assert_eq!(keys(question), ["commands", "id", "name", "node", "payload", "takes", "words"]);
+    assert_eq!((&question["name"], &question["node"]), (&json!("approve"), &json!("Review")));
+    let history = place.json(0, &["history", "e1"]);
+    assert_eq!(keys(&history[0]), ["checkpoint", "created_at", "next", "parent", "source", "step"]);
+    assert_eq!(history.as_array().unwrap().last().unwrap()["source"], "input");
+    let threads = place.json(0, &["threads"]);
+    assert_eq!(keys(&threads[0]), ["graph", "status", "step", "thread", "updated_at"]);
+    assert_eq!(place.json(0, &["threads", "--status", "finished"]), json!([]));
+    let waiting = place.json(0, &["threads", "--waiting"]);
+    assert_eq!(waiting[0]["questions"][0]["commands"][0], "superstep approve e1");
+}
+
+#[test]
+fn errors_are_json_too() {
+    let place = Place::with_essay("e1");
+    let errors: Vec<Value> = [
+        &["status", "e2"][..],
+        &["run", "essay", "--thread", "e1"],
+        &["run", "essay", "--input", r#"{"topik": "tides"}"#],
+        &["resume", "e1", "--answer", "maybe"],
+        &["resume", "e1", "--answer", "17"],
+        &["frobnicate"],
+    ]
+    .into_iter()
+    .map(|words| {
+        let called = place.call(&[words, &["--json"]].concat());
+        assert_eq!(called.out(), "", "{words:?}");
+        let mut error: Value = serde_json::from_str(&called.err()).unwrap();
+        assert_eq!(keys(&error), ["causes", "error", "help"]);
+        error["code"] = called.code().into();
+        error
+    })
+    .collect();
+    let told = |error: &Value| format!("{} {} -> {}", error["code"], error["error"], error["help"]);
+    insta::assert_snapshot!(steady(&errors.iter().map(told).collect::<Vec<_>>().join("\n")), @r#"
+    1 "there is no thread `e2`" -> "did you mean `e1`?"
+    1 "there is a thread `e1` already, of the graph `essay`: interrupted" -> "answer it with `superstep resume e1`, go on with `superstep proceed e1`, or leave out `--thread`"
+    2 "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
+    2 "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
+    1 "question ID (`approve`) takes another answer: it takes `Review`: data did not match any variant of untagged enum Review" -> "nothing was written; `superstep status e1` shows what the question takes"
+    2 "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
+    "#);
+}
+
+#[rstest]
+#[case::finished(0, &["run", "map_reduce"])]
+#[case::asks(10, &["run", "approval"])]
+#[case::no_graph(2, &["run", "esay"])]
+#[case::no_command(2, &[])]
+#[case::no_store(1, &["threads"])]
+#[case::no_json(2, &["run", "essay", "--input", "topic"])]
+#[case::both_inputs(2, &["run", "essay", "--input", "{}", "--topic", "x"])]
+#[case::help(0, &["--help"])]
+#[case::version(0, &["--version"])]
+fn calls_end_with_their_code(#[case] code: i32, #[case] words: &[&str]) {
+    assert_eq!(Place::new().call(words).code(), code);
+}
+
+#[test]
+fn a_store_is_made_by_runs_alone() {
+    let place = Place::new();
+    for words in
+        [&["threads"][..], &["status", "x"], &["delete", "x"], &["approve", "x"], &["run", "essay", "--input", "1"]]
+    {
+        assert_ne!(place.call(words).code(), 0, "{words:?}");
+    }
+    assert_eq!(place.call(&["graphs"]).code(), 0);
+    assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
+}
+
+// --- for people ---
+
+#[test]
+fn a_name_that_is_nearly_right_is_told() {
+    let place = Place::with_essay("spring-essay");
+    let told = |words: &[&str]| place.call(words).err();
+    insta::assert_snapshot!(told(&["status", "spring-esay"]), @r"
+    error: there is no thread `spring-esay`
+     help: did you mean `spring-essay`?
+    ");
+    insta::assert_snapshot!(told(&["status", "zzzzzz"]), @r"
+    error: there is no thread `zzzzzz`
+     help: `superstep threads` lists the threads there are
+    ");
+    insta::assert_snapshot!(told(&["run", "esay"]), @r"
+    error: there is no graph `esay`
+     help: did you mean `essay`? the graphs are approval, essay, map_reduce
+    ");
+}
+
+#[test]
+fn nothing_from_a_state_acts_on_the_terminal() {
+    let place = Place::new();
+    let topic = "a\x1b[2Jb\u{9b}1m\u{202e}";
+    for words in [
+        &["run", "essay", "--topic", topic, "--thread", "e1"][..],
+        &["show", "e1"],
+        &["events", "e1"],
+        &["status", "e1", "--json"],
+    ] {
+        let out = place.call(words).out();
+        let acts = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';
+        assert_eq!(out.chars().find(acts), None, "{words:?}");
+    }
+}
+
+#[test]
+fn the_whole_help() {
+    let help = Place::new().call(&["--help"]);
+    insta::assert_snapshot!(help.out(), @r"
+    Runs graphs that stop for a person, go on in any process, and can be taken apart afterwards
+
+    Usage: superstep [OPTIONS] <COMMAND>
+
+    Commands:
+      run          Begin a thread of a graph and run it until it finishes, asks or fails
+      resume       Answer a question with JSON, and go on
+      proceed      Go on with a thread that was cancelled, killed, failed or stopped
+      retry        Begin the unfinished superstep of a thread anew
+      approve      Say yes to an open question, and go on
+      reject       Say no to an open question, and go on
+      revise       Ask for another attempt, and go on
+      cancel       Cancel the run of a thread in another process
+      threads      List threads, or the questions that are open
+      status       Show how a thread stands: its state, what runs next, what it asks
+      history      List the checkpoints of a thread, newest first
+      show         Show a checkpoint: its state, and what became of its tasks
+      diff         Show what differs between two checkpoints
+      events       Tell what happened in a thread, oldest first
+      replay       Go through a thread again, without repeating what it did
+      update       Write the state of a thread by hand
+      fork         Begin a new branch at a checkpoint, in the same thread or another
+      delete       Delete a thread with all its checkpoints
+      tag          Name a checkpoint so that it is kept, or list the names
+      gc           Remove what no rule keeps
+      graphs       List the graphs of this program
+      graph        Draw a graph, or where a thread of it stands
+      completions  Print a script that completes commands in a shell
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Everywhere:
+          --store <PATH>  Where threads are kept: a directory [env: SUPERSTEP_STORE] [default:
+                          .superstep/store]
+          --json          Print JSON for programs; errors too, on standard error
+
+    A first run, in two processes:
+      superstep run approval --thread first
+      superstep status first
+
+    Exit codes:
+      0 finished, 10 waits for a person, 11 halted or stopped by a budget, 12 rejected,
+      13 cancelled, 14 waits for a time, 2 wrong usage, 1 any other error
+    ");
+}
+
+#[rstest]
+#[case("run essay")]
+#[case("resume")]
+#[case("proceed")]
+#[case("retry")]
+#[case("approve")]
+#[case("reject")]
+#[case("revise")]
+#[case("cancel")]
+#[case("threads")]
+#[case("status")]
+#[case("history")]
+#[case("show")]
+#[case("events")]
+#[case("update")]
+#[case("fork")]
+#[case("delete")]
+#[case("graphs")]
+#[case("graph")]
+#[case("completions")]
+fn each_help_has_an_example(#[case] command: &str) {
+    let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+    let help = Place::new().call(&words).out();
+    assert!(help.contains(&format!("\n  superstep {}", words[0])), "{help}");
+    assert!(!help.contains('{') || help.contains("$overwrite") || help.contains("'{"), "{help}");
+}
+
+#[rstest]
+#[case::mermaid("mermaid", "flowchart TD")]
+#[case::dot("dot", "digraph {")]
+#[case::ascii("ascii", "START")]
+fn a_graph_is_drawn(#[case] format: &str, #[case] begins: &str) {
+    let place = Place::with_essay("e1");
+    let plain = place.call(&["graph", "essay", "--format", format]).out();
+    let marked = place.call(&["graph", "essay", "--format", format, "--thread", "e1"]).out();
+    assert!(plain.starts_with(begins) && marked.starts_with(begins), "{plain}{marked}");
+    assert!(marked.contains("approve") && !plain.contains("approve"), "{plain}{marked}");
+}
+
+#[test]
+fn a_shell_gets_completions() {
+    let script = Place::new().call(&["completions", "bash"]).out();
+    assert!(script.contains("map_reduce") && script.contains("--record-only"), "{}", script.len());
+}

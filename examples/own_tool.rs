@@ -1,0 +1,174 @@
+//! A command line of your own: `App` over two graphs. `release` takes arguments, asks a question that `approve`, `reject` and
+//! `revise` answer, and says by its exit code how it ended; `nap` waits for a time without a process.
+//!
+//!     own_tool run release 1.2.0 --thread spring
+//!     own_tool approve spring --by ada
+#![allow(clippy::print_stdout, reason = "it is a program")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep::app::{App, Decide, Exit, Register, Reply, Verdict};
+use superstep::prelude::*;
+
+/// What the runs need from outside; never stored.
+#[derive(Default)]
+struct Tools {
+    /// A file that, if it is there, lets building fail.
+    broken: &'static str,
+    /// A file that building waits for to go.
+    busy: &'static str,
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Release {
+    version: String,
+    decision: Option<Decision>,
+    #[channel(append)]
+    log: Vec<String>,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Build,
+    Ask,
+    Ship,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    Ship,
+    Drop { why: String },
+    Rebuild { with: String },
+}
+
+/// The question: may this be shipped?
+#[derive(Serialize, Deserialize)]
+struct MayShip {
+    version: String,
+}
+impl Interrupt for MayShip {
+    type Resume = Decision;
+    const NAME: &'static str = "may_ship";
+}
+impl Decide for MayShip {
+    fn decide(&self, reply: &Reply) -> Option<Decision> {
+        let words = reply.feedback.clone();
+        Some(match reply.verdict {
+            Verdict::Approve => Decision::Ship,
+            Verdict::Reject => Decision::Drop { why: words.unwrap_or_default() },
+            Verdict::Revise => Decision::Rebuild { with: words? },
+        })
+    }
+}
+
+#[derive(Labels)]
+enum AfterAsking {
+    Ship,
+    Rebuild,
+    Drop,
+}
+impl Route<Step> for AfterAsking {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Ship => Step::Ship.into(),
+            Self::Rebuild => Step::Build.into(),
+            Self::Drop => END.into(),
+        }
+    }
+}
+fn after_asking(release: &Release) -> AfterAsking {
+    match release.decision {
+        Some(Decision::Ship) => AfterAsking::Ship,
+        Some(Decision::Rebuild { .. }) | None => AfterAsking::Rebuild,
+        Some(Decision::Drop { .. }) => AfterAsking::Drop,
+    }
+}
+
+async fn build(release: Arc<Release>, ctx: Ctx<Tools>) -> Result<ReleaseUpdate, NodeError> {
+    let Tools { broken, busy } = ctx.context();
+    while Path::new(busy).exists() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    if Path::new(broken).exists() {
+        return Err(format!("{broken} is in the way").into());
+    }
+    let with = match &release.decision {
+        Some(Decision::Rebuild { with }) => format!(" with {with}"),
+        _ => String::new(),
+    };
+    Ok(Release::update().log([format!("built {}{with}", release.version)]))
+}
+
+async fn ask(release: Arc<Release>, ctx: Ctx<Tools>) -> Result<ReleaseUpdate, NodeError> {
+    let decision = ctx.interrupt(MayShip { version: release.version.clone() })?;
+    Ok(Release::update().decision(Some(decision)))
+}
+
+async fn ship(release: Arc<Release>, _: Ctx<Tools>) -> Result<ReleaseUpdate, NodeError> {
+    Ok(Release::update().log([format!("shipped {}", release.version)]))
+}
+
+fn release() -> Result<CompiledGraph<Release, Step, Tools>, CompileError> {
+    StateGraph::new()
+        .add_node(Step::Build, build)
+        .add_node(Step::Ask, ask.asks::<MayShip>())
+        .add_node(Step::Ship, ship)
+        .add_edge(START, Step::Build)
+        .add_edge(Step::Build, Step::Ask)
+        .add_conditional_edges(Step::Ask, after_asking)
+        .add_edge(Step::Ship, END)
+        .compile()
+}
+
+/// What `run release` takes.
+#[derive(clap::Args)]
+struct ReleaseArgs {
+    /// The version, as 1.2.0
+    version: String,
+}
+
+fn input(args: ReleaseArgs) -> Result<ReleaseUpdate, String> {
+    let is_number = |part: &str| part.parse::<u32>().is_ok();
+    if args.version.split('.').count() != 3 || !args.version.split('.').all(is_number) {
+        return Err(format!("`{}` is no version: write three numbers, as 1.2.0", args.version));
+    }
+    Ok(Release::update().version(args.version))
+}
+
+fn ends(release: &Release) -> Exit {
+    if matches!(release.decision, Some(Decision::Drop { .. })) { Exit::Rejected } else { Exit::Finished }
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Nap {
+    millis: u64,
+    rested: bool,
+}
+
+#[derive(NodeId)]
+enum Rest {
+    Sleep,
+}
+
+async fn sleep(nap: Arc<Nap>, ctx: Ctx) -> Result<NapUpdate, NodeError> {
+    ctx.sleep(Duration::from_millis(nap.millis)).await?;
+    Ok(Nap::update().rested(true))
+}
+
+fn nap() -> Result<CompiledGraph<Nap, Rest>, CompileError> {
+    StateGraph::new().add_node(Rest::Sleep, sleep).add_sequence([Rest::Sleep]).compile()
+}
+
+fn main() -> ExitCode {
+    let release = release().about("Builds a version and ships it if you agree").args(input).outcome(ends);
+    App::new()
+        .about("Ships releases")
+        .version("1.0.0")
+        .graph_with("release", release.decides::<MayShip>(), Tools { broken: "broken", busy: "busy" })
+        .graph("nap", nap().about("Waits for a time, without a process"))
+        .main()
+}

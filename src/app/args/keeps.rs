@@ -1,0 +1,76 @@
+//! Commands that look after a store: `gc`, `tag`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// Remove what no rule keeps
+///
+/// Removes the checkpoints that no rule keeps, of all threads or of one, with all that only they need. The newest
+/// checkpoint, open questions and tagged checkpoints are kept. Without --keep-last and --max-age, only leftovers go.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} gc --keep-last 20 --max-age 30d
+  {bin} gc --thread first --keep-last 1")]
+pub(crate) struct Gc {
+    /// Only this thread
+    #[arg(long, value_name = "ID")]
+    pub thread: Option<String>,
+
+    /// Keep the newest N checkpoints of each thread
+    #[arg(long, value_name = "N")]
+    pub keep_last: Option<usize>,
+
+    /// Keep checkpoints that are not older, as 90s, 15m, 12h, 30d
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub max_age: Option<Duration>,
+
+    /// Remove older branches that wait for an answer or a time, too
+    #[arg(long)]
+    pub drop_unfinished: bool,
+
+    /// Remove tagged checkpoints, too
+    #[arg(long)]
+    pub drop_tagged: bool,
+}
+
+/// Name a checkpoint so that it is kept, or list the names
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} tag first
+  {bin} tag first before-review --at 5
+  {bin} tag first before-review --remove")]
+pub(crate) struct Tag {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// The name to give; lists the names there are without one
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// To which checkpoint; the newest unless given
+    #[arg(long, value_name = "CHECKPOINT", value_parser = super::edits::checkpoint, requires = "name")]
+    pub at: Option<u64>,
+
+    /// Take the name away
+    #[arg(long, requires = "name", conflicts_with = "at")]
+    pub remove: bool,
+}
+
+/// Reads a span of time: a number, and s, m, h or d.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no age: write a number with s, m, h or d, as 30d");
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let number: u64 = text[..split].parse().map_err(|_| wrong())?;
+    let seconds = match &text[split..] {
+        "s" => Some(number),
+        "m" => number.checked_mul(60),
+        "h" => number.checked_mul(3600),
+        "d" => number.checked_mul(86_400),
+        _ => None,
+    };
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}

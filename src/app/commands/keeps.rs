@@ -1,0 +1,68 @@
+//! Commands that look after a store.
+
+use serde_json::json;
+
+use super::{Session, Told};
+use crate::app::args::{Gc, Tag};
+use crate::app::failure::Failure;
+use crate::app::text::clean;
+use crate::checkpoint::{CheckpointId, Retention, gc, gc_all, tag, tags, untag};
+
+impl Session {
+    pub(super) async fn gc(&self, args: Gc) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let policy = policy(&args);
+        let (text, json) = match &args.thread {
+            None => {
+                let swept = gc_all(&*local.store, &policy).await?;
+                (swept.to_string(), crate::app::local::json(&swept)?)
+            }
+            Some(thread) => {
+                let id = local.info(thread).await?.id;
+                let swept = gc(&*local.store, &id, &policy).await?;
+                (swept.to_string(), json!({ "threads": [{ "thread": thread, "swept": swept }] }))
+            }
+        };
+        Told::new(lines(&text), &json)
+    }
+
+    pub(super) async fn tag(&self, args: Tag) -> Result<Told, Failure> {
+        let Tag { thread, name, at, remove } = args;
+        let local = self.local()?;
+        let info = local.info(&thread).await?;
+        match (name, remove) {
+            (Some(name), true) => {
+                if untag(&*local.store, &info.id, &name).await?.is_none() {
+                    return Err(Failure::new(format!("thread `{thread}` has no tag `{name}`")));
+                }
+            }
+            (Some(name), false) => {
+                let at = at.map(CheckpointId).or(info.checkpoint);
+                let at = at.ok_or_else(|| Failure::new(format!("thread `{thread}` has no checkpoint yet")))?;
+                tag(&*local.store, &info.id, at, &name).await?;
+            }
+            (None, _) => {}
+        }
+        let tags = tags(&*local.store, &info.id).await?;
+        let text = tags.iter().map(|(name, at)| format!("{at:>6}  {}\n", clean(name)));
+        let text = if tags.is_empty() { "no tags\n".to_owned() } else { text.collect() };
+        let json: Vec<_> = tags.iter().map(|(name, at)| json!({ "tag": name, "checkpoint": at })).collect();
+        Told::new(text, &json)
+    }
+}
+
+fn policy(args: &Gc) -> Retention {
+    let mut policy = Retention::new().keep_unfinished(!args.drop_unfinished).keep_tagged(!args.drop_tagged);
+    if let Some(count) = args.keep_last {
+        policy = policy.keep_last(count);
+    }
+    if let Some(age) = args.max_age {
+        policy = policy.max_age(age);
+    }
+    policy
+}
+
+/// Lines of a report, escaped.
+pub(super) fn lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", clean(line))).collect()
+}

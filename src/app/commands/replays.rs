@@ -1,0 +1,106 @@
+//! Commands that take a thread's past apart.
+
+use std::sync::Arc;
+
+use super::{Session, Told};
+use crate::app::args::{Diff, Mode, Replay};
+use crate::app::erased::{AnyThread, Go};
+use crate::app::failure::Failure;
+use crate::app::print::say;
+use crate::app::shapes::Step;
+use crate::app::text;
+use crate::checkpoint::CheckpointId;
+
+impl Session {
+    pub(super) async fn diff(&self, args: &Diff) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let thread = local.thread(&args.thread).await?;
+        let (json, text) = thread.diff(CheckpointId(args.from), CheckpointId(args.to)).await?;
+        Told::new(text, &json)
+    }
+
+    pub(super) async fn replay(&self, args: &Replay) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let thread = local.thread(&args.thread).await?;
+        match args.mode {
+            Mode::Recorded => self.recorded(&thread, args).await,
+            Mode::Live => self.live(&thread, args).await,
+        }
+    }
+
+    /// Tells a thread again; nothing runs.
+    async fn recorded(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<Told, Failure> {
+        if !args.step {
+            let events = thread.events(args.from.map(CheckpointId)).await?;
+            return Told::new(text::events(&events), &events);
+        }
+        let line = line(&**thread, args).await?;
+        let mut diffs = vec![];
+        for pair in line.windows(2) {
+            let [before, after] = pair else { continue };
+            let (json, text) = thread.diff(CheckpointId(before.checkpoint), CheckpointId(after.checkpoint)).await?;
+            diffs.push(json);
+            if !self.pause(&text) {
+                break;
+            }
+        }
+        Told::new("", &diffs)
+    }
+
+    /// Runs a thread again, for real.
+    async fn live(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<Told, Failure> {
+        let line = line(&**thread, args).await?;
+        let first = line.first().map(|step| step.checkpoint);
+        let mut at = first.map(CheckpointId);
+        if !args.step {
+            return self.follow(&**thread, &args.thread, Go::Live { at, step: false }).await;
+        }
+        let mut before = first;
+        loop {
+            let told = self.follow(&**thread, &args.thread, Go::Live { at: at.take(), step: true }).await?;
+            let now = told.json["checkpoint"].as_u64();
+            if told.json["status"] != "stopped" && told.json["status"] != "pending" {
+                return Ok(told);
+            }
+            let (Some(from), Some(to)) = (before, now) else { return Ok(told) };
+            let (_, text) = thread.diff(CheckpointId(from), CheckpointId(to)).await?;
+            before = now;
+            if from == to || !self.pause(&text) {
+                return Ok(told);
+            }
+        }
+    }
+
+    /// Shows what a superstep changed and waits for Enter; not to go on is `q`, or the end of the input.
+    fn pause(&self, changes: &str) -> bool {
+        if self.view == crate::app::watch::View::Quiet {
+            return true;
+        }
+        say(&format!("{changes}\nEnter goes on, q ends: "));
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        say("\n");
+        read.is_ok_and(|count| count > 0) && line.trim() != "q"
+    }
+}
+
+/// The checkpoints that led to where the thread stands, oldest first.
+async fn line(thread: &dyn AnyThread, args: &Replay) -> Result<Vec<Step>, Failure> {
+    let history = thread.history(usize::MAX, None).await?;
+    let mut line: Vec<Step> = vec![];
+    let mut next = history.first().map(|step| step.checkpoint);
+    for step in history {
+        if next == Some(step.checkpoint) {
+            next = step.parent;
+            line.push(step);
+        }
+    }
+    line.reverse();
+    let Some(from) = args.from else { return Ok(line) };
+    let at = line.iter().position(|step| step.checkpoint == from).ok_or_else(|| {
+        let name = &args.thread;
+        Failure::new(format!("checkpoint {from} did not lead to where thread `{name}` stands"))
+            .hint("`{history}` lists the checkpoints there are")
+    })?;
+    Ok(line.split_off(at))
+}

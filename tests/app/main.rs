@@ -1,0 +1,151 @@
+//! A program of a user's own as a command line: `examples/own_tool.rs`, in real processes over fresh stores.
+#![cfg(all(feature = "app", unix))]
+#![allow(clippy::unwrap_used)]
+
+mod interrupts;
+mod listing;
+mod place;
+
+use place::Place;
+use serde_json::json;
+
+#[test]
+fn a_graph_takes_arguments_of_its_own() {
+    let place = Place::new();
+    assert_eq!(place.json(10, &["run", "release", "1.2.0", "--thread", "r1"])["state"]["version"], "1.2.0");
+    let wrong = place.call(&["run", "release", "1.2"]);
+    assert_eq!(wrong.code(), 2);
+    insta::assert_snapshot!(wrong.err(), @r"
+    error: there is no input for `release`
+    cause: `1.2` is no version: write three numbers, as 1.2.0
+    ");
+    let missing = place.call(&["run", "release"]);
+    assert_eq!((missing.code(), missing.err().contains("<VERSION>")), (2, true), "{}", missing.err());
+    let json = place.json(10, &["run", "release", "--input", r#"{"version": "2.0.0"}"#]);
+    assert_eq!(json["state"]["version"], "2.0.0");
+}
+
+#[test]
+fn its_own_question_is_decided_in_plain_words() {
+    let place = Place::new();
+    let asked = place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    assert_eq!(asked["questions"][0]["words"], json!(["approve", "reject", "revise"]));
+    assert_eq!(asked["questions"][0]["takes"], r#""ship" or "drop" or "rebuild""#);
+    let again = place.json(10, &["revise", "r1", "--feedback", "less code"]);
+    assert_eq!(again["state"]["log"], json!(["built 1.2.0", "built 1.2.0 with less code"]));
+    let done = place.json(0, &["resume", "r1", "--answer", r#""ship""#]);
+    assert_eq!(done["state"]["log"][2], "shipped 1.2.0");
+}
+
+#[test]
+fn its_outcome_is_the_exit_code() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let dropped = place.json(12, &["reject", "r1", "--feedback", "too early"]);
+    assert_eq!(dropped["state"]["decision"], json!({"drop": {"why": "too early"}}));
+    assert_eq!(place.json(12, &["proceed", "r1"])["status"], "finished");
+}
+
+#[test]
+fn a_failure_says_how_to_go_on() {
+    let place = Place::new();
+    std::fs::write(place.path("broken"), "").unwrap();
+    let failed = place.call(&["run", "release", "1.2.0", "--thread", "r1"]);
+    assert_eq!(failed.code(), 1);
+    insta::assert_snapshot!(failed.err(), @r"
+    error: node `Build` failed in superstep 1: broken is in the way
+     help: mend the cause, then `own_tool proceed r1`
+    ");
+    assert_eq!(place.json(0, &["status", "r1"])["status"], "failed");
+    let task = place.json(0, &["show", "r1", "--task", "Build"])["tasks"][0].clone();
+    assert_eq!(
+        (&task["status"], &task["failures"][0]["error"]),
+        (&json!("failed"), &json!("node `Build` failed in superstep 1: broken is in the way"))
+    );
+    assert_eq!(task["input"]["version"], "1.2.0");
+    std::fs::remove_file(place.path("broken")).unwrap();
+    assert_eq!(place.json(10, &["retry", "r1"])["status"], "interrupted");
+}
+
+#[test]
+fn a_wait_needs_no_process() {
+    let place = Place::new();
+    let waits = place.json(14, &["run", "nap", "--input", r#"{"millis": 3600000}"#, "--thread", "n1"]);
+    assert_eq!((&waits["status"], waits["until"].is_string()), (&json!("waiting"), true));
+    assert_eq!(place.json(14, &["proceed", "n1"])["status"], "waiting");
+    assert_eq!(place.json(0, &["threads", "--status", "waiting"])[0]["thread"], "n1");
+    place.json(14, &["run", "nap", "--input", r#"{"millis": 1}"#, "--thread", "n2"]);
+    assert_eq!(place.json(0, &["proceed", "n2"])["state"]["rested"], true);
+}
+
+#[test]
+fn a_thread_of_another_program_is_told_apart() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let program = place::example("own_tool");
+    let renamed = place.path("other_tool");
+    std::fs::copy(program.get_program(), &renamed).unwrap();
+    place.with_foreign_thread("theirs");
+    let told = place.call(&["status", "theirs"]);
+    assert_eq!(told.code(), 1);
+    insta::assert_snapshot!(told.err(), @r"
+    error: thread `theirs` belongs to the graph `elsewhere`, which this program does not have
+     help: use the program that has it; this one has release, nap
+    ");
+    let listed = place.json(0, &["threads"]);
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(place.json(0, &["delete", "theirs"])["deleted"], "theirs");
+}
+
+#[test]
+fn what_differs_is_shown() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    insta::assert_snapshot!(place.call(&["diff", "r1", "2", "3"]).out(), @r#"
+    from r1 #2, superstep 0 (loop)
+    to   r1 #3, superstep 1 (loop)
+    ~ next: Build -> Ask
+    + question may_ship of Ask: {"version":"1.2.0"}
+    + log: "built 1.2.0"
+    "#);
+    assert_eq!(place.json(0, &["diff", "r1", "2", "3"])["from"]["checkpoint"], 2);
+}
+
+#[test]
+fn a_replay_tells_or_runs_again() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.json(0, &["approve", "r1"]);
+    insta::assert_snapshot!(place::steady(&place.call(&["replay", "r1"]).out()), @r#"
+    -1  checkpoint 1
+     0  checkpoint 2
+     1  Build starts
+     1  Build wrote [{"log":["built 1.2.0"]}]
+     1  checkpoint 3
+     2  Ask starts
+     2  Ask asks may_ship {"version":"1.2.0"}
+     2  Ask was answered "ship"
+     2  Ask starts
+     2  Ask wrote [{"decision":"ship"}]
+     2  checkpoint 5
+     3  Ship starts
+     3  Ship wrote [{"log":["shipped 1.2.0"]}]
+     3  checkpoint 6
+    "#);
+    let steps = place.json(0, &["replay", "r1", "--step"]);
+    assert_eq!(steps.as_array().unwrap().len(), 4);
+    let live = place.json(10, &["replay", "r1", "--mode", "live", "--from", "2"]);
+    assert_eq!((&live["status"], &live["state"]["log"]), (&json!("interrupted"), &json!(["built 1.2.0"])));
+}
+
+#[test]
+fn old_checkpoints_go_and_tagged_ones_stay() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.json(0, &["approve", "r1"]);
+    let before = place.json(0, &["history", "r1"]).as_array().unwrap().len();
+    assert_eq!(place.json(0, &["tag", "r1", "built", "--at", "2"])[0]["tag"], "built");
+    place.json(0, &["gc", "--keep-last", "1"]);
+    let kept = place.json(0, &["history", "r1"]);
+    assert!(kept.as_array().unwrap().len() < before && kept.to_string().contains("\"checkpoint\":2"), "{kept}");
+}

@@ -1,0 +1,98 @@
+//! A fresh directory, and the program in it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use superstep::prelude::*;
+use tempfile::TempDir;
+
+/// A fresh directory to call the program in.
+pub(crate) struct Place(TempDir);
+
+/// Returns a command that runs a built example.
+pub(crate) fn example(name: &str) -> Command {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(program.exists(), "{} is not built: `cargo build --examples`", program.display());
+    Command::new(program)
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = example("own_tool");
+        command.env_remove("SUPERSTEP_STORE").current_dir(&self.0).args(words);
+        command
+    }
+
+    pub(crate) fn call(&self, words: &[&str]) -> Called {
+        Called(self.command(words).output().unwrap())
+    }
+
+    /// Calls for JSON, and for this exit code.
+    pub(crate) fn json(&self, code: i32, words: &[&str]) -> Value {
+        let called = self.call(&[words, &["--json"]].concat());
+        assert_eq!(called.code(), code, "{words:?}: {}{}", called.out(), called.err());
+        serde_json::from_str(&called.out()).unwrap()
+    }
+
+    /// Puts a thread of a graph into the store that the program does not have.
+    pub(crate) fn with_foreign_thread(&self, name: &str) {
+        #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+        struct Empty {
+            nothing: u8,
+        }
+        #[derive(NodeId)]
+        enum Only {
+            Step,
+        }
+        async fn step(_: std::sync::Arc<Empty>, _: Ctx) -> Result<(), NodeError> {
+            Ok(())
+        }
+        let store = SledCheckpointer::open(self.path(".superstep/store")).unwrap();
+        let graph = StateGraph::new().add_node(Only::Step, step).add_sequence([Only::Step]).compile().unwrap();
+        let thread = graph.named("elsewhere").with_checkpointer(store).thread(name);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(thread.invoke(Empty::update())).unwrap();
+    }
+}
+
+/// What a call came to.
+pub(crate) struct Called(pub(crate) Output);
+
+impl Called {
+    pub(crate) fn code(&self) -> i32 {
+        self.0.status.code().unwrap()
+    }
+
+    pub(crate) fn out(&self) -> String {
+        cleaned(&self.0.stdout)
+    }
+
+    pub(crate) fn err(&self) -> String {
+        cleaned(&self.0.stderr)
+    }
+}
+
+/// The output, with the program called `own_tool`, as from a path.
+fn cleaned(output: &[u8]) -> String {
+    let program = example("own_tool").get_program().to_string_lossy().into_owned();
+    String::from_utf8_lossy(output).replace(&program, "own_tool")
+}
+
+/// The text without times.
+pub(crate) fn steady(text: &str) -> String {
+    let is_time = |word: &str| word.starts_with("20") && word.ends_with('Z');
+    let line = |line: &str| {
+        line.split(' ').map(|word| if is_time(word) { "TIME" } else { word }).collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
