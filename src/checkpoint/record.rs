@@ -234,6 +234,10 @@ pub struct TaskRecord {
     pub targets: Vec<u32>,
     /// The sends it made.
     pub sends: Vec<SendRecord>,
+    /// How many of the targets, and of the sends, its body chose itself; routers chose the rest.
+    pub chosen: (u32, u32),
+    /// Whether its result was taken from the cache.
+    pub cached: bool,
     /// The questions it asked when it ran last.
     pub questions: Vec<QuestionRecord>,
     /// The answers it has got, in the order of its questions.

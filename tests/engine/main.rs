@@ -37,5 +37,6 @@ mod streams;
 mod transport;
 mod travel;
 mod values;
+mod verify;
 mod waits;
 mod words;

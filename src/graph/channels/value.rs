@@ -4,6 +4,7 @@ use bincode::Options;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::canon::Canon;
 use super::channel::{Channel, Codec};
 use super::state::State;
 use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
@@ -146,6 +147,25 @@ fn check_size(what: impl Fn() -> String, out: &[u8]) -> Result<(), CheckpointErr
         return Err(CheckpointError::TooLarge { what: what(), bytes: out.len(), limit: VALUE_LIMIT });
     }
     Ok(())
+}
+
+/// The value a write carries, in canonical form.
+pub(crate) fn canon_write<S: State>(schema: &S::Schema, write: &S::Write) -> Result<Canon, RunError> {
+    let what = || format!("channel `{}`", S::channels(schema)[S::channel_of(write)].name());
+    Ok(Canon::of(what, &Written::<S>(schema, write))?)
+}
+
+/// The value of a channel, in canonical form.
+pub(crate) fn canon_channel<S: State>(schema: &S::Schema, state: &S, at: usize) -> Result<Canon, RunError> {
+    let what = || format!("channel `{}`", S::channels(schema)[at].name());
+    Ok(Canon::of(what, &Held(schema, state, at))?)
+}
+
+/// A value that is in no channel, in canonical form.
+pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, RunError> {
+    let unreadable = |reason| RunError::Codec { what: "a stored value".into(), reason };
+    let (_, body) = split(bytes).map_err(unreadable)?;
+    Canon::read(body).map_err(|error| unreadable(error.to_string()))
 }
 
 /// Decodes a write to a channel.

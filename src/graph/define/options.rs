@@ -135,6 +135,7 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) cache: Option<CachePolicy>,
     pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
     pub(crate) defer: bool,
+    pub(crate) replayable: bool,
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
 }
@@ -165,6 +166,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
             cache: None,
             on_error: None,
             defer: false,
+            replayable: false,
             reads: None,
             destinations: None,
         }
@@ -182,6 +184,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
             cache: self.cache,
             on_error: self.on_error.clone(),
             defer: self.defer,
+            replayable: self.replayable,
             reads: self.reads.clone(),
             destinations: self.destinations.clone(),
         }
@@ -258,6 +261,14 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// let only the last workers lead to it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.defer = true;
+        self
+    }
+
+    /// Says that the body does the same again from the same: all it learns from outside and does there goes through its
+    /// [`Ctx`] ([`effect`](Ctx::effect), [`record`](Ctx::record), [`now`](Ctx::now), [`random`](Ctx::random), questions, calls
+    /// of graphs). A replay that verifies runs such bodies over what was recorded; of others it takes the recorded writes.
+    pub fn replayable(mut self) -> Self {
+        self.replayable = true;
         self
     }
 
@@ -387,6 +398,8 @@ options! {
     fn cache(policy: CachePolicy);
     /// Holds the node back until no edge starts another; see [`NodeOptions::defer`].
     fn defer();
+    /// Says that a replay may run the body over what was recorded; see [`NodeOptions::replayable`].
+    fn replayable();
     /// Names the channels the node reads; see [`NodeOptions::reads`].
     fn reads(channels: impl IntoIterator<Item = impl Into<String>>);
     /// Declares where the node's commands may go; see [`NodeOptions::goes_to`].

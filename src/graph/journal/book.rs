@@ -1,6 +1,6 @@
 //! The journal of one task of the root graph: what is in it, what is not on disk yet. Knows no task's body.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +31,8 @@ struct Inner {
     entries: BTreeMap<String, Entry>,
     /// Keys of entries that ride on the next commit.
     riding: Vec<String>,
+    /// In a replay: the keys that were asked for.
+    taken: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -58,9 +60,14 @@ impl Journal {
     /// What is stored of a journal.
     pub(crate) fn stored(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
         let entry = |(key, record)| (key, Entry { record, safe: true });
-        let inner = Inner { entries: records.into_iter().map(entry).collect(), riding: vec![] };
+        let inner = Inner { entries: records.into_iter().map(entry).collect(), ..Inner::default() };
         let began = AtomicBool::new(true);
         Self { checkpoint, task, began, replays: false, inner: Mutex::new(inner) }
+    }
+
+    /// The same, to be read again: nothing may be added.
+    pub(crate) fn replayed(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
+        Self { replays: true, ..Self::stored(checkpoint, task, records) }
     }
 
     /// The task runs again: effects may have begun that no entry tells of.
@@ -82,11 +89,22 @@ impl Journal {
     }
 
     pub(crate) fn find(&self, key: &str) -> Found {
-        match self.lock().entries.get(key) {
+        let mut inner = self.lock();
+        if self.replays {
+            inner.taken.insert(key.to_owned());
+        }
+        match inner.entries.get(key) {
             Some(entry) => Found::Recorded(entry.record.clone(), entry.safe),
             None if self.replays => Found::Missing,
             None => Found::New,
         }
+    }
+
+    /// In a replay: an effect under this prefix that was recorded and not asked for: its key and arguments.
+    pub(crate) fn left_out(&self, prefix: &str) -> Option<(String, String)> {
+        let inner = self.lock();
+        let mut left = inner.entries.iter().filter(|(key, _)| key.starts_with(prefix) && !inner.taken.contains(*key));
+        left.next().map(|(key, entry)| (key[prefix.len()..].to_owned(), entry.record.shown.clone()))
     }
 
     /// How many entries there are.

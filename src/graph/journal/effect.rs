@@ -182,7 +182,10 @@ impl<C> TaskCtx<C> {
                 }
                 Ok(Begun::Recorded(record))
             }
-            Found::Missing => Err(RunError::NotRecorded { node: self.facts.name.clone(), key: key.to_owned() }),
+            Found::Missing => {
+                let (node, now) = (self.facts.name.clone(), shown(&arguments));
+                Err(RunError::NotRecorded { node, key: key.to_owned(), now })
+            }
             Found::New => {
                 let count = self.journal().len();
                 if count >= EFFECTS_LIMIT {

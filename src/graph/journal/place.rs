@@ -37,6 +37,11 @@ impl<C> TaskCtx<C> {
         format!("{}{kind}:{key}", self.place())
     }
 
+    /// What the keys of this task's own effects begin with.
+    pub(crate) fn own_effects(&self) -> String {
+        self.entry_key(EffectKind::Effect, "")
+    }
+
     /// How many entries of a kind without keys of their own this attempt has used.
     pub(crate) fn nth(&self, kind: EffectKind) -> u32 {
         let nth = &mut self.inside().nth[kind as usize];

@@ -286,6 +286,8 @@ impl Reader {
             sizes,
             targets: record.targets.iter().map(node).collect::<Result<_, _>>()?,
             sends: self.sends(table, &record.sends, mapping).await?,
+            chosen: record.chosen,
+            cached: record.cached,
             fires: record.handled.is_none(),
             routed: true,
             saved: true,
@@ -329,7 +331,7 @@ impl Reader {
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
         let answers = record.answers.iter().zip(rows);
         let answers = answers.map(|(answer, bytes)| (answer.place, (answer.name.clone(), bytes)));
-        Ok(Some(Arc::new(Known { answers: answers.collect(), askers })))
+        Ok(Some(Arc::new(Known { answers: answers.collect(), askers, ..Known::default() })))
     }
 
     /// Gives the planned tasks of a position what their records say.

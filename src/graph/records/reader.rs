@@ -150,14 +150,23 @@ impl Reader {
         checkpoint: CheckpointId,
         mapping: &Mapping,
     ) -> Result<BTreeMap<u32, Arc<Journal>>, RunError> {
+        let journal = |(task, records)| (task, Arc::new(Journal::stored(checkpoint, task, records)));
+        Ok(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal).collect())
+    }
+
+    /// The same as records.
+    pub(crate) async fn entries_of(
+        &self,
+        checkpoint: CheckpointId,
+        mapping: &Mapping,
+    ) -> Result<BTreeMap<u32, Vec<(String, EffectRecord)>>, RunError> {
         let mut entries = BTreeMap::<u32, Vec<(String, EffectRecord)>>::new();
         for (task, key, bytes) in self.effects(checkpoint).await? {
             let record = decode_record(&self.thread, format!("effect `{key}`"), &bytes)?;
             let task = mapping.task(task).map_err(|reason| self.incompatible(reason))?;
             entries.entry(task).or_default().push((key, record));
         }
-        let journal = |(task, records)| (task, Arc::new(Journal::stored(checkpoint, task, records)));
-        Ok(entries.into_iter().map(journal).collect())
+        Ok(entries)
     }
 
     pub(crate) async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {

@@ -97,6 +97,8 @@ fn result<S: State, N: NodeId, C>(
         writes: done.rows.clone(),
         targets: done.targets.clone(),
         sends: sends(table, &done.sends, puts)?,
+        chosen: done.chosen,
+        cached: done.cached,
         children: done.children.clone(),
         ..task.record()
     })

@@ -1,12 +1,20 @@
 //! Replaying a thread from its records.
 //!
 //! `line` finds the checkpoints, `walk` reads them superstep by superstep, `heard` what nodes emitted, `told` makes events of
-//! all that. Nothing here writes to a store.
+//! all that. `verify` compares the supersteps with what the graph does now, `what_if` goes on after differences: `body` runs
+//! bodies again, `child` follows them into subgraphs, `compare` is pure, `report` says what was found. Nothing here writes to
+//! a store.
 
+pub(crate) mod body;
+pub(crate) mod child;
+pub(crate) mod compare;
 pub(crate) mod heard;
 pub(crate) mod line;
+pub(crate) mod report;
 pub(crate) mod told;
+pub(crate) mod verify;
 pub(crate) mod walk;
+pub(crate) mod what_if;
 
 use std::sync::Arc;
 
@@ -23,6 +31,7 @@ use crate::graph::thread::request::Request;
 use crate::graph::thread::stream::ReplayStream;
 use heard::Heard;
 use line::Listed;
+use report::{Verified, WhatIf};
 use told::{Teller, Telling};
 use walk::Walk;
 
@@ -45,6 +54,11 @@ pub enum Replay {
     ///
     /// Beside what runs tell, it tells the answers: [`EventKind::Answered`](crate::graph::EventKind).
     Recorded,
+    /// Compares what was recorded with what the graph does now; see [`Thread::verify`](crate::graph::Thread::verify).
+    Verify,
+    /// Tells what the thread would have come to with the graph as it is now; see
+    /// [`Thread::what_if`](crate::graph::Thread::what_if).
+    WhatIf,
     /// Runs from the handle's checkpoint again, for real, on a new branch: side effects included. LangGraph: replay. The same
     /// as [`Thread::proceed`](crate::graph::Thread::proceed) of a handle that is [`at`](crate::graph::Thread::at) a checkpoint.
     Live,
@@ -59,6 +73,10 @@ pub enum Replayed<S: State> {
         /// How many supersteps there were.
         supersteps: u64,
     },
+    /// It was compared.
+    Verified(Verified),
+    /// It was run again over what was recorded.
+    WhatIf(Box<WhatIf>),
     /// It ran, and ended so.
     Live(Outcome<S>),
 }
@@ -124,6 +142,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
                 let sink = sink.unwrap_or_else(Sink::deaf);
                 Ok(Replayed::Recorded { supersteps: self.thread.tell_recorded(sink, self.limit).await? })
             }
+            Replay::Verify => Ok(Replayed::Verified(self.thread.verified(self.limit).await?)),
+            Replay::WhatIf => Ok(Replayed::WhatIf(Box::new(self.thread.imagined(self.limit).await?))),
             Replay::Live => {
                 let limited = self.limit < u64::MAX;
                 let thread = if limited { self.thread.max_supersteps(self.limit) } else { self.thread };

@@ -30,6 +30,8 @@ pub(crate) struct Recorded<S: State> {
     pub tasks: Vec<Task<S>>,
     /// The records themselves, by the keys of the tasks; a task that never started has none.
     pub records: Tasks,
+    /// What the indexes of these records mean.
+    pub mapping: Mapping,
     /// The next checkpoint of the line, as it was made; none at the end of the line.
     pub after: Option<Position<S>>,
 }
@@ -65,6 +67,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         Self { table, reader, line: line.into(), states, next: None }
     }
 
+    /// The first checkpoint of the line.
+    pub(crate) fn first(&self) -> Option<&Listed> {
+        self.line.front()
+    }
+
     /// The next superstep; the last one is that which the newest checkpoint plans, if it plans any.
     pub(crate) async fn next(&mut self) -> Result<Option<Recorded<S>>, RunError> {
         let loaded = match self.next.take() {
@@ -86,7 +93,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
             self.next = Some(self.load(listed, Some((&made, &path))).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
-        Ok(Some(Recorded { made, before, tasks, records, after }))
+        Ok(Some(Recorded { made, before, tasks, records, mapping, after }))
     }
 
     /// Reads a checkpoint; of its state, what is not in that of the checkpoint before.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::clock;
 use super::ctx::{Borrowed, Ctx, Raised, TaskCtx};
 use super::error::RunError;
+use crate::graph::channels::canon::Canon;
 use crate::graph::channels::value;
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
 
@@ -34,6 +35,7 @@ impl<C> Ctx<C> {
         let place = self.0.next_place();
         let raised = match lent.answers.as_ref().and_then(|known| known.answers.get(&place)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
+            Some(_) if let Some(differs) = self.0.asks_otherwise(&lent, place, &question) => Raised::Wrong(differs),
             Some((_, bytes)) => match value::decode(bytes) {
                 Ok(value) => return Ok(value),
                 Err(reason) => Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }),
@@ -86,5 +88,18 @@ impl<C> TaskCtx<C> {
     fn changed<I: Interrupt>(&self, place: u32, before: &str) -> RunError {
         let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
         RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
+    }
+
+    /// In a replay: how a question differs from the one that was asked in its place.
+    fn asks_otherwise<I: Interrupt>(&self, lent: &Borrowed, place: u32, question: &I) -> Option<RunError> {
+        let before = value::canon(lent.answers.as_ref()?.payloads.get(&place)?).ok()?;
+        let now = Canon::of(String::new, question).ok()?;
+        let told = |value: &Canon| value.json().to_string();
+        (before != now).then(|| RunError::Diverged {
+            node: Arc::clone(&self.facts.name),
+            what: format!("question `{}`", I::NAME),
+            recorded: told(&before),
+            now: told(&now),
+        })
     }
 }

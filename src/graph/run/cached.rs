@@ -126,6 +126,6 @@ impl CachedResult {
             let slot = RowId::SENDS + sends.len() as u32;
             sends.push((node, Packet { payload, row: RowId { checkpoint: made_by.0, task: made_by.1, slot } }));
         }
-        Some(Finished { writes: Writes(writes), targets, sends, routed: true, ..Finished::default() })
+        Some(Finished { writes: Writes(writes), targets, sends, routed: true, cached: true, ..Finished::default() })
     }
 }

@@ -20,6 +20,7 @@ use crate::graph::define::interrupt::Question;
 use crate::graph::define::options::Asks;
 use crate::graph::journal::book::Journal;
 use crate::graph::records::recorder::Recorder;
+use crate::graph::replay::report::Comparison;
 use crate::graph::thread::snapshot::task_id;
 
 /// The run's context and the task's identity; one pointer wide.
@@ -60,6 +61,8 @@ pub(crate) struct Shared<C> {
     pub birth: OnceLock<u64>,
     /// Where the time and noise come from.
     pub outside: Outside,
+    /// What the run is compared with, if it is a replay.
+    pub replay: Option<Arc<Comparison>>,
 }
 
 impl<C> Shared<C> {
@@ -181,6 +184,8 @@ pub(crate) struct Known {
     pub answers: BTreeMap<u32, (String, Vec<u8>)>,
     /// Who asked, by place; also what has no answer yet.
     pub askers: BTreeMap<u32, String>,
+    /// In a replay: what was asked, by place.
+    pub payloads: BTreeMap<u32, Vec<u8>>,
 }
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.

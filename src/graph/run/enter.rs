@@ -20,7 +20,7 @@ use crate::graph::records::reader::{Reader, reader};
 
 /// How a child is joined to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// Over the parent's state.
     Shared,
     /// Over its own.
@@ -28,14 +28,14 @@ pub(super) enum Way {
 }
 
 /// What a child begins with.
-pub(super) enum Begin<T: State> {
+pub(crate) enum Begin<T: State> {
     /// The parent's state; only what changes is handed back (V8).
     State(T),
     /// Input to its own state.
     Input(Writes<T>),
 }
 
-fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
+pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
     let (task, above) = (&ctx.0, &ctx.0.level);
     let mut names = above.names.to_vec();
     names.push(task.facts.name.to_string());

@@ -39,9 +39,12 @@ pub enum RunError {
     /// Two effects or recorded values of one attempt have the same key.
     #[error("node `{node}` used the key `{key}` twice in one attempt")]
     EffectTwice { node: Arc<str>, key: String },
+    /// A replay came to something else than was recorded.
+    #[error("{what} of node `{node}` was {recorded} and is {now} now")]
+    Diverged { node: Arc<str>, what: String, recorded: String, now: String },
     /// A replay came to an effect that was never recorded.
-    #[error("node `{node}` asks for `{key}`, which was not recorded")]
-    NotRecorded { node: Arc<str>, key: String },
+    #[error("node `{node}` asks for `{key}` with {now}, which was not recorded")]
+    NotRecorded { node: Arc<str>, key: String, now: String },
     /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
     #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
@@ -169,7 +172,7 @@ impl RunError {
                     .into()
             }
             Self::EffectTwice { .. } => "give each effect of a node a key of its own: an order's id, a number".into(),
-            Self::NotRecorded { .. } => "nothing was run; run the thread for real to record it".into(),
+            Self::Diverged { .. } | Self::NotRecorded { .. } => "nothing was run; run the thread for real to record it".into(),
             Self::ConcurrentUpdate { nodes, .. } | Self::Refused { nodes, .. } if *nodes == [INPUT] => {
                 "mend the input, and invoke with `.discard_pending()`".into()
             }

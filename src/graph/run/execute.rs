@@ -109,7 +109,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {
+    pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {
         let task = &self.tasks[at];
         let row = self.table.row(task.node);
         let (step, answers) = (self.pos.step + 1, task.answers.clone());

@@ -91,6 +91,10 @@ pub(crate) struct Finished<S: State> {
     /// From routers and goto.
     pub targets: Vec<u32>,
     pub sends: Vec<(u32, Packet)>,
+    /// How many of the targets, and of the sends, the body chose itself.
+    pub chosen: (u32, u32),
+    /// Whether it was taken from the cache.
+    pub cached: bool,
     /// Whether its plain edges fire; not those of a node whose error handler took over.
     pub fires: bool,
     /// Whether its routers have chosen.
@@ -110,6 +114,8 @@ impl<S: State> Default for Finished<S> {
             sizes: vec![],
             targets: vec![],
             sends: vec![],
+            chosen: (0, 0),
+            cached: false,
             fires: true,
             routed: false,
             saved: false,

@@ -83,7 +83,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// What counts is the question in the context, not the value the node returned.
-    fn judge(&self, at: usize, ctx: &TaskCtx<C>, ended: Caught<S, N>, by_handler: bool) -> Result<Judged<S>, RunError> {
+    pub(crate) fn judge(
+        &self,
+        at: usize,
+        ctx: &TaskCtx<C>,
+        ended: Caught<S, N>,
+        by_handler: bool,
+    ) -> Result<Judged<S>, RunError> {
         let command = match (ctx.raised.get(), ended) {
             (None, Ok(Ok(command))) => command,
             (raised, ended) => match self.unusual(ctx, raised, ended)? {
@@ -157,7 +163,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Lets the node's routers choose over the state with this task's own writes only (R3).
-    fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+    pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
         let task = &self.tasks[at];
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
@@ -368,7 +374,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-enum Judged<S: State> {
+pub(crate) enum Judged<S: State> {
     Done(Box<Finished<S>>),
     /// Questions, and when it goes on by itself.
     Asked(Vec<Question>, Option<u64>),

@@ -20,6 +20,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Interrupted;
 use crate::graph::define::node::{Boxed, Ended, Node, NodeId};
+use crate::graph::replay;
 
 /// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,10 +129,10 @@ where
 }
 
 /// What a finished child leaves behind.
-struct Left<T: State> {
-    state: Arc<T>,
-    delta: Writes<T>,
-    shown: bool,
+pub(crate) struct Left<T: State> {
+    pub state: Arc<T>,
+    pub delta: Writes<T>,
+    pub shown: bool,
 }
 
 struct Nest<S, T: State, M, C, In, Out> {
@@ -214,6 +215,10 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
 ) -> Boxed<'a, Result<Left<T>, CallError>> {
     Box::pin(async move {
         let call = ctx.0.calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(comparison) = &ctx.0.shared.replay {
+            let came_to = replay::child::recorded(child, begin(), way, ctx, call, comparison).await;
+            return came_to.map_err(|error| raise(ctx, error));
+        }
         let mut run = match open(child, begin, way, ctx, call).await {
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),

@@ -268,6 +268,7 @@ pub(crate) fn finished<S: State, N: NodeId, C>(
     let mut finished = Finished { writes, returned, ..Finished::default() };
     if !goto.is_empty() {
         resolve.command(goto, node, &mut finished)?;
+        finished.chosen = (finished.targets.len() as u32, finished.sends.len() as u32);
     }
     Ok(finished)
 }

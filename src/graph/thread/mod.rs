@@ -21,3 +21,4 @@ pub(crate) mod snapshot;
 pub(crate) mod stream;
 pub(crate) mod travel;
 pub(crate) mod update;
+pub(crate) mod verify;

@@ -20,12 +20,18 @@ use crate::graph::run::superstep::Budgets;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
-        Arc::new(Shared {
+        let may_ask = recorder.is_some() || self.graph.table.may_be_unresumable;
+        Arc::new(Shared { sink, may_ask, recorder, ..self.own_shared() })
+    }
+
+    /// What a run takes from the handle.
+    pub(crate) fn own_shared(&self) -> Shared<C> {
+        Shared {
             context: Arc::clone(&self.context),
             thread: self.id.clone(),
-            sink,
-            may_ask: recorder.is_some() || self.graph.table.may_be_unresumable,
-            recorder,
+            sink: None,
+            may_ask: false,
+            recorder: None,
             records_events: self.records_events,
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
@@ -36,7 +42,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             spent: AtomicU64::new(0),
             birth: OnceLock::new(),
             outside: self.outside.clone(),
-        })
+            replay: None,
+        }
     }
 
     fn budgets(&self) -> Budgets {

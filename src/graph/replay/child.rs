@@ -1,0 +1,88 @@
+//! A subgraph in a replay: its recorded supersteps are compared, and its task goes on with what it came to.
+
+use std::sync::Arc;
+
+use super::compare;
+use super::report::{Comparison, Spot};
+use super::walk::Walk;
+use crate::checkpoint::Source;
+use crate::graph::channels::state::State;
+use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::children::pointed_at;
+use crate::graph::run::ctx::{Ctx, Level};
+use crate::graph::run::delta::Delta;
+use crate::graph::run::enter::{Begin, Way, level};
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::Position;
+use crate::graph::run::subgraph::Left;
+use crate::graph::run::superstep::{Caller, Run};
+
+/// What the subgraph that a task called came to.
+pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
+    child: &CompiledGraph<T, M, C>,
+    begin: Begin<T>,
+    way: Way,
+    ctx: &Ctx<C>,
+    call: u32,
+    comparison: &Comparison,
+) -> Result<Left<T>, RunError> {
+    let (task, reader) = (&ctx.0, &comparison.reader);
+    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
+    let lost = || {
+        comparison.lose();
+        other_than_recorded(ctx)
+    };
+    let tip = reader.child(caller.checkpoint, caller.task, caller.call).await?.ok_or_else(lost)?;
+    let line = reader.nested_line(tip, caller.checkpoint).await?;
+    let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
+    let level = Arc::new(Level { path, ..level(ctx, child.persistence, call) });
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
+    run.caller = Some(caller);
+    let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
+    if let Some(input) = input(begin) {
+        compare_input(&run, &walk, &input, comparison).await?;
+    }
+    let ended = if comparison.diverged() { None } else { run.compared(&mut walk, comparison, u64::MAX).await? };
+    let Some(end) = ended else { return Err(other_than_recorded(ctx)) };
+    if end.unfinished {
+        return Err(lost()); // it handed a command up
+    }
+    let delta = match way {
+        Way::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &*end.pos.state),
+        Way::Own => Default::default(),
+    };
+    Ok(Left { state: run.left.unwrap_or(end.pos.state), delta, shown: run.shown })
+}
+
+fn input<T: State>(begin: Begin<T>) -> Option<crate::graph::channels::writes::Writes<T>> {
+    match begin {
+        Begin::Input(writes) => Some(writes),
+        Begin::State(_) => None,
+    }
+}
+
+/// What the subgraph is started with, against what it was started with.
+async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
+    run: &Run<T, M, C>,
+    walk: &Walk<T, M, C>,
+    input: &crate::graph::channels::writes::Writes<T>,
+    comparison: &Comparison,
+) -> Result<(), RunError> {
+    let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };
+    let mapping = comparison.reader.mapping(&run.table, record.shape).await?;
+    let (pos, _) = comparison.reader.position(&run.table, *id, record.clone()).await.map(|(pos, _)| (pos, mapping))?;
+    let Some(start) = pos.start else { return Ok(()) };
+    if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0)? {
+        difference.what = format!("input, {}", difference.what);
+        let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.level.names };
+        comparison.differs(spot, "__start__", difference);
+    }
+    Ok(())
+}
+
+/// The body that called the subgraph cannot go on.
+fn other_than_recorded<C>(ctx: &Ctx<C>) -> RunError {
+    let node = Arc::clone(&ctx.0.facts.name);
+    RunError::Diverged { node, what: "a subgraph".into(), recorded: "one way".into(), now: "another".into() }
+}

@@ -1,0 +1,163 @@
+//! What differs between what was recorded and what there is now: writes, routes, states, what comes next. Pure.
+
+use serde_json::{Value, json};
+
+use super::report::Difference;
+use crate::graph::channels::canon::Canon;
+use crate::graph::channels::channel::Stored;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::compile::table::Table;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::{Finished, Packet, Position};
+use crate::graph::thread::snapshot::planned;
+
+const SECRET: &str = "(secret)";
+
+/// What two results of a task differ in; routes only if they are chosen already.
+pub(crate) fn results<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &Finished<S>,
+    now: &Finished<S>,
+    routed: bool,
+) -> Result<Option<Difference>, RunError> {
+    let found = writes(table, &recorded.writes.0, &now.writes.0)?;
+    if found.is_some() || !routed {
+        return Ok(found);
+    }
+    Ok(match targets(table, recorded, now) {
+        None => sends(table, "sends", &recorded.sends, &now.sends)?,
+        found => found,
+    })
+}
+
+/// Where writes differ first. Those of the wrong channel, or too many or few, are shown by their channels.
+pub(crate) fn writes<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &[S::Write],
+    now: &[S::Write],
+) -> Result<Option<Difference>, RunError> {
+    let place = |write: &S::Write| (S::channel_of(write), S::overwrites(write));
+    if !recorded.iter().map(place).eq(now.iter().map(place)) {
+        let names = |writes: &[S::Write]| -> Vec<Value> {
+            writes.iter().map(|write| table.channel(S::channel_of(write)).into()).collect()
+        };
+        let same = names(recorded) == names(now);
+        let what = if same { "writes that overwrite" } else { "channels written" };
+        let told = |writes: &[S::Write]| match same {
+            true => writes.iter().map(|write| S::overwrites(write).into()).collect(),
+            false => names(writes),
+        };
+        return Ok(Some(Difference::new(what, told(recorded), told(now))));
+    }
+    for (recorded, now) in recorded.iter().zip(now) {
+        let at = S::channel_of(now);
+        if S::channels(&table.schema)[at].stored() == Stored::Never {
+            continue;
+        }
+        let [was, is] = [recorded, now].map(|write| value::canon_write::<S>(&table.schema, write));
+        let what = || format!("write to `{}`", table.channel(at));
+        if let Some(difference) = values(table, at, what, &was?, &is?) {
+            return Ok(Some(difference));
+        }
+    }
+    Ok(None)
+}
+
+fn values<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    channel: usize,
+    what: impl Fn() -> String,
+    recorded: &Canon,
+    now: &Canon,
+) -> Option<Difference> {
+    if recorded == now {
+        return None;
+    }
+    if S::channels(&table.schema)[channel].is_secret() {
+        return Some(Difference::new(what(), SECRET, SECRET));
+    }
+    Some(Difference::new(what(), recorded.json(), now.json()))
+}
+
+/// Whether routers and gotos chose other nodes.
+pub(crate) fn targets<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &Finished<S>,
+    now: &Finished<S>,
+) -> Option<Difference> {
+    if recorded.targets == now.targets {
+        return None;
+    }
+    let names =
+        |targets: &[u32]| -> Vec<Value> { targets.iter().map(|&node| (*table.row(node).name).into()).collect() };
+    let name = |targets: &[u32]| match names(targets) {
+        names if names.is_empty() => vec!["END".into()],
+        names => names,
+    };
+    Some(Difference::new("route", name(&recorded.targets), name(&now.targets)))
+}
+
+fn sends<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    what: &str,
+    recorded: &[(u32, Packet)],
+    now: &[(u32, Packet)],
+) -> Result<Option<Difference>, RunError> {
+    let form = |sends: &[(u32, Packet)]| -> Result<Vec<(u32, Canon)>, RunError> {
+        sends.iter().map(|(node, packet)| Ok((*node, value::canon(&packet.payload.encode()?)?))).collect()
+    };
+    let (was, is) = (form(recorded)?, form(now)?);
+    if was == is {
+        return Ok(None);
+    }
+    let told = |sends: Vec<(u32, Canon)>| -> Value {
+        sends.into_iter().map(|(node, payload)| json!({ &*table.row(node).name: payload.json() })).collect()
+    };
+    Ok(Some(Difference::new(what, told(was), told(is))))
+}
+
+/// Which channel has another value. Of those kept as logs the entries were compared as writes.
+pub(crate) fn states<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &Position<S>,
+    now: &Position<S>,
+) -> Result<Option<Difference>, RunError> {
+    for (at, channel) in S::channels(&table.schema).iter().enumerate() {
+        if !matches!(channel.stored(), Stored::Value | Stored::Full) {
+            continue;
+        }
+        let form = |pos: &Position<S>| match pos.state.is_set(&table.schema, at) {
+            true => value::canon_channel::<S>(&table.schema, &pos.state, at).map(Some),
+            false => Ok(None),
+        };
+        let (was, is) = (form(recorded)?, form(now)?);
+        if was != is {
+            let what = || format!("channel `{}`", channel.name());
+            let [was, is] = [was, is].map(|value| value.unwrap_or(Canon::Nil));
+            return Ok(Some(
+                values(table, at, what, &was, &is).unwrap_or_else(|| Difference::new(what(), "set", "empty")),
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether another superstep comes next.
+pub(crate) fn next<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &Position<S>,
+    now: &Position<S>,
+) -> Result<Option<Difference>, RunError> {
+    let names = |pos: &Position<S>| -> Vec<Value> {
+        let tasks = planned(table, pos).into_iter().filter(|task| task.node != START_NODE && task.is_edge());
+        tasks.map(|task| (*table.row(task.node).name).into()).collect()
+    };
+    let (was, is) = (names(recorded), names(now));
+    if was != is {
+        return Ok(Some(Difference::new("next superstep", was, is)));
+    }
+    sends(table, "next superstep", &recorded.control.sends, &now.control.sends)
+}

@@ -1,0 +1,192 @@
+//! Comparing a line of supersteps with what the graph does now: planning, bodies that may be replayed, routers, reducers.
+//! Writes nothing, and stops at the first difference.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::checkpoint::TaskStatus;
+
+use super::compare;
+use super::report::{Comparison, Difference, Spot};
+use super::walk::{Recorded, Walk};
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::{Finished, Position};
+use crate::graph::run::superstep::Run;
+use crate::graph::run::task::{COMMAND_KEY, Stand, Task, UPDATE_KEY};
+
+/// Where a line ends.
+pub(crate) struct End<S: State> {
+    pub pos: Position<S>,
+    /// Whether tasks are still to run there.
+    pub unfinished: bool,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Compares superstep after superstep. Returns where the line ends; none after a difference.
+    pub(crate) async fn compared(
+        &mut self,
+        walk: &mut Walk<S, N, C>,
+        comparison: &Comparison,
+        limit: u64,
+    ) -> Result<Option<End<S>>, RunError> {
+        let mut end = None;
+        for _ in 0..limit {
+            let Some(step) = walk.next().await? else { break };
+            let unfinished = !step.tasks.is_empty();
+            let made = step.made.clone();
+            if step.is_whole() {
+                self.superstep(step, comparison).await?;
+            } else if unfinished {
+                self.skip(&step, comparison);
+            }
+            if comparison.diverged() {
+                return Ok(None);
+            }
+            end = Some(End { pos: made, unfinished });
+        }
+        Ok(end)
+    }
+
+    pub(crate) fn spot(&self) -> Spot<'_> {
+        Spot { checkpoint: self.pos.id, step: self.pos.step + 1, namespace: &self.level.names }
+    }
+
+    /// A superstep whose results no checkpoint holds.
+    fn skip(&mut self, step: &Recorded<S>, comparison: &Comparison) {
+        self.pos = step.made.clone();
+        let why = match &step.after {
+            None => "its superstep has not ended",
+            Some(next) if next.source == crate::checkpoint::Source::Loop => "with durability `exit` it is not recorded",
+            Some(_) => "its superstep was dropped",
+        };
+        for task in step.tasks.iter().filter(|task| task.is_done() && task.node != START_NODE) {
+            comparison.skips(self.spot(), &self.node_name(task.node), why);
+        }
+    }
+
+    async fn superstep(&mut self, mut step: Recorded<S>, comparison: &Comparison) -> Result<(), RunError> {
+        self.pos = step.before.clone();
+        let recorded = self.take_recorded(&mut step);
+        self.tasks = std::mem::take(&mut step.tasks);
+        if let Some((node, difference)) = self.planned_otherwise(&step, &recorded) {
+            comparison.differs(self.spot(), &node, difference);
+            return Ok(());
+        }
+        self.run_again(&step, &recorded, comparison).await
+    }
+
+    /// Brings the planned tasks to their results and applies them.
+    pub(crate) async fn run_again(
+        &mut self,
+        step: &Recorded<S>,
+        recorded: &[Option<Box<Finished<S>>>],
+        comparison: &Comparison,
+    ) -> Result<(), RunError> {
+        self.limit();
+        (self.planned, self.open, self.has_failed) = (true, None, false);
+        self.read_again(step, comparison).await?;
+        for (at, recorded) in recorded.iter().enumerate() {
+            let Some(recorded) = recorded else { continue };
+            let now = match self.result_now(at, recorded, step, comparison).await {
+                Ok(now) => now,
+                Err(stopped) => return stopped.map_or(Ok(()), Err),
+            };
+            if let Some(difference) = compare::results(&self.table, recorded, &now, self.tasks.len() > 1)?
+                && comparison.parts(self.spot(), &self.node_name(self.tasks[at].node), difference)
+            {
+                return Ok(());
+            }
+            self.tasks[at].stand = Stand::Done(now);
+        }
+        self.applied_now(step, recorded, comparison)
+    }
+
+    /// Takes what the tasks came to; START's result is the input.
+    pub(crate) fn take_recorded(&self, step: &mut Recorded<S>) -> Vec<Option<Box<Finished<S>>>> {
+        let start = step.before.start.as_ref().map(|start| start.writes.clone());
+        let taken = |task: &mut Task<S>| match std::mem::replace(&mut task.stand, Stand::Ready) {
+            Stand::Done(done) => Some(done),
+            _ if task.node == START_NODE => {
+                Some(Box::new(Finished { writes: start.clone().unwrap_or_default(), ..Finished::default() }))
+            }
+            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+        };
+        step.tasks.iter_mut().map(taken).collect()
+    }
+
+    /// Whether other tasks are planned than those that ended.
+    fn planned_otherwise(
+        &self,
+        step: &Recorded<S>,
+        recorded: &[Option<Box<Finished<S>>>],
+    ) -> Option<(String, Difference)> {
+        let by_task = |(key, record): (&u32, &crate::checkpoint::TaskRecord)| {
+            let own = *key != COMMAND_KEY && *key != UPDATE_KEY && record.status == TaskStatus::Done;
+            (own && self.tasks.iter().all(|task| task.key != *key)).then_some(*key)
+        };
+        let gone = step.records.iter().find_map(by_task);
+        let new = recorded.iter().position(Option::is_none);
+        if gone.is_none() && new.is_none() {
+            return None;
+        }
+        let now: Vec<Value> = self.tasks.iter().map(|task| (*self.node_name(task.node)).into()).collect();
+        let ended = self.tasks.iter().zip(recorded).filter(|(_, ended)| ended.is_some());
+        let mut were: Vec<Value> = ended.map(|(task, _)| (*self.node_name(task.node)).into()).collect();
+        let node_of =
+            |key: u32| self.table.nodes.get(key as usize).map_or_else(|| "?".into(), |row| row.name.to_string());
+        let node = match (gone, new) {
+            (Some(key), _) => node_of(key),
+            (None, Some(at)) => self.node_name(self.tasks[at].node).to_string(),
+            (None, None) => String::new(),
+        };
+        if gone.is_some() {
+            were.push(node.clone().into());
+        }
+        Some((node, Difference::new("tasks of the superstep", were, now)))
+    }
+
+    /// Applies the results, and compares what they lead to with the next checkpoint.
+    fn applied_now(
+        &mut self,
+        step: &Recorded<S>,
+        recorded: &[Option<Box<Finished<S>>>],
+        comparison: &Comparison,
+    ) -> Result<(), RunError> {
+        let Some(after) = &step.after else { return Ok(()) };
+        let mut tasks = std::mem::take(&mut self.tasks);
+        let nodes: Vec<String> = tasks.iter().map(|task| self.node_name(task.node).to_string()).collect();
+        let nodes = nodes.join(", ");
+        let (checkpoint, number) = (self.pos.id, self.pos.step + 1);
+        let applied = self.apply(&mut tasks, &mut vec![]);
+        let names = Arc::clone(&self.level.names);
+        let spot = Spot { checkpoint, step: number, namespace: &names };
+        if let Err(error) = applied {
+            comparison.differs(spot, &nodes, Difference::new("results", "applied", error.to_string()));
+            return Ok(());
+        }
+        if let ([task], [Some(recorded)]) = (&tasks[..], recorded)
+            && let Stand::Done(now) = &task.stand
+            && (task.node != START_NODE || step.records.contains_key(&task.key))
+            && let Some(difference) = compare::targets(&self.table, recorded, now)
+            && comparison.parts(spot, &nodes, difference)
+        {
+            return Ok(());
+        }
+        if let Some(difference) = compare::states(&self.table, after, &self.pos)?
+            && comparison.parts(spot, &nodes, difference)
+        {
+            return Ok(());
+        }
+        if let Some(difference) = compare::next(&self.table, after, &self.pos)?
+            && comparison.parts(spot, &nodes, difference)
+        {
+            return Ok(());
+        }
+        comparison.count();
+        Ok(())
+    }
+}

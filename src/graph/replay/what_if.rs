@@ -1,0 +1,119 @@
+//! Running a line of supersteps again with a changed graph, over what was recorded: answers, effects, times, and the writes
+//! of nodes that may not be run. Ends at the first task that nothing is recorded for.
+
+use crate::checkpoint::CheckpointId;
+
+use super::report::{Comparison, NotVerified, WhatIf};
+use super::walk::{Recorded, Walk};
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::state_json;
+use crate::graph::run::position::Finished;
+use crate::graph::run::superstep::Run;
+use crate::graph::run::task::Task;
+use crate::graph::thread::snapshot::planned;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    pub(crate) async fn what_if(
+        &mut self,
+        walk: &mut Walk<S, N, C>,
+        comparison: &Comparison,
+        limit: u64,
+    ) -> Result<WhatIf, RunError> {
+        let (mut supersteps, mut stopped, mut begun) = (0, None, false);
+        while let Some(mut step) = walk.next().await? {
+            if !std::mem::replace(&mut begun, true) {
+                self.pos = step.before.clone();
+            }
+            let recorded = self.matched(&mut step);
+            if self.tasks.is_empty() || supersteps == limit {
+                break;
+            }
+            stopped = self.unrecorded(&step, &recorded);
+            if stopped.is_some() {
+                break;
+            }
+            let before = self.pos.clone();
+            self.run_again(&step, &recorded, comparison).await?;
+            if comparison.diverged() {
+                self.pos = before;
+                break;
+            }
+            supersteps += 1;
+            self.move_on(step.after.as_ref().map_or(CheckpointId(0), |after| after.id));
+        }
+        let (differences, hard) = comparison.passed();
+        let stopped = stopped.or_else(|| hard.map(|hard| NotVerified { why: why(&hard), ..place(&hard) }));
+        let tasks = planned(&self.table, &self.pos);
+        Ok(WhatIf {
+            supersteps,
+            differences,
+            taken: comparison.report().not_verified,
+            stopped,
+            state: state_json(&*self.pos.state, &self.table.schema, None),
+            next: tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
+        })
+    }
+
+    /// Plans the tasks of where the run stands now, each with what is recorded of it.
+    fn matched(&mut self, step: &mut Recorded<S>) -> Vec<Option<Box<Finished<S>>>> {
+        let recorded = self.take_recorded(step);
+        let mut known: Vec<_> = std::mem::take(&mut step.tasks).into_iter().zip(recorded).map(Some).collect();
+        let mut take = |planned: Task<S>| {
+            let replayable = planned.node != START_NODE && self.table.row(planned.node).options.replayable;
+            let same = |known: &Option<(Task<S>, _)>| {
+                known
+                    .as_ref()
+                    .is_some_and(|(task, _)| is_same(task, &planned) && (replayable || takes_same(task, &planned)))
+            };
+            match known.iter_mut().find(|known| same(known)).and_then(Option::take) {
+                Some((task, recorded)) => (Task { packet: planned.packet, ..task }, recorded),
+                None => (planned, None),
+            }
+        };
+        let matched: Vec<_> = planned(&self.table, &self.pos).into_iter().map(&mut take).collect();
+        let (tasks, recorded) = matched.into_iter().unzip();
+        self.tasks = tasks;
+        recorded
+    }
+
+    /// The first task that cannot be brought to a result.
+    fn unrecorded(&self, step: &Recorded<S>, recorded: &[Option<Box<Finished<S>>>]) -> Option<NotVerified> {
+        let new = recorded.iter().position(Option::is_none);
+        let why = match (new, step.is_whole()) {
+            (Some(_), _) => "nothing is recorded of it",
+            (None, false) => "the thread was moved from outside here",
+            (None, true) => return None,
+        };
+        let node = self.node_name(self.tasks[new.unwrap_or_default()].node).to_string();
+        Some(NotVerified { step: self.pos.step + 1, namespace: vec![], node, why: why.into() })
+    }
+
+    /// Stands where the next recorded superstep does, in the state it has come to.
+    fn move_on(&mut self, at: CheckpointId) {
+        self.pos.step += 1;
+        self.pos.id = at;
+        self.pos.start = None;
+    }
+}
+
+fn is_same<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
+    recorded.key == planned.key && recorded.node == planned.node && recorded.node != START_NODE
+        || recorded.node == START_NODE && planned.node == START_NODE
+}
+
+/// Whether a worker gets what it got. One that may be run again may get something else.
+fn takes_same<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
+    let payload = |task: &Task<S>| task.packet.as_ref().and_then(|packet| packet.payload.encode().ok());
+    payload(recorded) == payload(planned)
+}
+
+fn why(hard: &super::report::Divergence) -> String {
+    format!("{} was recorded with {} and is {} now", hard.what, hard.recorded, hard.now)
+}
+
+fn place(hard: &super::report::Divergence) -> NotVerified {
+    NotVerified { step: hard.step, namespace: hard.namespace.clone(), node: hard.node.clone(), why: String::new() }
+}

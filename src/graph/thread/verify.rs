@@ -1,0 +1,72 @@
+//! Comparing a thread with what its graph does now. Runs nothing for real, and writes nothing.
+
+use std::sync::Arc;
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::replay::report::{Comparison, Verified, WhatIf};
+use crate::graph::replay::walk::Walk;
+use crate::graph::run::ctx::{Level, Shared};
+use crate::graph::run::error::RunError;
+use crate::graph::run::position::Position;
+use crate::graph::run::superstep::Run;
+
+/// A run over records, what it goes along, and what it finds.
+type Replayed<S, N, C> = (Run<S, N, C>, Walk<S, N, C>, Arc<Comparison>);
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Compares what was recorded with what the graph does now, superstep by superstep, to the first difference; with
+    /// [`at`](Self::at) from that checkpoint on, along the newest branch. Routers and reducers are run again over the recorded
+    /// states; so are the bodies of nodes marked [`replayable`](crate::graph::NodeExt::replayable), over recorded answers,
+    /// effects, times and results of subgraphs. Of other nodes the recorded writes are taken, and the report says so. No effect
+    /// happens, and nothing is written.
+    ///
+    /// For so many supersteps only: [`replay`](Self::replay)`(Replay::Verify).supersteps(1)`. Subgraphs are compared with the
+    /// task they run in.
+    ///
+    /// Not compared: a superstep that has not ended, what durability [`Exit`](crate::graph::Durability::Exit) leaves out, the
+    /// routes of graphs read from data, and channels that are never saved.
+    ///
+    /// # Errors
+    /// If there is no store, it cannot be read, or the checkpoint is unknown.
+    pub async fn verify(&self) -> Result<Verified, RunError> {
+        self.verified(u64::MAX).await
+    }
+
+    pub(crate) async fn verified(&self, supersteps: u64) -> Result<Verified, RunError> {
+        let Some((mut run, mut walk, comparison)) = self.replayed(false).await? else { return Ok(Verified::default()) };
+        run.compared(&mut walk, &comparison, supersteps).await?;
+        Ok(comparison.report())
+    }
+
+    /// Tells what the thread would have come to with the graph as it is now: runs its supersteps again over what was
+    /// recorded, with new routes, reducers and replayable bodies, and goes on after differences. It ends at the first task
+    /// that nothing is recorded for, and at the first effect that is asked for otherwise. Subgraphs are taken as they were. No
+    /// effect happens, and nothing is written.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    pub async fn what_if(&self) -> Result<WhatIf, RunError> {
+        self.imagined(u64::MAX).await
+    }
+
+    pub(crate) async fn imagined(&self, supersteps: u64) -> Result<WhatIf, RunError> {
+        let Some((mut run, mut walk, comparison)) = self.replayed(true).await? else { return Ok(WhatIf::default()) };
+        run.what_if(&mut walk, &comparison, supersteps).await
+    }
+
+    async fn replayed(&self, goes_on: bool) -> Result<Option<Replayed<S, N, C>>, RunError> {
+        self.check_whole("a replay")?;
+        let (reader, head) = self.reader("a replay").await?;
+        let Some(head) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
+        self.check_at(&reader).await?;
+        let line = self.recorded_line(&reader, head).await?;
+        let table = Arc::clone(&self.graph.table);
+        let walk = Walk::new(Arc::clone(&table), reader.clone(), line, true);
+        let comparison = Arc::new(Comparison::new(reader, goes_on));
+        let shared = Shared { replay: Some(Arc::clone(&comparison)), may_ask: true, ..self.own_shared() };
+        let empty = Position::empty(&table);
+        Ok(Some((Run::new(table, Arc::new(shared), Level::root(), empty), walk, comparison)))
+    }
+}

@@ -1,0 +1,333 @@
+//! A replay that compares: it names the first difference between what ran and what would run now, and does nothing.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::{Boxed, Name, NodeExt, Replay, Replayed};
+use superstep::prelude::*;
+
+use crate::pad::*;
+use crate::stores::Store;
+
+/// What is otherwise in the second version of the graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    Nothing,
+    Router,
+    Write,
+    Argument,
+    Effect,
+    NewEffect,
+    Question,
+    NoQuestion,
+    Inner,
+    Sends,
+    Edge,
+    Fails,
+}
+
+use Change::*;
+
+type Body = Boxed<'static, Ended>;
+
+#[derive(Serialize, Deserialize)]
+struct Price(u32);
+impl Interrupt for Price {
+    type Resume = bool;
+    const NAME: &'static str = "price";
+}
+
+/// A node that asks, draws, pays and writes.
+fn shop(change: Change, tally: Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone {
+    move |_, ctx: Ctx| {
+        let tally = tally.clone();
+        Box::pin(async move {
+            let number = ctx.random().await? % 10;
+            ctx.now().await?;
+            if change != NoQuestion {
+                ctx.interrupt(Price(if change == Question { 8 } else { 7 }))?;
+            }
+            let price = if change == Argument { 8 } else { 7 };
+            let pay = |_| async move { Ok::<_, NodeError>(tally.add("pay")) };
+            if change != Effect {
+                ctx.effect("pay", &price, pay).await?;
+            }
+            if change == NewEffect {
+                ctx.effect("mail", &"bob", |_| async { Ok::<_, NodeError>(()) }).await?;
+            }
+            if change == Fails {
+                return Err("out of stock".into());
+            }
+            let word = if change == Write { "sold" } else { "bought" };
+            Ok(Pad::update().notes([word.to_owned(), number.to_string()]))
+        })
+    }
+}
+
+fn inner(change: Change) -> Graph {
+    let deep = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        Box::pin(async move {
+            ctx.effect("deep", &1, |_| async { Ok::<_, NodeError>(()) }).await?;
+            Ok(Pad::update().notes(["deep"]).sum(if change == Inner { 2 } else { 1 }))
+        })
+    };
+    let builder = Builder::new().add_node(id("first"), note("first")).add_node(id("deep"), deep.replayable());
+    chain(builder, &["first", "deep"])
+}
+
+/// shop -> (side, plain) -> inner -> worker x 2 -> end, by routers.
+fn graph(change: Change, tally: &Tally) -> Graph {
+    let worker = || Worker::<Name, u32>::new(id("worker"));
+    let work =
+        |number: Arc<u32>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(i64::from(*number))) }) };
+    let after_shop = move |pad: &Pad| -> Vec<Name> {
+        assert!(!pad.notes.is_empty());
+        if change == Router { vec![id("side")] } else { vec![id("side"), id("plain")] }
+    };
+    let fan_out = move |_: &Pad| worker().each(if change == Sends { [1, 3] } else { [1, 2] });
+    let builder = Builder::new()
+        .add_node(id("shop"), shop(change, tally.clone()).asks::<Price>().replayable())
+        .add_node(id("side"), note("side").replayable())
+        .add_node(id("plain"), note("plain"))
+        .add_subgraph(id("inner"), inner(change))
+        .add_worker(worker(), work)
+        .add_node(id("end"), note("end"))
+        .add_node(id("extra"), note("extra"))
+        .allow(Lint::Unreachable)
+        .add_edge(START, id("shop"))
+        .add_conditional_edges_to(id("shop"), after_shop, [id("side"), id("plain")])
+        .add_edge([id("side"), id("plain")], id("inner"))
+        .add_conditional_edges_to(id("inner"), fan_out, worker())
+        .add_edge(id("worker"), id("end"));
+    if change == Edge { builder.add_edge(id("worker"), id("extra")) } else { builder }.compile().unwrap()
+}
+
+/// Runs the first version to its end.
+async fn ran(store: &Store, tally: &Tally) {
+    let graph = graph(Nothing, tally);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).resume::<Price>(true).await.unwrap().finished().unwrap();
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_has_not_changed_agrees_and_what_was_not_compared_is_told(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let tally = Tally::default();
+    ran(&store, &tally).await;
+    let thread = store.thread(&graph(Nothing, &tally));
+    let before = everything(&thread).await;
+    let verified = thread.verify().await.unwrap();
+    insta::allow_duplicates!(insta::assert_snapshot!(verified.to_string(), @r"
+    9 supersteps compared, no difference
+    not compared: superstep 2, `plain`: it is not marked `.replayable()`
+    not compared: superstep 1, `inner` > `first`: it is not marked `.replayable()`
+    not compared: superstep 4, `worker`: it is not marked `.replayable()`
+    not compared: superstep 4, `worker`: it is not marked `.replayable()`
+    not compared: superstep 5, `end`: it is not marked `.replayable()`
+    "));
+    assert_eq!((everything(&thread).await == before, tally.count()), (true, 1), "nothing was written or done");
+}
+
+#[rstest]
+#[case::router(
+    Router,
+    r#"superstep 1, `shop`: route
+  recorded: ["side","plain"]
+  now:      ["side"]"#
+)]
+#[case::write(
+    Write,
+    r#"superstep 1, `shop`: write to `notes`
+  recorded: ["bought",…]
+  now:      ["sold",…]"#
+)]
+#[case::argument(Argument, "superstep 1, `shop`: effect `pay`\n  recorded: 7\n  now:      8")]
+#[case::effect_gone(Effect, "superstep 1, `shop`: effect `pay`\n  recorded: 7\n  now:      nothing")]
+#[case::effect_new(NewEffect, "superstep 1, `shop`: effect `mail`\n  recorded: nothing\n  now:      \"bob\"")]
+#[case::question(Question, "superstep 1, `shop`: question `price`\n  recorded: 7\n  now:      8")]
+#[case::question_gone(NoQuestion, "superstep 1, `shop`: question `price`\n  recorded: \"price\"\n  now:      nothing")]
+#[case::inside_a_subgraph(Inner, "superstep 2, `inner` > `deep`: write to `sum`\n  recorded: 1\n  now:      2")]
+#[case::sends(
+    Sends,
+    r#"superstep 3, `inner`: next superstep
+  recorded: [{"worker":1},{"worker":2}]
+  now:      [{"worker":1},{"worker":3}]"#
+)]
+#[case::edge(
+    Edge,
+    r#"superstep 4, `worker, worker`: next superstep
+  recorded: ["end"]
+  now:      ["end","extra"]"#
+)]
+#[case::fails(
+    Fails,
+    r#"superstep 1, `shop`: result
+  recorded: "ended"
+  now:      "node `shop` failed in superstep 1: out of stock""#
+)]
+#[tokio::test]
+async fn the_first_difference_is_named(#[case] change: Change, #[case] told: &str) {
+    let (store, tally) = (Store::memory(), Tally::default());
+    ran(&store, &tally).await;
+    let verified = store.thread(&graph(change, &tally)).verify().await.unwrap();
+    let found = verified.divergence.unwrap().to_string();
+    let digits: String = found.chars().filter(char::is_ascii_digit).collect();
+    let shortened = match (found.find("ght\",\""), digits.len()) {
+        (Some(_), _) => {
+            let drawn = |text: &str| text.rsplit_once(",\"").map_or(text.to_owned(), |(head, _)| format!("{head},…]"));
+            found.lines().map(drawn).collect::<Vec<_>>().join("\n")
+        }
+        (None, _) => found,
+    };
+    assert_eq!(shortened, told);
+    assert_eq!(tally.count(), 1, "no effect happens");
+}
+
+#[tokio::test]
+async fn it_begins_at_a_checkpoint_and_ends_after_so_many_supersteps() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    ran(&store, &tally).await;
+    let changed = || store.thread(&graph(Write, &tally));
+    let history = changed().history().await.unwrap().all().await.unwrap();
+    let after_shop = history.iter().find(|made| made.step == 1).unwrap().id;
+    assert!(changed().at(after_shop).verify().await.unwrap().agrees(), "the change is before");
+    assert!(!changed().verify().await.unwrap().agrees());
+    let one = changed().replay(Replay::Verify).supersteps(1).await.unwrap();
+    let Replayed::Verified(one) = one else { panic!("{one:?}") };
+    assert_eq!((one.verified, one.agrees()), (1, true), "START");
+}
+
+mod changed {
+    use superstep::prelude::*;
+
+    /// The pad of an older release: its sum was a product.
+    #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    pub(crate) struct Pad {
+        pub(crate) title: String,
+        #[channel(append)]
+        pub(crate) notes: Vec<String>,
+        #[channel(reduce = multiply)]
+        pub(crate) sum: i64,
+        pub(crate) spent: u8,
+    }
+
+    fn multiply(sum: &mut i64, by: i64) {
+        *sum = (*sum + 1) * by;
+    }
+}
+
+#[tokio::test]
+async fn another_reducer_is_found_at_the_channel() {
+    let store = Store::memory();
+    let five = |_: Arc<Pad>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(5)) }) };
+    let two = |_: Arc<Pad>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(2)) }) };
+    let graph = chain(Builder::new().add_node(id("five"), five).add_node(id("two"), two), &["five", "two"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let none = |_: Arc<changed::Pad>, _: Ctx| async { Ok::<_, NodeError>(changed::Pad::update()) };
+    let builder = StateGraph::<changed::Pad, Name>::new().add_node(id("five"), none).add_node(id("two"), none);
+    let now = builder.add_sequence([id("five"), id("two")]).compile().unwrap();
+    let verified = now.with_shared_checkpointer(Arc::clone(&store.store)).thread("t").verify().await.unwrap();
+    let divergence = verified.divergence.unwrap();
+    assert_eq!(divergence.to_string(), "superstep 2, `two`: channel `sum`\n  recorded: 7\n  now:      12");
+}
+
+#[tokio::test]
+async fn a_thread_that_never_ran_and_one_that_waits_are_no_difference() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let graph = graph(Nothing, &tally);
+    assert_eq!(store.thread(&graph).verify().await.unwrap().verified, 0);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert_eq!((verified.verified, verified.agrees(), verified.not_verified.len()), (1, true, 0));
+}
+
+/// Over many rounds, in the report's JSON shape.
+#[tokio::test]
+async fn the_report_is_json() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    ran(&store, &tally).await;
+    let found = store.thread(&graph(Question, &tally)).verify().await.unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap(), @r#"
+    {
+      "verified": 1,
+      "not_verified": [],
+      "divergence": {
+        "checkpoint": 2,
+        "step": 1,
+        "node": "shop",
+        "what": "question `price`",
+        "recorded": 7,
+        "now": 8
+      }
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn what_if_goes_on_over_what_was_recorded() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    ran(&store, &tally).await;
+    let before = everything(&store.thread(&graph(Nothing, &tally))).await;
+    let told = |change: Change| {
+        let thread = store.thread(&graph(change, &tally));
+        async move {
+            let told = thread.what_if().await.unwrap();
+            let notes = &told.state["notes"];
+            format!("{told}\n{} sum {} next {:?}", notes[0], told.state["sum"], told.next)
+        }
+    };
+    insta::assert_snapshot!(told(Nothing).await, @r#"
+    6 supersteps run again
+    taken as recorded: superstep 2, `plain`: it is not marked `.replayable()`
+    taken as recorded: superstep 1, `inner` > `first`: it is not marked `.replayable()`
+    taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
+    taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
+    taken as recorded: superstep 5, `end`: it is not marked `.replayable()`
+    came to its end
+    "bought" sum 4 next []
+    "#);
+    insta::assert_snapshot!(told(Router).await, @r#"
+    3 supersteps run again
+    superstep 1, `shop`: route
+      recorded: ["side","plain"]
+      now:      ["side"]
+    superstep 1, `shop`: next superstep
+      recorded: ["plain","side"]
+      now:      ["side"]
+    superstep 2, `side`: next superstep
+      recorded: ["inner"]
+      now:      []
+    came to its end
+    "bought" sum 0 next []
+    "#);
+    insta::assert_snapshot!(told(Argument).await, @r#"
+    1 superstep run again
+    stopped before superstep 1, `shop`: effect `pay` was recorded with 7 and is 8 now
+    null sum 0 next ["shop"]
+    "#);
+    insta::assert_snapshot!(told(Sends).await, @r#"
+    4 supersteps run again
+    superstep 3, `inner`: next superstep
+      recorded: [{"worker":1},{"worker":2}]
+      now:      [{"worker":1},{"worker":3}]
+    taken as recorded: superstep 2, `plain`: it is not marked `.replayable()`
+    taken as recorded: superstep 1, `inner` > `first`: it is not marked `.replayable()`
+    stopped before superstep 4, `worker`: nothing is recorded of it
+    "bought" sum 1 next ["worker", "worker"]
+    "#);
+    insta::assert_snapshot!(told(Edge).await, @r#"
+    5 supersteps run again
+    superstep 4, `worker, worker`: next superstep
+      recorded: ["end"]
+      now:      ["end","extra"]
+    taken as recorded: superstep 2, `plain`: it is not marked `.replayable()`
+    taken as recorded: superstep 1, `inner` > `first`: it is not marked `.replayable()`
+    taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
+    taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
+    stopped before superstep 5, `extra`: nothing is recorded of it
+    "bought" sum 4 next ["end", "extra"]
+    "#);
+    assert_eq!((everything(&store.thread(&graph(Nothing, &tally))).await == before, tally.count()), (true, 1));
+}
