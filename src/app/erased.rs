@@ -70,7 +70,7 @@ pub(crate) struct Writing(pub Box<dyn Any + Send>);
 /// What a run is to do.
 pub(crate) enum Go {
     Input(Writing),
-    Answer(Answer),
+    Answer(Box<Answer>),
     Proceed,
     Retry,
     /// Runs again from a checkpoint, on a new branch; or goes on from where the thread stands.

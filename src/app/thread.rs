@@ -35,7 +35,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         let mut thread = self.thread.clone().cancel_with(cancel).record_events();
         let request = match go {
             Go::Input(writing) => Request::input(self.writes(writing)?),
-            Go::Answer(answer) => Request::answers([answer]),
+            Go::Answer(answer) => Request::answers([*answer]),
             Go::Proceed => Request::proceed(),
             Go::Live { at, step } => {
                 thread = if step { thread.interrupt_after_all() } else { thread };

@@ -45,6 +45,6 @@ impl Session {
         let local = self.local()?;
         let found = local.thread(&thread).await?;
         let answer = answer(&*found, ask).await?;
-        self.follow(&*found, &thread, Go::Answer(answer)).await
+        self.follow(&*found, &thread, Go::Answer(Box::new(answer))).await
     }
 }

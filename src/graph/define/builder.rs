@@ -8,8 +8,9 @@ use serde::de::DeserializeOwned;
 
 use super::command::{END, Payload, START, Target, Worker};
 use super::node::{Body, EitherBody, Ended, Input, Node, NodeId, StateBody, Work, WorkBody};
-use super::options::{CachePolicy, NodeOptions, RetryPolicy};
+use super::options::{CachePolicy, NodeOptions};
 use super::problem::{CompileError, Lint};
+use super::retry::RetryPolicy;
 use super::route::{Choose, Chooser, Declared, Router};
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;

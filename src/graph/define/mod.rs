@@ -8,5 +8,6 @@ pub(crate) mod interrupt;
 pub(crate) mod node;
 pub(crate) mod options;
 pub(crate) mod problem;
+pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod sketch;

@@ -160,8 +160,8 @@ fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>) -> Option<Differen
     }
     let asked = ctx.asked.load(Ordering::Relaxed) as usize;
     let answers = record.map_or(&[][..], |record| &record.answers);
-    let own = answers.iter().filter(|answer| answer.asker.is_empty());
-    let question = own.skip(asked).next()?;
+    let mut own = answers.iter().filter(|answer| answer.asker.is_empty());
+    let question = own.nth(asked)?;
     Some(Difference::new(format!("question `{}`", question.name), question.name.clone(), ()))
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod execute;
 pub(crate) mod perform;
 pub(crate) mod places;
 pub(crate) mod position;
+pub(crate) mod routing;
 pub(crate) mod settle;
 pub(crate) mod subgraph;
 pub(crate) mod superstep;

@@ -1,7 +1,6 @@
 //! What the end of a task's body means: done, asked, failed. Tells the stream and the store.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::checkpoint::{
@@ -9,15 +8,13 @@ use crate::checkpoint::{
 };
 
 use super::cached::CachedResult;
-use super::control::START_NODE;
 use super::ctx::{Inside, Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
-use super::perform::{Caught, Performed, words};
-use super::position::{Finished, fresh_read, named};
+use super::perform::{Caught, Performed};
+use super::position::Finished;
 use super::superstep::{Exit, Run};
 use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::{NodeError, NodeId};
@@ -160,53 +157,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return RunError::NoParentGraph { node };
         }
         RunError::HandUp(HandedUp { command, given })
-    }
-
-    /// Lets the node's routers choose over the state with this task's own writes only (R3).
-    pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
-        let task = &self.tasks[at];
-        if self.table.row(task.node).exits.routers.is_empty() {
-            return Ok(());
-        }
-        let mut seen = self.own_view(at, &self.pos.state, &result.writes)?;
-        if let Some(returned) = result.returned.take() {
-            seen.note_returned(returned);
-        }
-        self.choose(task.node, task.key, &seen, result)
-    }
-
-    /// Lets the routers after a node choose over this state.
-    pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
-        self.choose_as(node, (self.pos.id, key), seen, result)
-    }
-
-    /// The same, with sends made under a number of their own.
-    pub(crate) fn choose_as(
-        &self,
-        node: u32,
-        made_by: (CheckpointId, u32),
-        seen: &S,
-        result: &mut Finished<S>,
-    ) -> Result<(), RunError> {
-        let from = self.node_name(node);
-        let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
-        let resolve = Resolve { table: &self.table, from: &from, made_by };
-        let choose = || {
-            let mut routers = exits.routers.iter();
-            routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
-        };
-        match catch_unwind(AssertUnwindSafe(choose)) {
-            Ok(chosen) => chosen,
-            Err(panic) => {
-                let message = format!("its router: {}", words(&*panic));
-                Err(RunError::Panicked { node: Arc::clone(&from), step: self.pos.step + 1, message })
-            }
-        }
-    }
-
-    pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
-        let node = || vec![self.node_name(self.tasks[at].node).to_string()];
-        fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
     }
 
     pub(crate) fn done(

@@ -1,0 +1,65 @@
+//! Lets the routers after a node choose: over the state with the task's own writes beside siblings, over the new one alone.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::checkpoint::CheckpointId;
+
+use super::control::START_NODE;
+use super::error::RunError;
+use super::perform::words;
+use super::position::{Finished, fresh_read, named};
+use super::superstep::Run;
+use super::task::Resolve;
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::node::NodeId;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Lets the node's routers choose over the state with this task's own writes only (R3).
+    pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+        let task = &self.tasks[at];
+        if self.table.row(task.node).exits.routers.is_empty() {
+            return Ok(());
+        }
+        let mut seen = self.own_view(at, &self.pos.state, &result.writes)?;
+        if let Some(returned) = result.returned.take() {
+            seen.note_returned(returned);
+        }
+        self.choose(task.node, task.key, &seen, result)
+    }
+
+    /// Lets the routers after a node choose over this state.
+    pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
+        self.choose_as(node, (self.pos.id, key), seen, result)
+    }
+
+    /// The same, with sends made under a number of their own.
+    pub(crate) fn choose_as(
+        &self,
+        node: u32,
+        made_by: (CheckpointId, u32),
+        seen: &S,
+        result: &mut Finished<S>,
+    ) -> Result<(), RunError> {
+        let from = self.node_name(node);
+        let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
+        let resolve = Resolve { table: &self.table, from: &from, made_by };
+        let choose = || {
+            let mut routers = exits.routers.iter();
+            routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
+        };
+        match catch_unwind(AssertUnwindSafe(choose)) {
+            Ok(chosen) => chosen,
+            Err(panic) => {
+                let message = format!("its router: {}", words(&*panic));
+                Err(RunError::Panicked { node: Arc::clone(&from), step: self.pos.step + 1, message })
+            }
+        }
+    }
+
+    pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
+        let node = || vec![self.node_name(self.tasks[at].node).to_string()];
+        fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
+    }
+}
