@@ -29,7 +29,7 @@ fn life(seed: u64, store: impl Checkpointer, journal: Journal) -> Life {
 
 /// Says a line on standard output, past the test harness, which would keep it to itself. Each line costs a byte of the
 /// input, so that a process cannot get far ahead of the one that is to kill it. The harness may have begun a line.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     std::io::stdin().read_exact(&mut [0]).unwrap();
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{line}").and_then(|()| out.flush()).unwrap();
@@ -97,7 +97,7 @@ fn killed(mut child: Child, mut words: u64, moment: u64) -> Heard {
 }
 
 /// A line without its end was not said.
-fn whole_line(said: &mut impl BufRead) -> Option<String> {
+pub(crate) fn whole_line(said: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     line.strip_suffix('\n').map(str::to_owned)

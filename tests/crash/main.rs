@@ -8,6 +8,7 @@ mod cuts;
 #[cfg(all(unix, feature = "sled"))]
 mod damage;
 mod drive;
+mod effects;
 mod graphs;
 mod kept;
 #[cfg(all(unix, feature = "sled"))]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::checkpoint::{CheckpointError, CheckpointId, EffectRecord, Key, encode_record};
 
-use crate::graph::records::recorder::{Puts, Recorder};
+use crate::graph::records::recorder::{Durability, Puts, Recorder};
 
 /// How many entries the journal of one task may have.
 pub(crate) const EFFECTS_LIMIT: usize = 10_000;
@@ -21,6 +21,8 @@ pub(crate) struct Journal {
     task: u32,
     /// Whether the task may have begun an effect before this attempt, in this process or another.
     began: AtomicBool,
+    /// Whether the checkpoint that planned the task is known to be on disk.
+    planned: AtomicBool,
     /// Whether nothing may be added: the journal is read again.
     replays: bool,
     inner: Mutex<Inner>,
@@ -54,7 +56,14 @@ pub(crate) enum Found {
 
 impl Journal {
     pub(crate) fn new(checkpoint: CheckpointId, task: u32) -> Self {
-        Self { checkpoint, task, began: AtomicBool::new(false), replays: false, inner: Mutex::default() }
+        Self {
+            checkpoint,
+            task,
+            began: AtomicBool::new(false),
+            planned: AtomicBool::new(false),
+            replays: false,
+            inner: Mutex::default(),
+        }
     }
 
     /// What is stored of a journal.
@@ -62,7 +71,7 @@ impl Journal {
         let entry = |(key, record)| (key, Entry { record, safe: true });
         let inner = Inner { entries: records.into_iter().map(entry).collect(), ..Inner::default() };
         let began = AtomicBool::new(true);
-        Self { checkpoint, task, began, replays: false, inner: Mutex::new(inner) }
+        Self { checkpoint, task, began, planned: AtomicBool::new(true), replays: false, inner: Mutex::new(inner) }
     }
 
     /// The same, to be read again: nothing may be added.
@@ -86,6 +95,19 @@ impl Journal {
 
     pub(crate) fn has_begun(&self) -> bool {
         self.began.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the checkpoint that planned the task is on disk, which durability async does not: after a crash nobody
+    /// would know that an effect may have begun.
+    pub(crate) async fn plan_kept(&self, recorder: Option<&Recorder>) -> Result<(), CheckpointError> {
+        let Some(recorder) = recorder.filter(|recorder| recorder.durability() == Durability::Async) else {
+            return Ok(());
+        };
+        if !self.planned.load(Ordering::Relaxed) {
+            recorder.commit_apart(vec![]).await?;
+            self.planned.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     pub(crate) fn find(&self, key: &str) -> Found {

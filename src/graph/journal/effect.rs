@@ -122,6 +122,8 @@ where
                 Begun::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
                 Begun::New(entry) => entry,
             };
+            let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
+            kept.map_err(|error| task.wrong(error.into()))?;
             let idempotency = entry.record.idempotency.clone();
             let mut result = None;
             if let Some(probe) = probe.filter(|_| task.journal().has_begun()) {
