@@ -24,6 +24,7 @@ mod loops;
 mod nested;
 mod order;
 mod own_state;
+mod owners;
 mod pad;
 mod past;
 mod poisoned;
