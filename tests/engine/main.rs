@@ -35,6 +35,7 @@ mod secrets;
 mod sends;
 mod stores;
 mod streams;
+mod traced;
 mod transport;
 mod travel;
 mod values;

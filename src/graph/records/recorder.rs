@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::noted::Noted;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, RowId};
+use crate::graph::run::trace;
 
 /// When a superstep counts as done. LangGraph: `durability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -281,7 +282,7 @@ impl Recorder {
             if behind {
                 self.drain(0).await?;
             }
-            return receipt.await;
+            return receipt.await.inspect_err(|error| self.lament(error));
         }
         self.queue(puts, head);
         match self.durability {
@@ -323,7 +324,7 @@ impl Recorder {
             let mut inner = self.lock();
             self.sent_now(&mut inner, puts, vec![])
         };
-        receipt.await
+        receipt.await.inspect_err(|error| self.lament(error))
     }
 
     /// Sends what does not wait for the end of the run.
@@ -352,7 +353,7 @@ impl Recorder {
                 inner.in_flight.pop_front()
             };
             if let Some(receipt) = receipt {
-                receipt.await?;
+                receipt.await.inspect_err(|error| self.lament(error))?;
             }
         }
     }
@@ -376,6 +377,10 @@ impl Recorder {
             }
         }
         self.drain(0).await
+    }
+
+    fn lament(&self, error: &CheckpointError) {
+        trace::commit_failed(self.lease.thread(), error);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {

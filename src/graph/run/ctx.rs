@@ -48,6 +48,8 @@ pub(crate) struct Shared<C> {
     pub may_ask: bool,
     /// Whether what nodes emit is stored.
     pub records_events: bool,
+    /// Whether a log is told of supersteps and tasks.
+    pub traced: bool,
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,

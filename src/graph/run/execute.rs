@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::task::{Id, JoinSet};
+use tracing::Instrument;
 
 use super::advance::NEW_LINE;
 use super::cached;
@@ -197,7 +198,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                     continue;
                 }
             }
-            let handle = pool.set.spawn(async move { (at, running.await) });
+            let task = async move { (at, running.await) };
+            let handle = match &self.span {
+                Some(span) => pool.set.spawn(task.instrument(span.clone())),
+                None => pool.set.spawn(task),
+            };
             pool.places.push((handle.id(), at));
         }
         self.flush_settled();

@@ -27,3 +27,4 @@ pub(crate) mod subgraph;
 pub(crate) mod superstep;
 pub(crate) mod task;
 pub(crate) mod telling;
+pub(crate) mod trace;

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tracing::{Instrument, Span};
 
 use super::cached;
 use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
+use super::trace;
 use crate::checkpoint::{FailureRecord, HandledRecord};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
@@ -88,9 +90,14 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     ctx: Ctx<C>,
 ) -> Guarded<S, N> {
     let body = &table.row(node).body;
-    match catch_unwind(AssertUnwindSafe(|| body.start(state, payload, ctx))) {
-        Ok(future) => Guarded(future),
-        Err(panic) => {
+    let span = ctx.0.shared.traced.then(|| trace::task_span(&ctx.0));
+    let entered = span.as_ref().map(Span::enter);
+    let started = catch_unwind(AssertUnwindSafe(|| body.start(state, payload, ctx)));
+    drop(entered);
+    match (started, span) {
+        (Ok(future), None) => Guarded(future),
+        (Ok(future), Some(span)) => Guarded(Box::pin(future.instrument(span))),
+        (Err(panic), _) => {
             let message = words(&*panic);
             Guarded(Box::pin(async move { std::panic::resume_unwind(Box::new(message)) }))
         }
@@ -158,7 +165,8 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
-    let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await })).await;
+    let span = if ctx.shared.traced { trace::task_span(&ctx) } else { Span::none() };
+    let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await }.instrument(span))).await;
     let failures = performed.failures;
     Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
 }
@@ -191,7 +199,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
             return Performed { failures, ..Performed::plain(ended, ctx, tried) };
         };
         failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
-        tracing::debug!(node = %ctx.facts.name, attempt = tried, %error, "retrying");
+        trace::retry(&ctx, error);
         called = ctx.called();
         tokio::time::sleep(policy.delay(tried + 1)).await;
     }

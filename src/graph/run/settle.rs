@@ -14,6 +14,7 @@ use super::perform::{Caught, Performed};
 use super::position::Finished;
 use super::superstep::{Exit, Run};
 use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
+use super::trace;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Question;
@@ -214,6 +215,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn asked(&mut self, at: usize, questions: Vec<Question>, wake: Option<u64>) -> Result<(), RunError> {
         self.tasks[at].wake = wake;
         self.count_open(at, questions.len())?;
+        trace::asked(&self.level.names, &questions);
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
         self.tasks[at].asked.clone_from(&questions);
@@ -277,6 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A task has failed: its siblings go on.
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
+            trace::failed(&self.node_name(self.tasks[at].node), &error);
             self.tasks[at].error = Some(error.to_string());
             let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
             self.tasks[at].note_failure(failure);

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tracing::Instrument;
+
 use crate::checkpoint::Key;
 
 use super::children::{own_name, pointed_at};
@@ -13,6 +15,7 @@ use super::enter::{Begin, Way, open};
 use super::error::RunError;
 use super::superstep::{Exit, Run};
 use super::task::Task;
+use super::trace;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -223,7 +226,13 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
-        let ended = run.drive().await;
+        let ended = match run.shared.traced {
+            false => run.drive().await,
+            true => {
+                let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.level.names);
+                Box::pin(run.drive()).instrument(span).await
+            }
+        };
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {

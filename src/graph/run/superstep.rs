@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 
@@ -18,6 +19,7 @@ use super::error::RunError;
 use super::event::{EventKind, Mode, View};
 use super::position::Position;
 use super::task::{Stand, Task, plan};
+use super::trace;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
@@ -127,6 +129,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub came_from: CheckpointId,
     /// Whether the tasks were loaded, so that planning must not replace them.
     pub planned: bool,
+    /// The superstep that a log is told of now.
+    pub span: Option<Span>,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
@@ -172,6 +176,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             had_parent,
             came_from: CheckpointId(0),
             planned: false,
+            span: None,
         }
     }
 
@@ -189,10 +194,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs supersteps until there is a reason to stop.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
         loop {
-            if let Some(exit) = self.tick().await? {
+            let ticked = if self.shared.traced { self.traced_tick().await } else { self.tick().await };
+            if let Some(exit) = ticked? {
                 return Ok(exit);
             }
         }
+    }
+
+    async fn traced_tick(&mut self) -> Result<Option<Exit>, RunError> {
+        self.plan();
+        if self.tasks.is_empty() {
+            return self.tick().await;
+        }
+        let span = trace::superstep_span(self);
+        self.span = Some(span.clone());
+        Box::pin(self.tick()).instrument(span).await
     }
 
     async fn tick(&mut self) -> Result<Option<Exit>, RunError> {

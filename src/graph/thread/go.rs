@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use tracing::Instrument;
+
 use crate::checkpoint::{CheckpointId, Source, TaskStatus, encode_record};
 
 use super::handle::Thread;
@@ -25,9 +27,20 @@ use crate::graph::run::event::Sink;
 use crate::graph::run::position::Position;
 use crate::graph::run::superstep::{Exit, Run};
 use crate::graph::run::task::COMMAND_KEY;
+use crate::graph::run::trace;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+        if !trace::is_on() {
+            return self.performed(request, sink).await;
+        }
+        let span = trace::run_span(self.id.as_ref(), &self.graph.name, &[]);
+        let outcome = Box::pin(self.performed(request, sink)).instrument(span.clone()).await;
+        span.in_scope(|| trace::ended(&outcome));
+        outcome
+    }
+
+    async fn performed(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
         self.check_whole("a run")?;
         self.check()?;
         let recorder = self.open().await?;

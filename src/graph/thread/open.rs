@@ -17,6 +17,7 @@ use crate::graph::run::ctx::Shared;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
 use crate::graph::run::superstep::Budgets;
+use crate::graph::run::trace;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
@@ -33,6 +34,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             may_ask: false,
             recorder: None,
             records_events: self.records_events,
+            traced: trace::is_on(),
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             cache: self.graph.cache.clone(),
