@@ -92,6 +92,17 @@ impl<'a> Envelope<'a> {
         Ok(row)
     }
 
+    /// Reads what a row that is not whole says of itself: its name and its commit. Neither can be trusted.
+    pub(crate) fn glimpse(bytes: &'a [u8]) -> Option<(&'a [u8], u64)> {
+        let mut rest = bytes.strip_prefix(&MAGIC)?;
+        check_format(&mut rest).ok()?;
+        let length = usize::try_from(take_varint(&mut rest)?).ok()?;
+        let name = take(&mut rest, length)?;
+        take_varint(&mut rest)?; // part
+        take_varint(&mut rest)?; // parts
+        Some((name, take_varint(&mut rest)?))
+    }
+
     /// Reads the row that was found under `name`.
     ///
     /// # Errors

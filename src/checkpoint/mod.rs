@@ -18,6 +18,8 @@ pub mod kit;
 mod lease;
 mod memory;
 mod record;
+#[cfg(feature = "sled")]
+mod repair;
 mod retention;
 mod shape;
 #[cfg(feature = "sled")]
@@ -44,6 +46,8 @@ pub use record::{
     EventRecord, EventRecordKind, FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord,
     SendRecord, Shape, Slot, Source, TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
+#[cfg(feature = "sled")]
+pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
 pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};

@@ -88,3 +88,26 @@ async fn a_thread_that_is_exported_after_a_crash_comes_to_the_undisturbed_end_el
     }
     assert!(moved > 40, "only {moved} threads moved");
 }
+
+#[cfg(feature = "sled")]
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_store_that_is_not_damaged_is_lost_in_a_repair() {
+    use superstep::checkpoint::SledCheckpointer;
+    for seed in SEEDS {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, to) = (directory.path().join("store"), directory.path().join("repaired"));
+        let world = World::new(SledCheckpointer::open(&path).unwrap());
+        let failing = World { store: Arc::new(FailingCheckpointer::new(Arc::clone(&world.store), 9)), ..world.clone() };
+        let cut = life(seed, failing, Durability::Sync).run_through(|_, _| ()).await.is_err();
+        let mut second = life(seed, world, Durability::Sync);
+        let end = second.run_through(|_, _| ()).await.unwrap();
+        let (past, inside) = (second.past().await, second.kept_inside().await);
+        drop(second);
+        let report = SledCheckpointer::repair(&path, &to).await.unwrap();
+        assert!(report.is_whole(), "seed {seed}, cut: {cut}\n{report}");
+        let third = life(seed, World::new(SledCheckpointer::open(&to).unwrap()), Durability::Sync);
+        assert_eq!(third.past().await.way(), past.way(), "seed {seed}");
+        assert_eq!(third.past().await.way()[0].1, &end, "seed {seed}");
+        assert_eq!(third.kept_inside().await, inside, "seed {seed}");
+    }
+}

@@ -29,6 +29,7 @@ mod pad;
 mod past;
 mod poisoned;
 mod questions;
+mod repair;
 mod replay;
 mod retention;
 mod secrets;

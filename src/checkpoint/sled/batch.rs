@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use ::sled::IVec;
 
 use super::disk::Disk;
-use super::rows::{cut, row_key};
+use super::read::thread_name;
+use super::rows::{cut, gone, row_key};
 use super::view::Before;
 use crate::checkpoint::envelope::{Envelope, name_of};
 use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, ThreadId, decode_record, encode_record};
@@ -36,7 +37,7 @@ impl<'a> Batch<'a> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
         commit.check_head(self.head(&commit.thread)?.and_then(|head| head.checkpoint))?;
         let (thread, head) = (commit.thread.clone(), commit.head);
-        let mut rows = Vec::new();
+        let mut rows = said_gone(&commit, number);
         for (name, value) in records(commit)? {
             self.replace(&name, value, number, &mut rows)?;
         }
@@ -109,6 +110,20 @@ impl<'a> Batch<'a> {
         self.before.insert(key, row.clone());
         Ok(row)
     }
+}
+
+/// Returns the rows that say what a commit deletes.
+fn said_gone(commit: &Commit, number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    if commit.deletes.is_empty() {
+        return Vec::new();
+    }
+    let put = |key: &&Key| commit.puts.iter().any(|(other, _)| other == *key);
+    let keys: Vec<Key> = commit.deletes.iter().filter(|key| !put(key)).cloned().collect();
+    if keys.is_empty() {
+        return Vec::new(); // no keys would say all of them
+    }
+    let rows = gone(&thread_name(&commit.thread), number, &keys);
+    rows.into_iter().map(|(key, row)| (key, Some(row))).collect()
 }
 
 /// Returns what a commit does to each record; a put wins over a deletion, a later put over an earlier one.

@@ -6,15 +6,16 @@
 
 use std::fmt;
 use std::fs::{self, File};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::sled::Batch;
 use serde::Serialize;
 
-use super::disk::{Disk, io_at};
+use super::disk::{Disk, guarded, io_at};
 use super::open::{self, Opened, sync_path};
-use super::rows::{RECORDS, STORE, row_key};
+use super::rows::{GONE, RECORDS, STORE, row_key};
 use super::tip::Tip;
 use super::{EPOCH_SHIFT, SledCheckpointer, SledOptions};
 use crate::checkpoint::CheckpointError;
@@ -87,26 +88,37 @@ impl SledCheckpointer {
 fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
     io_at(new, "create the directory", fs::create_dir(new))?;
     let disk = Disk::open(new, SledOptions::default().cache_bytes)?;
+    let rows = match copy(old, &disk) {
+        Ok(rows) => rows,
+        Err(error) => return Err(disk.discard(error)),
+    };
+    guarded(new, move || {
+        drop(disk); // sled writes once more when it goes, and may panic on a full disk
+        Ok(())
+    })?;
+    Tip::open(new)?.write(epoch << EPOCH_SHIFT, STORE);
+    wait_until_closed(new)?;
+    open::sync_directories(new)?;
+    Ok(rows)
+}
+
+fn copy(old: &Disk, new: &Disk) -> Result<u64> {
     let (mut batch, mut bytes, mut rows) = (Batch::default(), 0, 0);
-    for row in old.rows(&[], std::ops::Bound::Unbounded) {
+    for row in old.rows(&[], Bound::Unbounded) {
         let (key, value) = row?;
+        if key.first() == Some(&GONE) {
+            continue; // nothing that was deleted is in the new one
+        }
         verify(&key, &value)?;
         bytes += key.len() + value.len();
         rows += 1;
         batch.insert(key, value);
         if bytes >= BATCH {
             bytes = 0;
-            disk.write(std::mem::take(&mut batch))?;
+            new.write(std::mem::take(&mut batch))?;
         }
     }
-    disk.write(batch)?;
-    let tip = Tip::open(new)?;
-    tip.write(epoch << EPOCH_SHIFT, STORE);
-    drop(tip);
-    drop(disk);
-    wait_until_closed(new)?;
-    open::sync_directories(new)?;
-    Ok(rows)
+    new.write(batch).map(|()| rows)
 }
 
 /// Waits until sled's own threads have let go of a database that was closed: until then they may write to its files.

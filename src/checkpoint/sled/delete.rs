@@ -9,7 +9,7 @@ use ::sled::Batch;
 use super::disk::Disk;
 use super::open::store_row;
 use super::read::thread_name;
-use super::rows::{DELETING, RECORDS, STORE, after, in_space};
+use super::rows::{DELETING, GONE, RECORDS, STORE, after, gone, in_space};
 use super::view::View;
 use crate::checkpoint::{CheckpointError, ThreadId};
 
@@ -34,6 +34,7 @@ impl Deletion {
         let mut batch = Batch::default();
         batch.insert(STORE, store_row(epoch, number)?);
         batch.insert(in_space(DELETING, &self.name), &[]);
+        gone(&self.name, number, &[]).into_iter().for_each(|(key, row)| batch.insert(key, row));
         disk.write(batch)
     }
 
@@ -58,6 +59,10 @@ impl Deletion {
         }
         let mut batch = Batch::default();
         batch.remove(in_space(DELETING, &self.name));
+        let said = in_space(GONE, &self.name);
+        for row in disk.rows(&said, Bound::Excluded(&after(&said))) {
+            batch.remove(row?.0);
+        }
         disk.write(batch)
     }
 

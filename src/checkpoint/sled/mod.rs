@@ -14,6 +14,7 @@ mod lock;
 mod open;
 mod queue;
 mod read;
+mod repair;
 mod rows;
 mod segment;
 mod survey;

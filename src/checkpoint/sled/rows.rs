@@ -15,6 +15,8 @@ const ENVELOPE_BYTES: usize = 64;
 pub(super) const RECORDS: u8 = 2;
 /// First byte of the keys that mark threads whose deletion is not finished.
 pub(super) const DELETING: u8 = 3;
+/// First byte of the keys of rows that say what was deleted last, for whoever reads a damaged store's files.
+pub(super) const GONE: u8 = 4;
 /// The key of the store's own record.
 pub(super) const STORE: &[u8] = &[1];
 
@@ -60,6 +62,25 @@ pub(super) fn cut<'a>(name: &'a [u8], commit: u64, value: &'a [u8]) -> impl Iter
         let payload = &value[start..value.len().min(start + room)];
         (row_key(name, part), Envelope { name, part, parts, commit, payload }.seal())
     })
+}
+
+/// Returns the rows that say which records of a thread a commit deleted; with no keys, all of them.
+pub(super) fn gone(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut pieces: Vec<Vec<u8>> = vec![vec![]];
+    for key in keys {
+        let mut bytes = vec![];
+        put_key(key, &mut bytes);
+        if pieces.last().is_some_and(|piece| piece.len() + bytes.len() > room(thread)) {
+            pieces.push(vec![]);
+        }
+        pieces.last_mut().into_iter().for_each(|piece| piece.extend_from_slice(&bytes));
+    }
+    let row = |(nth, payload): (u64, Vec<u8>)| {
+        let mut key = in_space(GONE, thread);
+        put_number(nth, &mut key);
+        (key, Envelope { name: thread, part: 0, parts: 1, commit, payload: &payload }.seal())
+    };
+    (0..).zip(pieces).map(row).collect()
 }
 
 /// Returns how much of a record fits in one row; names are far shorter than a row.

@@ -33,6 +33,11 @@ impl Tip {
         Ok(self.read(store)?.map(|(number, _)| number))
     }
 
+    /// Returns the number of the newest acknowledged commit of a store that is not opened, if its file names one.
+    pub(super) fn named(store: &Path) -> Option<u64> {
+        std::fs::read(store.join(NAME)).ok().and_then(|bytes| parse(&bytes)).map(|(number, _)| number)
+    }
+
     /// Checks that what the file names is in the log.
     ///
     /// # Errors

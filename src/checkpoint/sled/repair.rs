@@ -1,0 +1,95 @@
+//! A new store from the files of a damaged one. Knows where the files are and where the new store is built; what is whole is
+//! decided in `checkpoint::repair`. sled does not open the old one, and nothing in it changes.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::SledCheckpointer;
+use super::backup::{beside, clear, refuse_existing, sync_parent};
+use super::disk::{broken, io_at};
+use super::lock::Lock;
+use super::tip::Tip;
+use crate::checkpoint::repair::carve::Carved;
+use crate::checkpoint::threads::deposit::deposit;
+use crate::checkpoint::{CheckpointError, Repaired};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+impl SledCheckpointer {
+    /// Reads what can be read of the damaged store in the directory `damaged` and writes it into a new store in the
+    /// directory `path`, which must not exist. The damaged store stays as it is.
+    ///
+    /// Each thread goes on from its newest checkpoint that is whole: with everything it leads to, in versions that belong
+    /// together. Checkpoints that are not whole are left out, and the report says what they lack. What left no trace cannot
+    /// be told from what never was; what was deleted may come back if the note of its deletion is lost too. Effects that ran
+    /// after the checkpoint that a thread goes on from run again. A thread is in memory while it is written.
+    ///
+    /// # Errors
+    /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is made;
+    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::Io`] if there is no such directory, if
+    /// `path` exists, or if the system refuses.
+    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired> {
+        let (damaged, path) = (damaged.as_ref(), path.as_ref());
+        let files = io_at(damaged, "read the store", files(damaged))?;
+        refuse_existing(path, "repair the store")?;
+        let _lock = if damaged.join("holder").exists() { Some(Lock::take(damaged)?) } else { None };
+        let carved = Carved::from(files).map_err(|(file, error)| unread(&file, &error))?;
+        let partial = beside(path, ".partial");
+        clear(&partial)?;
+        let built = build(damaged, &carved, &partial).await;
+        match built {
+            Ok(report) => {
+                io_at(path, "repair the store", fs::rename(&partial, path))?;
+                sync_parent(path)?;
+                Ok(report)
+            }
+            Err(error) => {
+                let _ = fs::remove_dir_all(&partial); // the failure is what the caller has to know
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repaired> {
+    let mut report = Repaired {
+        bytes: carved.bytes,
+        rows: carved.rows,
+        broken: carved.broken,
+        has_newest: Tip::named(damaged).map(|newest| newest <= carved.newest),
+        threads: vec![],
+    };
+    let store = SledCheckpointer::open(partial)?;
+    for thread in carved.threads() {
+        let (repaired, saved) = carved.thread(&thread).map_err(|error| unread(damaged, &error))?;
+        if let Some(saved) = saved {
+            deposit(&store, &thread, saved.head, saved.records).await?;
+        }
+        report.threads.push(repaired);
+    }
+    store.close().await?;
+    if report.threads.iter().all(|thread| thread.goes_on_from.is_none()) {
+        return Err(broken(damaged, "nothing of it can be restored"));
+    }
+    Ok(report)
+}
+
+/// Returns the files that rows may stand in, wherever sled would look for them.
+fn files(store: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = vec![];
+    for entry in fs::read_dir(store)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn unread(path: &Path, error: &io::Error) -> CheckpointError {
+    CheckpointError::Io { what: "read the file".into(), path: path.into(), reason: error.to_string() }
+}

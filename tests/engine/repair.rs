@@ -1,0 +1,281 @@
+//! What is saved of a damaged store: never more than is whole, and never a mixture.
+
+#![cfg(feature = "sled")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::{CheckpointError, Repaired, Retention, SledCheckpointer};
+use superstep::prelude::*;
+
+use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, id, note, start};
+
+fn graph() -> Graph {
+    let inner = chain(Builder::new().add_node(id("x"), note("x")).add_node(id("y"), note("y")), &["x", "y"]);
+    let builder = Builder::new()
+        .add_node(id("a"), note("a"))
+        .add_subgraph(id("inside"), inner)
+        .add_node(id("ask"), approval.asks::<Approve>());
+    chain(builder, &["a", "inside", "ask"])
+}
+
+/// A store in a directory, and what it holds of each thread: state and next nodes, by checkpoint.
+struct Kept {
+    directory: tempfile::TempDir,
+    threads: BTreeMap<&'static str, Past>,
+}
+
+type Past = BTreeMap<u64, String>;
+
+const THREADS: [&str; 3] = ["done", "asked", "long"];
+
+fn threads(store: &Arc<SledCheckpointer>, name: &str) -> PadThread {
+    graph().with_shared_checkpointer(Arc::clone(store) as _).thread(name)
+}
+
+async fn past(thread: &PadThread) -> Past {
+    let all = thread.history().await.unwrap().all().await.unwrap();
+    // How far the tasks of an unfinished superstep have come is not told: an earlier truth of it is one too.
+    let told = |made: &StateSnapshot<Pad>| {
+        let Pad { title, notes, .. } = &*made.values;
+        format!("{} {:?} {notes:?} {:?} {}", title.len(), title.chars().last(), made.next, made.step)
+    };
+    all.iter().map(|made| (made.id.0, told(made))).collect()
+}
+
+async fn close(store: Arc<SledCheckpointer>) {
+    Arc::into_inner(store).unwrap().close().await.unwrap();
+}
+
+impl Kept {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SledCheckpointer::open(directory.path().join("store")).unwrap());
+        for name in THREADS {
+            let thread = threads(&store, name);
+            let runs = if name == "long" { 6 } else { 1 };
+            for _ in 0..runs {
+                let big = "tides ".repeat(if name == "long" { 20_000 } else { 1 });
+                thread.clone().discard_pending().invoke(Pad::update().title(big)).await.unwrap();
+                if name != "asked" {
+                    thread.resume::<Approve>(true).await.unwrap();
+                }
+            }
+        }
+        let mut kept = BTreeMap::new();
+        for name in THREADS {
+            kept.insert(name, past(&threads(&store, name)).await);
+        }
+        close(store).await;
+        Self { directory, threads: kept }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("store")
+    }
+
+    fn copy(&self, name: &str) -> PathBuf {
+        let to = self.directory.path().join(name);
+        copy(&self.path(), &to);
+        to
+    }
+
+    /// Repairs a damaged copy, and checks that what comes out is as it was.
+    async fn repaired(&self, damaged: &Path) -> Result<Repaired, CheckpointError> {
+        let to = self.directory.path().join("repaired");
+        let report = SledCheckpointer::repair(damaged, &to).await?;
+        let store = Arc::new(SledCheckpointer::open(&to).unwrap());
+        for saved in &report.threads {
+            let was = &self.threads[saved.thread.as_str()];
+            let thread = threads(&store, saved.thread.as_str());
+            let now = past(&thread).await;
+            let ids: Vec<u64> = saved.whole.iter().map(|id| id.0).collect();
+            assert_eq!(now.keys().copied().collect::<Vec<_>>(), ids, "{report}");
+            for (id, told) in &now {
+                assert_eq!(told, &was[id], "checkpoint {id} of `{}` is as it was", saved.thread);
+            }
+            assert_eq!(saved.goes_on_from.map(|id| id.0), now.keys().last().copied());
+            if saved.is_whole() && report.has_newest == Some(true) {
+                assert_eq!(&now, was, "nothing that is called whole lacks anything: {report}");
+            }
+            if let Some(id) = saved.goes_on_from {
+                thread.state_deep().await.unwrap();
+                thread.clone().at(id).proceed().await.unwrap_or_else(|error| panic!("{error}: {report}"));
+            }
+        }
+        close(store).await;
+        fs::remove_dir_all(&to).unwrap();
+        Ok(report)
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() { copy(&entry.path(), &to) } else { _ = fs::copy(entry.path(), to).unwrap() }
+    }
+}
+
+#[rstest]
+#[case::nothing(&[])]
+#[case::conf(&["conf"])]
+#[case::all_but_the_log(&["conf", "format", "holder"])]
+#[tokio::test]
+async fn a_store_whose_log_is_whole_is_restored_whole(#[case] missing: &[&str]) {
+    let kept = Kept::new().await;
+    let damaged = kept.copy("damaged");
+    missing.iter().for_each(|file| fs::remove_file(damaged.join(file)).unwrap());
+    for entry in fs::read_dir(&damaged).unwrap().map(Result::unwrap) {
+        if entry.file_name().to_string_lossy().starts_with("snap") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let report = kept.repaired(&damaged).await.unwrap();
+    assert!(report.is_whole(), "{report}");
+    insta::allow_duplicates! { insta::assert_snapshot!(report, @r"
+    3 threads: 3 whole, 0 in part, 0 lost
+    thread `asked`: whole, 4 checkpoints
+    thread `done`: whole, 5 checkpoints
+    thread `long`: whole, 30 checkpoints
+    ") }
+}
+
+#[tokio::test]
+async fn without_its_log_nothing_is_restored_and_no_store_is_made() {
+    let kept = Kept::new().await;
+    let damaged = kept.copy("damaged");
+    fs::remove_file(damaged.join("db")).unwrap();
+    let to = kept.directory.path().join("repaired");
+    let error = SledCheckpointer::repair(&damaged, &to).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::DamagedStore { .. }), "{error}");
+    assert!(!to.exists() && !to.with_extension("partial").exists());
+    assert!(SledCheckpointer::repair(kept.directory.path().join("none"), &to).await.is_err());
+    assert!(SledCheckpointer::repair(kept.path(), &damaged).await.is_err(), "nothing is written over");
+    let open = SledCheckpointer::open(kept.path()).unwrap();
+    assert!(matches!(SledCheckpointer::repair(kept.path(), &to).await, Err(CheckpointError::Locked { .. })));
+    drop(open);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Flip,
+    Zero(usize),
+    Cut,
+}
+
+impl Damage {
+    fn apply(self, log: &Path, at: usize) {
+        let mut bytes = fs::read(log).unwrap();
+        match self {
+            Self::Flip => bytes[at] ^= 0x10,
+            Self::Zero(length) => {
+                let end = bytes.len().min(at + length);
+                bytes[at..end].fill(0);
+            }
+            Self::Cut => bytes.truncate(at),
+        }
+        fs::write(log, bytes).unwrap();
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_is_restored_of_a_damaged_log_is_as_it_was(
+    #[values(Damage::Flip, Damage::Zero(512), Damage::Zero(4096), Damage::Zero(300_000), Damage::Cut)] damage: Damage,
+) {
+    let kept = Kept::new().await;
+    let log = fs::read(kept.path().join("db")).unwrap();
+    let used = log.iter().rposition(|byte| *byte != 0).unwrap();
+    let (mut whole, mut lost, mut none) = (0, 0, 0);
+    for share in 1..14 {
+        let damaged = kept.copy("damaged");
+        // Places that do not line up with anything.
+        damage.apply(&damaged.join("db"), used * share / 14 + share * 131);
+        match kept.repaired(&damaged).await {
+            Ok(report) if report.is_whole() && report.threads.len() == THREADS.len() => whole += 1,
+            Ok(_) => lost += 1,
+            Err(_) => none += 1,
+        }
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+    eprintln!("{damage:?}: {whole} whole, {lost} in part, {none} not at all");
+    assert!(whole + lost > 0, "something was restored");
+}
+
+#[tokio::test]
+async fn what_was_deleted_does_not_come_back() {
+    let kept = Kept::new().await;
+    let store = Arc::new(SledCheckpointer::open(kept.path()).unwrap());
+    threads(&store, "done").delete().await.unwrap();
+    threads(&store, "long").gc(&Retention::new().keep_last(2)).await.unwrap();
+    close(store).await;
+    let to = kept.directory.path().join("repaired");
+    let report = SledCheckpointer::repair(kept.path(), &to).await.unwrap();
+    insta::assert_snapshot!(report, @r"
+    2 threads: 2 whole, 0 in part, 0 lost
+    thread `asked`: whole, 4 checkpoints
+    thread `long`: whole, 2 checkpoints
+    ");
+    let store = Arc::new(SledCheckpointer::open(&to).unwrap());
+    let again = threads(&store, "asked").resume::<Approve>(true).await.unwrap();
+    assert_eq!(again.state().notes.last().unwrap(), "approved: true");
+    threads(&store, "long").invoke(start()).await.unwrap();
+}
+
+/// Flips a bit of every place where a text stands.
+fn wipe(log: &Path, text: &[u8]) -> usize {
+    let mut bytes = fs::read(log).unwrap();
+    let places: Vec<usize> =
+        bytes.windows(text.len()).enumerate().filter(|(_, at)| *at == text).map(|(at, _)| at).collect();
+    places.iter().for_each(|at| bytes[*at] ^= 1);
+    fs::write(log, bytes).unwrap();
+    places.len()
+}
+
+#[tokio::test]
+async fn a_thread_goes_on_from_before_what_it_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (directory.path().join("store"), directory.path().join("repaired"));
+    let store = Arc::new(SledCheckpointer::open(&path).unwrap());
+    for title in ["first words", "second words"] {
+        let thread = threads(&store, "two");
+        thread.invoke(Pad::update().title(title)).await.unwrap();
+        thread.resume::<Approve>(true).await.unwrap();
+    }
+    threads(&store, "one").invoke(Pad::update().title("lost words")).await.unwrap();
+    close(store).await;
+    assert!(wipe(&path.join("db"), b"second words") > 0 && wipe(&path.join("db"), b"lost words") > 0);
+    let report = SledCheckpointer::repair(&path, &to).await.unwrap();
+    assert!(!report.is_whole());
+    insta::assert_snapshot!(report, @r"
+    2 threads: 0 whole, 1 in part, 1 lost
+    thread `one`: nothing could be restored
+      checkpoint 1 is lost: row 1/16777215/0 is missing
+      checkpoint 2 is lost: row 1/16777215/0 is missing
+      checkpoint 3 is lost: row 1/16777215/0 is missing, row 4/4294967295/0 is missing
+      checkpoint 8 is lost: row 1/16777215/0 is missing
+      cannot be read: row 1/16777215/0
+      cannot be read: row 4/4294967295/0
+    thread `two`: goes on from checkpoint 10, 5 checkpoints
+      checkpoint 11 is lost: row 11/16777215/0 is missing
+      checkpoint 12 is lost: row 11/16777215/0 is missing
+      checkpoint 13 is lost: row 11/16777215/0 is missing, row 14/4294967295/0 is missing
+      checkpoint 18 is lost: row 11/16777215/0 is missing
+      checkpoint 20 is lost: row 11/16777215/0 is missing
+      cannot be read: row 11/16777215/0
+      cannot be read: row 14/4294967295/0
+      what ran after checkpoint 10 runs again
+    ");
+    let store = Arc::new(SledCheckpointer::open(&to).unwrap());
+    let thread = threads(&store, "two");
+    assert_eq!(thread.state().await.unwrap().unwrap().values.title, "first words");
+    let Outcome::Interrupted(_) = thread.invoke(Pad::update().title("third words")).await.unwrap() else { panic!() };
+    let made = thread.state().await.unwrap().unwrap().id;
+    let lost = report.threads.iter().flat_map(|thread| &thread.lost).map(|lost| lost.checkpoint).max().unwrap();
+    assert!(made > lost, "no number is given out again");
+}
