@@ -33,7 +33,7 @@ pub(crate) fn as_ref(name: &Ident, variants: &[&Variant], texts: &[String]) -> T
     }
 }
 
-/// Returns the impl of strum's `IntoEnumIterator`; fields hold their defaults.
+/// Returns the impls of strum's `IntoEnumIterator`, in which fields hold their defaults, and of what stands on it.
 ///
 /// It asks no `Clone` of the enum, as an iterator over a list of them would.
 pub(crate) fn iterator(name: &Ident, variants: &[&Variant]) -> TokenStream {
@@ -55,6 +55,9 @@ pub(crate) fn iterator(name: &Ident, variants: &[&Variant]) -> TokenStream {
                 (0..#count).map(at as fn(usize) -> Self)
             }
         }
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl ::superstep::graph::Outcomes for #name {}
     }
 }
 

@@ -71,8 +71,8 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
 
 /// Makes a fieldless enum a set of node ids; everything such an enum needs is derived with it.
 ///
-/// These are `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq`, `Hash`, `AsRef<str>` and strum's `IntoEnumIterator`. A node is
-/// named like its variant, in checkpoints too; `#[node(name = "…")]` sets another name.
+/// These are `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq`, `Hash`, `AsRef<str>`, strum's `IntoEnumIterator`, and the trait
+/// itself. A node is named like its variant, in checkpoints too; `#[node(name = "…")]` sets another name.
 ///
 /// ```ignore
 /// #[derive(NodeId)]

@@ -117,6 +117,17 @@ fn value_impls(name: &Ident, variants: &[&Variant]) -> TokenStream {
         #[automatically_derived]
         impl ::core::cmp::Eq for #name {}
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl ::superstep::graph::NodeId for #name {
+            fn name(&self) -> &str {
+                ::core::convert::AsRef::as_ref(self)
+            }
+
+            fn all() -> ::std::vec::Vec<Self> {
+                ::core::iter::Iterator::collect(<Self as ::superstep::__private::strum::IntoEnumIterator>::iter())
+            }
+        }
+        #[automatically_derived]
         impl ::core::hash::Hash for #name {
             fn hash<__H: ::core::hash::Hasher>(&self, state: &mut __H) {
                 ::core::hash::Hash::hash(&#number, state);

@@ -32,7 +32,9 @@ pub use channels::json::InputError;
 pub use channels::mask::Mask;
 pub use channels::merge::{ApplyError, Merge};
 pub use channels::state::{State, no_channel};
-pub use channels::writes::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, Overwrite, Put, Writes, overwrite};
+pub use channels::writes::{
+    ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoWrites, Overwrite, Put, Writes, overwrite,
+};
 pub use compile::compiled::CompiledGraph;
 pub use compile::described::AnyChild;
 pub use define::builder::{Edges, NodeDefaults, StateGraph};
@@ -42,7 +44,7 @@ pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId
 pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, WithOptions, worker};
 pub use define::problem::{CompileError, Lint, Problem};
 pub use define::retry::RetryPolicy;
-pub use define::route::{Chooser, Declared, OverContext, OverState, Route, Router};
+pub use define::route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
 pub use diff::edits::Edit;
 pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use journal::effect::Effect;
@@ -51,14 +53,14 @@ pub use replay::report::{Divergence, NotVerified, Verified, WhatIf};
 pub use replay::{Replay, Replayed, Replaying};
 pub use run::cache::{MemoryCache, NodeCache};
 pub use run::clock::Clock;
-pub use run::ctx::Ctx;
+pub use run::ctx::{Ctx, DefaultContext};
 pub use run::error::RunError;
 pub use run::event::{CheckpointView, Event, EventKind, Mode, TaskView, View};
 pub use run::subgraph::{CallError, Child, Mapped, Persistence};
 pub use run::superstep::Budget;
 pub use superstep_macros::{Labels, NodeId, State};
 pub use thread::edit::{StateUpdate, Updated};
-pub use thread::handle::{RECURSION_LIMIT, Thread};
+pub use thread::handle::{RECURSION_LIMIT, STATE_LIMIT, Thread};
 pub use thread::history::{CheckpointInfo, History};
 pub use thread::listing::{Standing, ThreadInfo};
 pub use thread::outcome::{Outcome, Questions, Rest};

@@ -56,6 +56,12 @@ async fn read(store: &SledCheckpointer, thread: &str) -> Result<u64, CheckpointE
     Ok(head.next)
 }
 
+#[test]
+fn a_store_is_not_opened_without_a_path() {
+    let error = SledCheckpointer::open("").unwrap_err();
+    assert_eq!(error.to_string(), "a store needs a name: the path of its directory is empty");
+}
+
 #[tokio::test]
 async fn a_second_opening_in_one_process_says_so() {
     let directory = tempfile::tempdir().unwrap();

@@ -132,7 +132,7 @@ async fn an_attempt_that_takes_too_long_is_a_transient_failure() {
     let limit = Duration::from_secs(2);
     let graph = chain(Builder::new().add_node(id("a"), hang.timeout(limit)), &["a"]);
     let error = graph.invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` failed in superstep 1: no end after 2000 ms");
+    assert_eq!(error.to_string(), "node `a` failed in superstep 1: no end within its `.timeout(..)` of 2000 ms");
     let policy = RetryPolicy::attempts(3).pause(Duration::ZERO);
     let graph = chain(Builder::new().add_node(id("a"), hang.timeout(limit).retry(policy)), &["a"]);
     let began = Instant::now();
@@ -156,7 +156,10 @@ async fn signs_of_life_keep_an_idle_timeout_away() {
         |beats| chain(Builder::new().add_node(id("a"), slow(beats).idle_timeout(Duration::from_secs(4))), &["a"]);
     assert!(graph(20).invoke(start()).await.unwrap().finished().is_some());
     let error = graph(0).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` failed in superstep 1: no sign of life for 4000 ms");
+    assert_eq!(
+        error.to_string(),
+        "node `a` failed in superstep 1: no sign of life within its `.idle_timeout(..)` of 4000 ms"
+    );
 }
 
 #[rstest]

@@ -318,6 +318,50 @@ async fn a_task_makes_a_hundred_thousand_sends_and_no_more() {
 }
 
 #[rstest]
+#[case::within(50_000, None)]
+#[case::beyond(50_001, Some("`Two` brings the sends of its superstep to 100001, more than the limit of 100000"))]
+#[tokio::test]
+async fn a_superstep_makes_a_hundred_thousand_sends_and_no_more(#[case] count: u32, #[case] told: Option<&str>) {
+    let graph = StateGraph::<Pad, Fans>::new()
+        .add_node(Fans::One, |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) })
+        .add_node(Fans::Two, |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) })
+        .add_worker(TAKE, |_: Arc<u32>, _: Ctx| async { Ok::<_, NodeError>(()) })
+        .add_edge(START, [Fans::One, Fans::Two])
+        .add_conditional_edges_to(Fans::One, |_: &Pad| TAKE.each(0..50_000), TAKE)
+        .add_conditional_edges_to(Fans::Two, move |_: &Pad| TAKE.each(0..count), TAKE);
+    let ended = graph.compile().unwrap().invoke(start()).await;
+    assert_eq!(ended.err().map(|error| error.to_string()).as_deref(), told);
+}
+
+#[derive(NodeId)]
+enum Fans {
+    One,
+    Take,
+    Two,
+}
+
+const TAKE: Worker<Fans, u32> = Worker::new(Fans::Take);
+
+#[rstest]
+#[tokio::test]
+async fn a_state_over_its_limit_is_refused_and_what_was_stays(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
+    let long = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().notes(["x".repeat(600)])) };
+    let graph = chain(Builder::new().add_node(id("a"), long).add_node(id("b"), long), &["a", "b"]);
+    let thread = || store.thread(&graph).durability(durability);
+    let error = thread().max_state_bytes(1000).invoke(start()).await.unwrap_err();
+    let RunError::StateTooLarge { bytes, limit: 1000, channel, most } = &error else { panic!("{error:?}") };
+    assert_eq!((channel.as_str(), *bytes > *most, *most > 1200), ("notes", true, true));
+    assert_eq!(thread().state().await.unwrap().unwrap().values.notes.len(), 1);
+    let again = thread().max_state_bytes(*bytes - 1).proceed().await.unwrap_err();
+    assert_eq!(again.to_string(), error.to_string().replace("1000", &(*bytes - 1).to_string()), "sizes are read back");
+    let end = thread().max_state_bytes(*bytes).proceed().await.unwrap();
+    assert_eq!(end.finished().unwrap().notes.len(), 2);
+}
+
+#[rstest]
 #[case::breakpoint_last(&["pulls", "waits"])]
 #[case::breakpoint_first(&["waits", "xpulls"])]
 #[tokio::test]

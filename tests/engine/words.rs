@@ -270,7 +270,7 @@ async fn errors_of_threads_say_what_where_and_what_to_do() {
     error: a graph that can ask questions needs a checkpointer
      help: add `.with_checkpointer(..)` to the graph
     error: thread `t` is not at rest: it waits for answers to `approve` (2 times)
-     help: answer or `proceed()`; or drop what is unfinished with `.discard_pending()`
+     help: answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`
     error: 2 questions are open of the type `approve`: say which one the answer is for
      help: answer by id: `thread.answer(Answer::new(..).to(id))`
     error: no open question of the type `rename`

@@ -64,6 +64,7 @@ fn conversions(Names { state, update, .. }: &Names<'_>) -> TokenStream {
         }
 
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl<__N> ::superstep::graph::IntoCommand<#state, __N> for #update {
             fn into_command(self) -> ::superstep::graph::Command<#state, __N> {
                 ::superstep::graph::Command::update(self.0)

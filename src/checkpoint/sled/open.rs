@@ -73,6 +73,10 @@ fn take_up(path: &Path, is_old: bool, disk: &Disk, tip: &Tip) -> Result<u64> {
 }
 
 fn create_directory(path: &Path) -> Result<()> {
+    if path.as_os_str().is_empty() {
+        let (what, reason) = ("a store".into(), "the path of its directory is empty".into());
+        return Err(CheckpointError::InvalidName { what, reason });
+    }
     let is_new = !path.exists();
     io_at(path, "create the store", fs::create_dir_all(path))?;
     if is_new || is_ours(path)? {

@@ -39,6 +39,24 @@ impl<S: State> std::fmt::Debug for Writes<S> {
     }
 }
 
+/// What a run, an update or a command is given: the `…Update` of a state, or [`Writes`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an update of `{S}`",
+    label = "an update of `{S}` is expected here",
+    note = "say what is written, field by field: `{S}::update().field(value)`; the other fields stay as they are"
+)]
+pub trait IntoWrites<S: State> {
+    /// Converts into writes.
+    fn into_writes(self) -> Writes<S>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: State, T: Into<Writes<S>>> IntoWrites<S> for T {
+    fn into_writes(self) -> Writes<S> {
+        self.into()
+    }
+}
+
 /// A write to a reduced channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put<V, W> {

@@ -11,11 +11,12 @@ use super::draw::{self, DrawOptions, Drawing};
 use super::rows::{HANDLER, declared};
 use super::table::{Row, Table};
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::IntoWrites;
 use crate::graph::define::builder::Stops;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
 use crate::graph::run::cache::NodeCache;
+use crate::graph::run::ctx::DefaultContext;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
 use crate::graph::thread::handle::Thread;
@@ -148,9 +149,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// one of your own. Nothing is read or claimed yet. Without a checkpointer its runs are not stored.
     pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S, N, C>
     where
-        C: Default,
+        C: DefaultContext,
     {
-        self.thread_with(id, C::default())
+        self.thread_with(id, C::default_context())
     }
 
     /// Returns a conversation with the graph under a name.
@@ -162,11 +163,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     ///
     /// # Errors
     /// Whatever the run fails with; [`RunError::NoCheckpointer`] if the graph can ask questions.
-    pub async fn invoke(&self, input: impl Into<Writes<S>>) -> Result<Outcome<S>, RunError>
+    pub async fn invoke(&self, input: impl IntoWrites<S>) -> Result<Outcome<S>, RunError>
     where
-        C: Default,
+        C: DefaultContext,
     {
-        self.invoke_with(input, C::default()).await
+        self.invoke_with(input, C::default_context()).await
     }
 
     /// Runs the graph once with a context, without a thread: nothing is stored.
@@ -175,7 +176,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// Whatever the run fails with; [`RunError::NoCheckpointer`] if the graph can ask questions.
     pub async fn invoke_with(
         &self,
-        input: impl Into<Writes<S>>,
+        input: impl IntoWrites<S>,
         context: impl Into<Arc<C>>,
     ) -> Result<Outcome<S>, RunError> {
         self.detached(context).run(Request::input(input)).await

@@ -159,10 +159,14 @@ pub struct StateGraph<S: State, N, C = ()> {
     pub(crate) output: Option<Vec<String>>,
 }
 
-impl<S: State<Schema = ()>, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
+impl<S: State<Schema = ()>, N, C> StateGraph<S, N, C> {
     /// Returns an empty graph.
     #[allow(clippy::new_without_default, reason = "an empty graph is no useful default")]
-    pub fn new() -> Self {
+    pub fn new() -> Self
+    where
+        N: NodeId,
+        C: Send + Sync + 'static,
+    {
         Self::with_schema(())
     }
 }

@@ -12,7 +12,7 @@ use super::node::NodeId;
 use super::problem::short;
 use crate::graph::channels::state::State;
 use crate::graph::channels::value;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::{IntoWrites, Writes};
 use crate::graph::run::error::RunError;
 
 /// The virtual node before the first one.
@@ -46,8 +46,8 @@ pub struct Command<S: State, N> {
 
 impl<S: State, N> Command<S, N> {
     /// Returns a command that applies an update.
-    pub fn update(update: impl Into<Writes<S>>) -> Self {
-        Self { writes: update.into(), goto: vec![], parent: None, parent_type: "", returned: None }
+    pub fn update(update: impl IntoWrites<S>) -> Self {
+        Self { writes: update.into_writes(), goto: vec![], parent: None, parent_type: "", returned: None }
     }
 
     /// Returns a command that goes to a target, with no update.

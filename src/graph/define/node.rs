@@ -10,7 +10,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use strum::IntoEnumIterator;
 
 use super::command::{Command, IntoCommand, Payload};
 use super::options::NodeOptions;
@@ -23,8 +22,7 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a node's body ends with.
 pub type Ended<S, N> = Result<Command<S, N>, NodeError>;
 
-/// Node ids: a fieldless enum with `#[derive(NodeId)]` (or strum's `EnumIter` and `AsRefStr`), or [`Name`] for graphs
-/// that are read from data.
+/// Node ids: a fieldless enum with `#[derive(NodeId)]`, or [`Name`] for graphs that are read from data.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node id",
     note = "use a fieldless enum with `#[derive(NodeId)]`, or `Name` for a graph read from data"
@@ -35,19 +33,6 @@ pub trait NodeId: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
 
     /// Returns every id there is, when the set is closed.
     fn all() -> Vec<Self>;
-}
-
-impl<T> NodeId for T
-where
-    T: Copy + Eq + Hash + fmt::Debug + Send + Sync + IntoEnumIterator + AsRef<str> + 'static,
-{
-    fn name(&self) -> &str {
-        self.as_ref()
-    }
-
-    fn all() -> Vec<Self> {
-        Self::iter().collect()
-    }
 }
 
 /// A node id that is known only at run time.

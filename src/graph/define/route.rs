@@ -31,10 +31,17 @@ use super::node::NodeId;
     note = "write `impl Route<{N}> for {Self}` and add `#[derive(Labels)]`; or declare the targets with \
             `add_conditional_edges_to`"
 )]
-pub trait Route<N>: IntoEnumIterator + AsRef<str> {
+pub trait Route<N>: Outcomes {
     /// Returns where the outcome leads.
     fn target(self) -> Target<N>;
 }
+
+/// What `#[derive(Labels)]` gives an outcome enum: a name, and a place in a list, for each of its variants.
+#[diagnostic::on_unimplemented(
+    message = "the outcomes of `{Self}` have no labels",
+    note = "add `#[derive(Labels)]` to the enum"
+)]
+pub trait Outcomes: IntoEnumIterator + AsRef<str> {}
 
 /// A router with an outcome enum: `fn(&S) -> R` or `fn(&S, &C) -> R`, where `R` implements [`Route`].
 #[diagnostic::on_unimplemented(

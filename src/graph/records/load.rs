@@ -34,9 +34,9 @@ impl Reader {
     ) -> Result<(Position<S>, Mapping), RunError> {
         let mapping = self.mapping(table, record.shape).await?;
         let slots = self.slots(table, &record, &mapping).await?;
-        let state = Arc::new(self.state(table, &record.namespace, &slots).await?);
-        let position = self.position_over(table, id, record, &mapping, slots, state).await?;
-        Ok((position, mapping))
+        let (state, sizes) = self.sized(table, &record.namespace, &slots).await?;
+        let position = self.position_over(table, id, record, &mapping, slots, Arc::new(state)).await?;
+        Ok((Position { bytes: sizes.iter().sum(), sizes, ..position }, mapping))
     }
 
     /// The same over slots and a state that were read before.
@@ -70,6 +70,8 @@ impl Reader {
             state,
             control,
             start,
+            sizes: vec![0; slots.len()],
+            bytes: 0,
             slots,
             base,
             moved,
@@ -102,7 +104,17 @@ impl Reader {
         path: &str,
         slots: &[Slot],
     ) -> Result<S, RunError> {
-        let mut state = S::empty(&table.schema);
+        Ok(self.sized(table, path, slots).await?.0)
+    }
+
+    /// The same, with how many bytes each channel's value has in the store.
+    async fn sized<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        slots: &[Slot],
+    ) -> Result<(S, Vec<u64>), RunError> {
+        let (mut state, mut sizes) = (S::empty(&table.schema), vec![0; slots.len()]);
         let (mut keys, mut places) = (vec![], vec![]);
         for (at, slot) in slots.iter().enumerate() {
             if let Slot::Row(row) | Slot::Log { full: Some(row), .. } = slot {
@@ -111,16 +123,18 @@ impl Reader {
             }
         }
         for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
+            sizes[at] = bytes.len() as u64;
             value::decode_channel::<S>(&table.schema, &mut state, at, &bytes)?;
         }
         for (at, slot) in slots.iter().enumerate() {
             if let Slot::Log { ranges, .. } = slot {
                 for range in ranges {
+                    sizes[at] += range.bytes;
                     self.entries(table, path, at, range, &mut state).await?;
                 }
             }
         }
-        Ok(state)
+        Ok((state, sizes))
     }
 
     pub(crate) async fn entries<S: State, N: NodeId, C>(

@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::event::{EventKind, Mode};
 use super::position::{Finished, Packet, apply_writes, merged, named, with_returned};
 use super::superstep::Run;
-use super::task::{Stand, Task};
+use super::task::{SENDS_LIMIT, Stand, Task};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::{ApplyError, Merge};
 use crate::graph::channels::state::State;
@@ -53,7 +53,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let (table, made_by) = (Arc::clone(&self.table), self.pos.id);
-        self.pos.encode_reduced(&table, &changed, made_by, puts)
+        self.pos.encode_reduced(&table, &changed, made_by, puts)?;
+        self.pos.check_size(&table, self.shared.limits.state_bytes)
     }
 
     /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
@@ -105,6 +106,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.pos.keep_rows(&table, &done.rows, &done.sizes, &mut taken);
             fire(&table, &mut self.pos.control, &mut applying, node, done);
             self.pos.control.sends.append(&mut done.sends);
+            let count = self.pos.control.sends.len();
+            if count > SENDS_LIMIT {
+                let (from, what) = (self.node_name(node), "the sends of its superstep");
+                return Err(RunError::TooMany { from, what, count, limit: SENDS_LIMIT });
+            }
             for (name, child) in done.children.drain(..) {
                 self.pos.keep_child(name, child);
             }

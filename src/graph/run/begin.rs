@@ -88,6 +88,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let row = adopted_row(self.pos.id, at);
             let bytes = value::encode_channel::<S>(&self.table.schema, &self.pos.state, at)?;
             self.pos.moved.insert(at);
+            self.pos.weigh(at, bytes.len() as u64);
             self.pos.slots[at] = match channel.stored() {
                 Stored::Log | Stored::Delta => {
                     let ranges: Vec<LogRange> = vec![];

@@ -38,6 +38,23 @@ impl<C> std::fmt::Debug for Ctx<C> {
     }
 }
 
+/// A context that a run may be given without being asked for one: any type with a default.
+#[diagnostic::on_unimplemented(
+    message = "a graph with the context `{Self}` is run with one, as it has no default",
+    note = "give it: `graph.thread_with(id, context)`, `graph.invoke_with(input, context)`; or derive `Default` for `{Self}`"
+)]
+pub trait DefaultContext {
+    /// Makes the context.
+    fn default_context() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Default> DefaultContext for C {
+    fn default_context() -> Self {
+        C::default()
+    }
+}
+
 /// What all tasks of a run share, those of its subgraphs included.
 pub(crate) struct Shared<C> {
     pub context: Arc<C>,
@@ -93,6 +110,7 @@ pub(crate) struct Limits {
     pub fail_fast: bool,
     pub rerun_unanswered: bool,
     pub only_output: bool,
+    pub state_bytes: u64,
 }
 
 /// Where a graph runs: the root, or a subgraph in a task.

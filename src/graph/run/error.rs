@@ -114,6 +114,9 @@ pub enum RunError {
     /// More of something than a task or a superstep takes.
     #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
+    /// All values of a state together are larger than the run allows.
+    #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}")]
+    StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
     /// A stored thread names something the graph no longer has.
     #[error("thread `{thread}` was stored by another version of the graph: {reason}")]
     Incompatible { thread: ThreadId, reason: String },
@@ -188,7 +191,7 @@ impl RunError {
             Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
             Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),
             Self::Unfinished { .. } => {
-                "answer or `proceed()`; or drop what is unfinished with `.discard_pending()`".into()
+                "answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`".into()
             }
             Self::UnknownQuestion { .. } | Self::AlreadyAnswered { .. } => {
                 "nothing was written; `thread.status()` shows the questions that are open".into()
@@ -206,6 +209,9 @@ impl RunError {
                 "put back what is gone, run the thread with the graph that stored it, or begin another thread".into()
             }
             Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
+            Self::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state, or raise \
+                                           `.max_state_bytes(..)`; then `thread.retry()`"
+                .into(),
             Self::TooMany { .. } => "make fewer at once, in several supersteps".into(),
             Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
             Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),

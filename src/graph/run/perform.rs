@@ -207,12 +207,12 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
 
 /// An attempt took too long.
 #[derive(Debug, thiserror::Error)]
-#[error("no end after {} ms", .0.as_millis())]
+#[error("no end within its `.timeout(..)` of {} ms", .0.as_millis())]
 struct TimedOut(Duration);
 
 /// An attempt gave no sign of life.
 #[derive(Debug, thiserror::Error)]
-#[error("no sign of life for {} ms", .0.as_millis())]
+#[error("no sign of life within its `.idle_timeout(..)` of {} ms", .0.as_millis())]
 struct Silent(Duration);
 
 async fn limited<S: State, N>(

@@ -57,6 +57,9 @@ pub(crate) struct Position<S: State> {
     pub control: Control<Packet>,
     pub start: Option<Start<S>>,
     pub slots: Vec<Slot>,
+    /// How many bytes each channel's value has in the store, and all together; without a store, none.
+    pub sizes: Vec<u64>,
+    pub bytes: u64,
     pub base: Option<CheckpointId>,
     pub moved: Mask,
     pub line: CheckpointId,
@@ -73,6 +76,7 @@ impl<S: State> Clone for Position<S> {
             control: self.control.clone(),
             start: self.start.clone(),
             slots: self.slots.clone(),
+            sizes: self.sizes.clone(),
             moved: self.moved.clone(),
             children: self.children.clone(),
             metadata: self.metadata.clone(),
@@ -142,6 +146,8 @@ impl<S: State> Position<S> {
             control: Control::new(&table.wiring),
             start: None,
             slots: vec![Slot::Absent; S::channels(&table.schema).len()],
+            sizes: vec![0; S::channels(&table.schema).len()],
+            bytes: 0,
             base: None,
             moved: Mask::default(),
             line: CheckpointId(0),
@@ -167,7 +173,24 @@ impl<S: State> Position<S> {
         for channel in emptied.iter() {
             self.moved.insert(channel);
             self.slots[channel] = Slot::Absent;
+            self.weigh(channel, 0);
         }
+    }
+
+    /// Notes how many bytes a channel's value has in the store.
+    pub(crate) fn weigh(&mut self, channel: usize, bytes: u64) {
+        self.bytes = self.bytes - self.sizes[channel] + bytes;
+        self.sizes[channel] = bytes;
+    }
+
+    /// Fails if the state has become larger than it may be.
+    pub(crate) fn check_size<N: NodeId, C>(&self, table: &Table<S, N, C>, limit: u64) -> Result<(), RunError> {
+        if self.bytes <= limit {
+            return Ok(());
+        }
+        let largest = (0..self.sizes.len()).max_by_key(|&at| self.sizes[at]).unwrap_or_default();
+        let (channel, most) = (table.channel(largest).to_owned(), self.sizes[largest]);
+        Err(RunError::StateTooLarge { bytes: self.bytes, limit, channel, most })
     }
 
     /// Whether anything is stored under this position.
@@ -190,11 +213,15 @@ impl<S: State> Position<S> {
             self.moved.insert(at);
             match channels[at].stored() {
                 Stored::Never | Stored::Full => {}
-                Stored::Value => self.place(at, row),
+                Stored::Value => {
+                    self.place(at, row);
+                    self.weigh(at, size);
+                }
                 Stored::Log | Stored::Delta if taken.contains(at) => {} // an overwrite came before
                 Stored::Log | Stored::Delta if write.overwrite => {
                     taken.insert(at);
                     self.slots[at] = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
+                    self.weigh(at, size);
                 }
                 Stored::Log | Stored::Delta => self.extend_log(at, row, size),
             }
@@ -210,7 +237,9 @@ impl<S: State> Position<S> {
     fn extend_log(&mut self, at: usize, row: RowId, size: u64) {
         if !matches!(self.slots[at], Slot::Log { .. }) {
             self.slots[at] = Slot::Log { full: None, full_bytes: 0, ranges: vec![] };
+            self.weigh(at, 0);
         }
+        self.weigh(at, self.sizes[at] + size);
         let Slot::Log { ranges, .. } = &mut self.slots[at] else { return };
         match ranges.last_mut() {
             Some(range) if range.last.checkpoint >= self.line => {
@@ -239,6 +268,7 @@ impl<S: State> Position<S> {
                 _ if !set => {
                     self.moved.insert(at);
                     self.slots[at] = Slot::Absent;
+                    self.weigh(at, 0);
                     continue;
                 }
                 Stored::Full => true,
@@ -249,6 +279,7 @@ impl<S: State> Position<S> {
                 let row = RowId { checkpoint: made_by, task: RowId::REDUCED, slot: at as u32 };
                 let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
                 self.moved.insert(at);
+                self.weigh(at, bytes.len() as u64);
                 self.slots[at] = match stored {
                     Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
                     _ => {

@@ -17,7 +17,7 @@ use super::superstep::{Exit, Run};
 use super::task::Task;
 use super::trace;
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::{IntoWrites, Writes};
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::define::command::Command;
@@ -187,9 +187,9 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     pub async fn call<T: State, M: NodeId>(
         &self,
         child: &CompiledGraph<T, M, C>,
-        input: impl Into<Writes<T>>,
+        input: impl IntoWrites<T>,
     ) -> Result<Arc<T>, CallError> {
-        let input = input.into();
+        let input = input.into_writes();
         Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
     }
 
@@ -201,9 +201,9 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     pub async fn call_shown<T: State, M: NodeId>(
         &self,
         child: &CompiledGraph<T, M, C>,
-        input: impl Into<Writes<T>>,
+        input: impl IntoWrites<T>,
     ) -> Result<Option<Arc<T>>, CallError> {
-        let input = input.into();
+        let input = input.into_writes();
         let left = run_child(child, || Begin::Input(input), Way::Own, self).await?;
         Ok(Some(left.state).filter(|_| left.shown))
     }

@@ -17,7 +17,7 @@ use crate::graph::journal::book::Journal;
 
 /// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.
 pub(crate) const SENT: u32 = 1 << 24;
-/// How many sends one task may make.
+/// How many sends one task, and all of a superstep, may make.
 pub(crate) const SENDS_LIMIT: usize = 100_000;
 /// How many questions may be open in one superstep.
 pub(crate) const QUESTIONS_LIMIT: usize = 10_000;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointId;
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::{IntoWrites, Writes};
 
 /// One update from outside.
 #[must_use]
@@ -33,8 +33,8 @@ impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
 
 impl<S: State, N> StateUpdate<S, N> {
     /// Returns an update in the name of the node that ran last.
-    pub fn new(values: impl Into<Writes<S>>) -> Self {
-        Self { values: Some(values.into()), by: By::Inferred, returned: None }
+    pub fn new(values: impl IntoWrites<S>) -> Self {
+        Self { values: Some(values.into_writes()), by: By::Inferred, returned: None }
     }
 
     /// Puts it in the name of a node: its routers choose and its edges fire.

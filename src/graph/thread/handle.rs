@@ -12,7 +12,7 @@ use super::request::Request;
 use super::scope::Scope;
 use super::stream::RunStream;
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::IntoWrites;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::builder::Stops;
 use crate::graph::define::command::Command;
@@ -27,6 +27,8 @@ use crate::graph::run::position::Position;
 
 /// The default recursion limit, in supersteps.
 pub const RECURSION_LIMIT: u64 = 10_000;
+/// How many bytes all values of a stored state may have together, unless [`Thread::max_state_bytes`] says otherwise: 1 GiB.
+pub const STATE_LIMIT: u64 = 1 << 30;
 
 /// One conversation with a graph, as it is kept in a store under a name. LangGraph: a `thread_id` and its config.
 ///
@@ -110,6 +112,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             fail_fast: false,
             rerun_unanswered: false,
             only_output: false,
+            state_bytes: STATE_LIMIT,
         };
         Self {
             graph,
@@ -161,6 +164,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// a graph of K steps needs a limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.limits.recursion = supersteps;
+        self
+    }
+
+    /// Sets how many bytes all values of a stored state may have together, as they are encoded; [`STATE_LIMIT`] unless set.
+    /// A superstep that brings a graph's state over it fails with [`RunError::StateTooLarge`] and is not applied.
+    pub fn max_state_bytes(mut self, bytes: u64) -> Self {
+        self.limits.state_bytes = bytes;
         self
     }
 
@@ -281,7 +291,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::Unfinished`] if something is open (see [`discard_pending`](Self::discard_pending));
     /// whatever a node, a reducer, a router or the store fails with. Everything done before is stored.
-    pub async fn invoke(&self, input: impl Into<Writes<S>>) -> Result<Outcome<S>, RunError> {
+    pub async fn invoke(&self, input: impl IntoWrites<S>) -> Result<Outcome<S>, RunError> {
         self.run(Request::input(input)).await
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::{IntoWrites, Writes};
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::{Answer, Interrupt};
 
@@ -32,8 +32,8 @@ impl<S: State, N> std::fmt::Debug for Request<S, N> {
 
 impl<S: State, N> Request<S, N> {
     /// Begins at START with new input. LangGraph: `invoke(input)`.
-    pub fn input(input: impl Into<Writes<S>>) -> Self {
-        Self { kind: Kind::Input(input.into()), given: None }
+    pub fn input(input: impl IntoWrites<S>) -> Self {
+        Self { kind: Kind::Input(input.into_writes()), given: None }
     }
 
     /// Adds the input as it was given, for the routers after START in a data-defined graph: they read it beneath the state,

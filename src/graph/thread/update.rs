@@ -9,7 +9,7 @@ use super::handle::Thread;
 use super::scope::Scoped;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use crate::graph::channels::writes::{IntoWrites, Writes};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::Reader;
@@ -28,7 +28,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::AmbiguousUpdate`] if it is not clear which node that is; whatever its routers, the reducers or the store
     /// fail with.
-    pub async fn update_state(&self, values: impl Into<Writes<S>>) -> Result<Updated, RunError> {
+    pub async fn update_state(&self, values: impl IntoWrites<S>) -> Result<Updated, RunError> {
         self.update(StateUpdate::new(values)).await
     }
 
@@ -36,7 +36,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// As [`update_state`](Self::update_state); [`RunError::UnknownNode`].
-    pub async fn update_state_as(&self, node: N, values: impl Into<Writes<S>>) -> Result<Updated, RunError> {
+    pub async fn update_state_as(&self, node: N, values: impl IntoWrites<S>) -> Result<Updated, RunError> {
         self.update(StateUpdate::new(values).as_node(node)).await
     }
 
@@ -313,7 +313,8 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
         run.pos.control.sends.extend(finished.sends);
     }
     run.passed(&applying, &mut changed);
-    run.pos.encode_reduced(&table, &changed, made_by, puts)
+    run.pos.encode_reduced(&table, &changed, made_by, puts)?;
+    run.pos.check_size(&table, run.shared.limits.state_bytes)
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
@@ -331,6 +332,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
         let table = Arc::clone(&self.table);
         self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
+        self.pos.check_size(&table, self.shared.limits.state_bytes)?;
         self.pos.start = None;
         self.checkpoint(Source::Update, puts).await
     }
