@@ -1,5 +1,5 @@
 //! The agent of `docs/coming-from-langgraph.md`; `coming_from_langgraph.py` is the same in LangGraph. `tour` goes through it
-//! call by call, as three processes would; every other word is the command line that `App` makes of it.
+//! call by call, as several processes would; every other word is the command line that `App` makes of it.
 //!
 //!     coming_from_langgraph tour
 //!     coming_from_langgraph run research --input '{"topic": "tides"}' --thread tides-1
@@ -194,7 +194,6 @@ fn graph() -> Result<CompiledGraph<Research, Step>, CompileError> {
         .add_edge(Step::Write, Step::Review)
         .add_conditional_edges(Step::Review, after_review)
         .add_edge(Step::Embargo, Step::Publish)
-        .add_edge(Step::Publish, END)
         .compile()
     // </graph>
 }
@@ -275,9 +274,21 @@ async fn look(thread: &Threads) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Takes over a thread that LangGraph began: its state, as JSON, as if `Write` had run here.
+async fn adopt(thread: &Threads, values: &serde_json::Value) -> Result<(), Box<dyn Error>> {
+    // <adopt>
+    let writes = Writes::from_json(&(), values)?; // checked: each key names a channel, each value is of its type
+    thread.update(StateUpdate::new(writes).as_node(Step::Write)).await?;
+    let outcome = thread.proceed().await?; // goes on after `Write`
+    // </adopt>
+    println!("adopted: {outcome:?}");
+    Ok(())
+}
+
 /// Goes through the agent, opening the store anew where another process would.
 async fn tour(store: &std::path::Path) -> Result<(), Box<dyn Error>> {
-    for part in 0..4 {
+    let left = serde_json::json!({"topic": "moons", "findings": ["a page"], "draft": "An essay."});
+    for part in 0..5 {
         // <open>
         let graph = graph()?.with_checkpointer(SledCheckpointer::open(store)?);
         let thread = graph.thread("tides-1");
@@ -286,7 +297,8 @@ async fn tour(store: &std::path::Path) -> Result<(), Box<dyn Error>> {
             0 => ask(&thread).await?,
             1 => answer(&thread, "yes").await?,
             2 => go_on(&thread).await?,
-            _ => look(&thread).await?,
+            3 => look(&thread).await?,
+            _ => adopt(&graph.thread("moons-1"), &left).await?,
         }
     }
     Ok(())

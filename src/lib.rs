@@ -56,7 +56,7 @@
 //! | run plans of tasks | `plan`, `nodes`, `routes` (feature `agents`) |
 //! | see whole workflows | `workflows` (feature `agents`) |
 //! | turn a program with graphs into a command line | `app` (feature `app`) |
-//! | come from LangGraph | the map of names and the deliberate differences, V1 to V14, at the end of [`readme`] |
+//! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V14, the map of names |
 //!
 //! "LangGraph: `name`" in a description names what the item mirrors; the rules are those of LangGraph 1.2.22.
 
@@ -79,12 +79,19 @@ pub mod routes;
 #[cfg(feature = "agents")]
 pub mod workflows;
 
-/// The project's README: first program, the three jobs, what is stored, guarantees and limits, LangGraph's names and ours.
+/// The project's README: first program, the three jobs, what is stored, guarantees and limits.
 ///
 /// Its examples are compiled as they stand; they use the embedded store.
 #[cfg_attr(feature = "sled", doc = "")]
 #[cfg_attr(feature = "sled", doc = include_str!("../README.md"))]
 pub mod readme {}
+
+/// One agent in LangGraph and here, side by side; what differs, what is not there yet, how to port.
+///
+/// Its snippets are cut from a program that is compiled and run with every change.
+#[doc = ""]
+#[doc = include_str!("../docs/coming-from-langgraph.md")]
+pub mod coming_from_langgraph {}
 
 #[doc(hidden)]
 pub mod __private {

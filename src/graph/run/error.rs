@@ -13,7 +13,7 @@ pub(crate) const INPUT: &str = "the input";
 /// A failure of a run, or of reading and writing a thread. What was done before it is stored.
 ///
 /// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
-/// purpose; the README lists them.
+/// purpose; [`coming_from_langgraph`](crate::coming_from_langgraph) lists them.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
