@@ -41,6 +41,7 @@ fn stderr(output: &Output) -> String {
 #[case::map_reduce("map_reduce", "3 chapters, most of all: the (4 times)")]
 #[case::subgraph("subgraph", "packed, locked the door, left for Brest, for 90")]
 #[case::time_travel("time_travel", "    + \"moons\"")]
+#[case::effects("effects", "3 supersteps compared, no difference")]
 fn an_example_ends_well(#[case] name: &str, #[case] last_line: &str) {
     let output = example(name).output().unwrap();
     assert_eq!(
@@ -49,6 +50,16 @@ fn an_example_ends_well(#[case] name: &str, #[case] last_line: &str) {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn the_tour_of_the_guide_comes_to_its_end() {
+    let output = example("coming_from_langgraph").arg("tour").output().unwrap();
+    let told = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for line in ["published at https://example.org/an-essay", "14 supersteps compared, no difference"] {
+        assert!(told.lines().any(|told| told == line), "`{line}` is not in:\n{told}");
+    }
 }
 
 #[rstest]

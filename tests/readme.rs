@@ -23,8 +23,49 @@ fn first_program_is_the_compiled_example() {
 #[case::define(snippet("items") + "\n" + &snippet("graph"))]
 #[case::ask(snippet("ask"))]
 #[case::debug(snippet("debug"))]
+#[case::replay(snippet("replay"))]
+#[case::keep(snippet("keep"))]
 fn snippet_is_compiled(#[case] code: String) {
     assert!(README.contains(&format!("```rust,ignore\n{code}```\n")), "the README lacks:\n{code}");
+}
+
+#[test]
+fn the_effect_is_that_of_the_compiled_example() {
+    let (_, rest) = include_str!("../examples/effects.rs").split_once("async fn pay(").unwrap();
+    let (body, _) = rest.split_once("\n}\n").unwrap();
+    assert!(README.contains(&format!("```rust,ignore\nasync fn pay({body}\n}}\n```\n")), "the README lacks:\n{body}");
+}
+
+// --- the guide ---
+
+const GUIDE: &str = include_str!("../docs/coming-from-langgraph.md");
+
+/// Returns the code blocks of the guide in this language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let opened = GUIDE.split(&format!("```{language}\n") as &str).skip(1).collect::<Vec<_>>();
+    opened.into_iter().map(|rest| rest.split_once("```").unwrap().0).collect()
+}
+
+/// Returns a text without marks and without space around its lines, to be searched for pieces of it.
+fn plain(text: &str, mark: &str) -> String {
+    let is_mark = |line: &&str| line.starts_with(&format!("{mark} <"));
+    text.lines().map(str::trim).filter(|line| !is_mark(line)).map(|line| format!("{line}\n")).collect()
+}
+
+#[rstest::rstest]
+#[case::ours("rust,ignore", "//", include_str!("../examples/coming_from_langgraph.rs"), 19)]
+#[case::theirs("python", "#", include_str!("../examples/coming_from_langgraph.py"), 15)]
+fn what_the_guide_shows_is_cut_from_a_whole_program(
+    #[case] language: &str,
+    #[case] mark: &str,
+    #[case] program: &str,
+    #[case] least: usize,
+) {
+    let (program, shown) = (plain(program, mark), blocks(language));
+    assert!(shown.len() >= least, "{} blocks", shown.len());
+    for block in shown {
+        assert!(program.contains(&plain(block, mark)), "the program lacks:\n{block}");
+    }
 }
 
 mod define {
@@ -104,6 +145,8 @@ mod define {
 
 #[allow(dead_code, reason = "it is there to be compiled")]
 mod later {
+    use superstep::checkpoint::{ExportOptions, Retention, export_thread};
+    use superstep::graph::Replay;
     use superstep::prelude::*;
 
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -153,6 +196,33 @@ mod later {
         there.proceed().await?; // or run from checkpoint 3 again as it was: for real, side effects included
         println!("{}", thread.mermaid(0).await?); // the graph with the nodes that run next and the open questions marked
         // </debug>
+        Ok(())
+    }
+
+    async fn replay(thread: Thread<Draft, Step>) -> Result<(), RunError> {
+        // <replay>
+        println!("{}", thread.verify().await?); // today's code over what was recorded: the first difference, if there is one
+        println!("{}", thread.what_if().await?); // what today's code would have come to
+        println!("{}", thread.diff(CheckpointId(3), CheckpointId(9)).await?); // per channel, inside values; JSON too
+        let mut told = thread.replay(Replay::Recorded).stream([Mode::Updates]); // the events again, from the records
+        // </replay>
+        told.next().await;
+        Ok(())
+    }
+
+    async fn keep(
+        thread: Thread<Draft, Step>,
+        store: SledCheckpointer,
+        file: std::fs::File,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        // <keep>
+        thread.tag("before the edit").await?;
+        thread.gc(&Retention::new().keep_last(20)).await?; // tags and open questions stay
+        export_thread(&store, &"essay-1".into(), &ExportOptions::new(), file).await?; // one file, without secret channels
+        SledCheckpointer::backup(&store, "copy.sled").await?; // while runs go on
+        SledCheckpointer::compact("runs.sled")?; // gives the disk back
+        SledCheckpointer::repair("damaged.sled", "new.sled").await?; // what is whole goes on; the report says what is lost
+        // </keep>
         Ok(())
     }
 }
