@@ -25,6 +25,7 @@ fn first_program_is_the_compiled_example() {
 #[case::debug(snippet("debug"))]
 #[case::replay(snippet("replay"))]
 #[case::keep(snippet("keep"))]
+#[case::tool(snippet("tool"))]
 fn snippet_is_compiled(#[case] code: String) {
     assert!(README.contains(&format!("```rust,ignore\n{code}```\n")), "the README lacks:\n{code}");
 }
@@ -145,6 +146,9 @@ mod define {
 
 #[allow(dead_code, reason = "it is there to be compiled")]
 mod later {
+    use std::process::ExitCode;
+
+    use superstep::app::App;
     use superstep::checkpoint::{ExportOptions, Retention, export_thread};
     use superstep::graph::Replay;
     use superstep::prelude::*;
@@ -225,4 +229,14 @@ mod later {
         // </keep>
         Ok(())
     }
+
+    fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
+        StateGraph::new().compile()
+    }
+
+    // <tool>
+    fn main() -> ExitCode {
+        App::new().about("Writes essays").graph("essay", graph()).main()
+    }
+    // </tool>
 }
