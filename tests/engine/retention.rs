@@ -204,3 +204,18 @@ async fn a_thread_that_runs_is_not_touched() {
     let store: &dyn Checkpointer = &*store.store;
     assert!(gc(store, &"unknown".into(), &Retention::new()).await.is_err());
 }
+
+#[tokio::test]
+async fn a_history_that_is_read_during_a_removal_tells_what_is_left() {
+    let store = Store::memory();
+    let thread = store.thread(&three());
+    for _ in 0..3 {
+        thread.invoke(start()).await.unwrap();
+    }
+    let mut history = thread.history().await.unwrap();
+    let newest = history.next().await.unwrap().unwrap().id;
+    thread.gc(&Retention::new().keep_last(2)).await.unwrap();
+    let left: Vec<_> = history.all().await.unwrap().iter().map(|made| made.id).collect();
+    let kept = CheckpointId(ids(&thread).await[1]);
+    assert!(left.contains(&kept) && !left.contains(&newest), "what had been listed may be told, or passed over");
+}

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, Checkpointer, ExportOptions, FailingCheckpointer, ImportOptions, Imported, export_thread,
-    import_thread,
+    CheckpointError, Checkpointer, ExportOptions, FailingCheckpointer, ImportOptions, Imported, Retention,
+    export_thread, import_thread,
 };
-use superstep::graph::{CompiledGraph, Name};
+use superstep::graph::{Boxed, CompiledGraph, Name};
 use superstep::prelude::*;
 
-use crate::pad::{Approve, Builder, Graph, Pad, approval, chain, everything, id, note, start};
+use crate::pad::{Approve, Builder, Ended, Graph, Pad, Tally, approval, chain, everything, id, note, start};
 use crate::stores::Store;
 
 fn asking() -> Graph {
@@ -155,6 +155,36 @@ async fn limits_hold() {
     assert!(error.to_string().contains("records, more than the limit of 3"), "{error}");
     let unnamed = ImportOptions::new().named("");
     assert!(import_thread(&*store.store, &file[..], &unnamed).await.is_err());
+}
+
+/// A node that pays once, then asks.
+fn paying(tally: &Tally) -> Graph {
+    let tally = tally.clone();
+    let pay = move |_: Arc<Pad>, ctx: Ctx| -> Boxed<'static, Ended> {
+        let tally = tally.clone();
+        Box::pin(async move {
+            let body = |_| async { Ok::<_, NodeError>(tally.add("pay")) };
+            let receipt: usize = ctx.effect("pay", &7, body).await?;
+            let approved = ctx.interrupt(Approve)?;
+            Ok(Pad::update().notes([format!("{receipt} {approved}")]))
+        })
+    };
+    chain(Builder::new().add_node(id("pay"), pay.asks::<Approve>()), &["pay"])
+}
+
+#[tokio::test]
+async fn what_a_journal_holds_is_kept_and_goes_with_its_thread() {
+    let (store, elsewhere, tally) = (Store::memory(), Store::memory(), Tally::default());
+    let thread = store.thread(&paying(&tally));
+    thread.invoke(start()).await.unwrap();
+    thread.gc(&Retention::new().keep_last(0)).await.unwrap();
+    imported(&*elsewhere.store, &exported(&*store.store).await).await.unwrap();
+    let there = elsewhere.thread(&paying(&tally));
+    there.trust().await.unwrap();
+    for thread in [thread, there] {
+        assert_eq!(thread.resume::<Approve>(true).await.unwrap().state().notes, ["1 true"]);
+    }
+    assert_eq!(tally.count(), 1, "it was paid once");
 }
 
 // --- secrets ---

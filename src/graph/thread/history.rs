@@ -55,6 +55,8 @@ type Turn<S> = Result<Found<S>, RunError>;
 enum Found<S> {
     Snapshot(Box<StateSnapshot<S>>),
     Page(Vec<Listed>),
+    /// The checkpoint is there no more.
+    Removed,
 }
 
 /// A checkpoint that was scanned.
@@ -232,6 +234,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
                 match found {
                     Ok(Found::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
                     Ok(Found::Page(page)) => this.take_page(page),
+                    Ok(Found::Removed) => this.left = this.left.saturating_add(1),
                     Err(error) => {
                         this.ended = true;
                         this.found.clear();
@@ -266,11 +269,23 @@ async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
     reader: Reader,
     listed: Listed,
 ) -> Turn<S> {
+    let id = listed.id;
+    match read_snapshot(&table, &reader, listed).await {
+        // What it held may have been removed since it was listed, and it with that.
+        Err(_) if reader.record(id).await?.is_none() => Ok(Found::Removed),
+        snapshot => snapshot.map(|snapshot| Found::Snapshot(Box::new(snapshot))),
+    }
+}
+
+async fn read_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    reader: &Reader,
+    listed: Listed,
+) -> Result<StateSnapshot<S>, RunError> {
     let Listed { id, record, tasks } = listed;
     let tasks = match tasks {
         Some(tasks) => tasks,
         None => reader.tasks(id).await?,
     };
-    let snapshot = Snapshot::of(&table, &reader, id, record, tasks, Seen::Past, false).await?;
-    Ok(Found::Snapshot(Box::new(snapshot)))
+    Snapshot::of(table, reader, id, record, tasks, Seen::Past, false).await
 }
