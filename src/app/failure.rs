@@ -122,6 +122,7 @@ fn hint(error: &RunError) -> Option<&'static str> {
         }
         RunError::MistypedAnswer { .. } => "nothing was written; `{status}` shows what the question takes",
         RunError::AmbiguousAnswer { .. } => "say which one with `--interrupt ID`; `{status}` lists them",
+        RunError::Foreign { .. } => "if you trust who made its file and what it holds, `{trust}`",
         RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
         RunError::Codec { .. } => "let the type write and read the value, then `{proceed}`, or `{retry}` the superstep",

@@ -30,7 +30,7 @@ fn its_own_question_is_decided_in_plain_words() {
     let place = Place::new();
     let asked = place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     assert_eq!(asked["questions"][0]["words"], json!(["approve", "reject", "revise"]));
-    assert_eq!(asked["questions"][0]["takes"], r#""ship" or "drop" or "rebuild""#);
+    assert_eq!(asked["questions"][0]["takes"], r#""ship" or {"drop": {"why": text}} or {"rebuild": {"with": text}}"#);
     let again = place.json(10, &["revise", "r1", "--feedback", "less code"]);
     assert_eq!(again["state"]["log"], json!(["built 1.2.0", "built 1.2.0 with less code"]));
     let done = place.json(0, &["resume", "r1", "--answer", r#""ship""#]);
@@ -74,7 +74,8 @@ fn a_wait_needs_no_process() {
     assert_eq!((&waits["status"], waits["until"].is_string()), (&json!("waiting"), true));
     assert_eq!(place.json(14, &["proceed", "n1"])["status"], "waiting");
     assert_eq!(place.json(0, &["threads", "--status", "waiting"])[0]["thread"], "n1");
-    place.json(14, &["run", "nap", "--input", r#"{"millis": 1}"#, "--thread", "n2"]);
+    place.json(14, &["run", "nap", "--input", r#"{"millis": 700}"#, "--thread", "n2"]);
+    while place.call(&["proceed", "n2"]).code() == 14 {}
     assert_eq!(place.json(0, &["proceed", "n2"])["state"]["rested"], true);
 }
 
@@ -148,4 +149,34 @@ fn old_checkpoints_go_and_tagged_ones_stay() {
     place.json(0, &["gc", "--keep-last", "1"]);
     let kept = place.json(0, &["history", "r1"]);
     assert!(kept.as_array().unwrap().len() < before && kept.to_string().contains("\"checkpoint\":2"), "{kept}");
+}
+
+#[test]
+fn a_thread_goes_to_another_store_and_runs_once_it_is_trusted() {
+    let (place, other) = (Place::new(), Place::new());
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let file = other.path("r1.superstep").display().to_string();
+    assert_eq!(place.json(0, &["export", "r1", &file])["file"], file.as_str());
+    assert_eq!(place.call(&["export", "r1", &file]).code(), 1); // it is there already
+    assert_eq!(other.json(0, &["import", &file])["trusted"], false);
+    assert_eq!(other.json(0, &["status", "r1"])["state"]["version"], "1.2.0");
+    let refused = other.call(&["approve", "r1"]);
+    assert_eq!(refused.code(), 1);
+    insta::assert_snapshot!(refused.err(), @r"
+    error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run
+     help: if you trust who made its file and what it holds, `own_tool trust r1`
+    ");
+    assert_eq!(other.json(0, &["import", &file, "--thread", "r2", "--trust"])["trusted"], true);
+    assert_eq!(other.json(0, &["approve", "r2"])["state"]["log"][1], "shipped 1.2.0");
+    let piped = place.call(&["export", "r1"]).0.stdout;
+    assert_eq!(piped.len(), std::fs::read(&file).unwrap().len());
+}
+
+#[test]
+fn a_store_is_compacted_in_place() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let told = place.json(0, &["gc", "--compact"]);
+    assert!(told["compacted"]["rows"].as_u64().unwrap() > 0, "{told}");
+    assert_eq!(place.json(0, &["approve", "r1"])["status"], "finished");
 }

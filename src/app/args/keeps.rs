@@ -12,7 +12,7 @@ use clap::Args;
 #[command(after_help = "\
 Examples:
   {bin} gc --keep-last 20 --max-age 30d
-  {bin} gc --thread first --keep-last 1")]
+  {bin} gc --thread first --keep-last 1 --compact")]
 pub(crate) struct Gc {
     /// Only this thread
     #[arg(long, value_name = "ID")]
@@ -33,6 +33,10 @@ pub(crate) struct Gc {
     /// Remove tagged checkpoints, too
     #[arg(long)]
     pub drop_tagged: bool,
+
+    /// Write the store anew afterwards: only then is the disk given back, and what was removed really gone
+    #[arg(long)]
+    pub compact: bool,
 }
 
 /// Name a checkpoint so that it is kept, or list the names

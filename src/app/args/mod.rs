@@ -1,6 +1,7 @@
 //! The command line's words: which commands there are, what they take, and how they explain themselves. Knows no store.
 
 mod answers;
+mod carry;
 mod edits;
 mod keeps;
 mod reads;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, FromArgMatches, Subcommand};
 
 pub(crate) use answers::{AnswerTo, Decision, Resume};
+pub(crate) use carry::{Export, Import, Trust};
 pub(crate) use edits::{Delete, Fork, Update};
 pub(crate) use keeps::{Gc, Tag};
 pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
@@ -56,6 +58,9 @@ pub(crate) enum Verb {
     Delete(Delete),
     Tag(Tag),
     Gc(Gc),
+    Export(Export),
+    Import(Import),
+    Trust(Trust),
     Graphs(reads::Graphs),
     Graph(Draw),
     Completions(Completions),

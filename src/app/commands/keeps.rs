@@ -6,13 +6,13 @@ use super::{Session, Told};
 use crate::app::args::{Gc, Tag};
 use crate::app::failure::Failure;
 use crate::app::text::clean;
-use crate::checkpoint::{CheckpointId, Retention, gc, gc_all, tag, tags, untag};
+use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, tag, tags, untag};
 
 impl Session {
     pub(super) async fn gc(&self, args: Gc) -> Result<Told, Failure> {
         let local = self.local()?;
         let policy = policy(&args);
-        let (text, json) = match &args.thread {
+        let (mut text, mut json) = match &args.thread {
             None => {
                 let swept = gc_all(&*local.store, &policy).await?;
                 (swept.to_string(), crate::app::local::json(&swept)?)
@@ -23,6 +23,12 @@ impl Session {
                 (swept.to_string(), json!({ "threads": [{ "thread": thread, "swept": swept }] }))
             }
         };
+        drop(local); // compaction wants the store for itself
+        if args.compact {
+            let compacted = SledCheckpointer::compact(&self.store)?;
+            text.push_str(&format!("\ncompacted: {compacted}"));
+            json["compacted"] = crate::app::local::json(&compacted)?;
+        }
         Told::new(lines(&text), &json)
     }
 

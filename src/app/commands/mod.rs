@@ -1,6 +1,7 @@
 //! What each command does: from parsed arguments to text, JSON and an exit code.
 
 mod answers;
+mod carry;
 mod edits;
 mod given;
 mod keeps;
@@ -32,6 +33,11 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// All has been said.
+    fn nothing() -> Self {
+        Self { text: String::new(), json: Value::Null, code: 0 }
+    }
+
     fn new(text: impl Into<String>, json: &impl Serialize) -> Result<Self, Failure> {
         Ok(Self { text: text.into(), json: self::json(json)?, code: 0 })
     }
@@ -74,6 +80,9 @@ impl Session {
             Verb::Replay(args) => self.replay(&args).await,
             Verb::Tag(args) => self.tag(args).await,
             Verb::Gc(args) => self.gc(args).await,
+            Verb::Export(args) => self.export(args).await,
+            Verb::Import(args) => self.import(args).await,
+            Verb::Trust(args) => self.trust(args).await,
             Verb::Events(args) => self.events(args).await,
             Verb::Update(args) => self.update(args).await,
             Verb::Fork(args) => self.fork(args).await,

@@ -78,10 +78,8 @@ impl Tree {
             (None, _) => ("?", YELLOW, " asks".into()),
         };
         let line = self.line(event.namespace.len(), event.step, &self.paint(colour, mark), node, &words, &took);
-        self.erase();
         self.said = Some(event.step);
-        say(&format!("{line}\n"));
-        self.draw(false);
+        self.show(&format!("{line}\n"), false);
     }
 
     /// `  3 ✓ write  0.1s`, the superstep's number only where it changes.
@@ -95,7 +93,20 @@ impl Tree {
 
     /// Draws what runs.
     pub(crate) fn draw(&mut self, cancelled: bool) {
-        self.erase();
+        self.show("", cancelled);
+    }
+
+    /// Says lines that stay, and draws what runs under them, all at once so that nothing flickers.
+    fn show(&mut self, lines: &str, cancelled: bool) {
+        let running = self.running(cancelled);
+        let above = self.erased();
+        self.drawn = running.lines().count();
+        if !above.is_empty() || !lines.is_empty() || !running.is_empty() {
+            say(&format!("{above}{lines}{running}"));
+        }
+    }
+
+    fn running(&self, cancelled: bool) -> String {
         let tick = self.began.elapsed().as_millis() as usize / 100;
         let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
         let mut text = String::new();
@@ -111,22 +122,22 @@ impl Tree {
         if cancelled {
             text.push_str("     cancelling; Ctrl-C again ends at once\n");
         }
-        self.drawn = text.lines().count();
-        say(&text);
+        text
     }
 
-    fn erase(&mut self) {
-        if self.drawn > 0 {
-            say(&format!("\x1b[{}A\x1b[J", self.drawn));
-            self.drawn = 0;
+    /// What takes away that which was drawn.
+    fn erased(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            lines => format!("\x1b[{lines}A\x1b[J"),
         }
     }
 
     /// Leaves nothing that moves.
     pub(crate) fn end(&mut self) {
-        self.erase();
         self.tasks.clear();
-        say("\n");
+        let above = self.erased();
+        say(&format!("{above}\n"));
     }
 
     fn paint(&self, colour: &str, text: &str) -> String {

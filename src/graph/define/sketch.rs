@@ -1,6 +1,6 @@
 //! What a type looks like as JSON, in words for a person: asked of its `Deserialize` with made-up values. Knows no graph.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
 
 use serde::de::value::{StrDeserializer, U32Deserializer};
@@ -11,13 +11,20 @@ use serde::de::{
 
 /// How deep types are looked into: recursive ones have no end.
 const DEPTH: usize = 4;
+/// How many variants of an enum are told.
+const MANY: usize = 12;
 
 /// Returns how a value of this type is written as JSON: `true or false`, `text`, `{"text": text, "score": number}`.
 pub(crate) fn sketch<T: DeserializeOwned>() -> String {
-    let page = RefCell::new(String::new());
-    // It fails where no made-up value will do, and what was noted so far stands.
-    let _ = T::deserialize(Probe { page: &page, depth: 0 });
-    let text = page.into_inner();
+    let variants = Cell::new(1);
+    let mut ways = vec![];
+    while ways.len() < variants.get().min(MANY) {
+        let page = RefCell::new(String::new());
+        // It fails where no made-up value will do, and what was noted so far stands.
+        let _ = T::deserialize(Probe { page: &page, depth: 0, pick: ways.len(), variants: &variants });
+        ways.push(page.into_inner());
+    }
+    let text = ways.join(" or ");
     if text.is_empty() { "any JSON".into() } else { text }
 }
 
@@ -26,6 +33,10 @@ pub(crate) fn sketch<T: DeserializeOwned>() -> String {
 struct Probe<'a> {
     page: &'a RefCell<String>,
     depth: usize,
+    /// The variant to look at, where the type is an enum.
+    pick: usize,
+    /// How many variants it has.
+    variants: &'a Cell<usize>,
 }
 
 #[derive(Debug)]
@@ -153,10 +164,16 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Enough> {
+        if self.depth == 0 {
+            self.variants.set(variants.len());
+            let name = variants.get(self.pick).copied().unwrap_or_default();
+            return visitor.visit_enum(Variant { probe: self.deeper()?, name: Some(name) });
+        }
         let named: Vec<String> = variants.iter().map(|variant| format!("\"{variant}\"")).collect();
         self.note(&named.join(" or "));
         let aside = RefCell::new(String::new());
-        visitor.visit_enum(Variant(Probe { page: &aside, depth: self.deeper()?.depth }))
+        let probe = Probe { page: &aside, pick: 0, ..self.deeper()? };
+        visitor.visit_enum(Variant { probe, name: None })
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
@@ -225,16 +242,31 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     }
 }
 
-/// The first variant.
-struct Variant<'a>(Probe<'a>);
+/// The variant that is looked at.
+struct Variant<'a> {
+    probe: Probe<'a>,
+    /// Its name, if it is to be told.
+    name: Option<&'static str>,
+}
 
-impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+impl Variant<'_> {
+    /// Notes a variant with what it holds.
+    fn holding<T>(&self, held: impl FnOnce() -> Result<T, Enough>) -> Result<T, Enough> {
+        let Some(name) = self.name else { return held() };
+        self.probe.note(&format!("{{\"{name}\": "));
+        let held = held()?;
+        self.probe.note("}");
+        Ok(held)
+    }
+}
+
+impl<'de> EnumAccess<'de> for Variant<'_> {
     type Error = Enough;
     type Variant = Self;
 
     fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), Enough> {
-        let first: U32Deserializer<Enough> = 0u32.into_deserializer();
-        Ok((seed.deserialize(first)?, self))
+        let index: U32Deserializer<Enough> = u32::try_from(self.probe.pick).unwrap_or_default().into_deserializer();
+        Ok((seed.deserialize(index)?, self))
     }
 }
 
@@ -242,19 +274,20 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
     type Error = Enough;
 
     fn unit_variant(self) -> Result<(), Enough> {
+        self.name.iter().for_each(|name| self.probe.note(&format!("\"{name}\"")));
         Ok(())
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Enough> {
-        seed.deserialize(self.0)
+        self.holding(|| seed.deserialize(self.probe))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Enough> {
-        self.0.deserialize_tuple(len, visitor)
+        self.holding(|| self.probe.deserialize_tuple(len, visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value, Enough> {
-        self.0.deserialize_struct("", names, visitor)
+        self.holding(|| self.probe.deserialize_struct("", names, visitor))
     }
 }
 
@@ -279,6 +312,15 @@ mod tests {
     }
 
     #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Ship,
+        Drop { why: String },
+        Again(u8, bool),
+        Wait(Verdict),
+    }
+
+    #[derive(Deserialize)]
     struct Tree {
         children: Vec<Tree>,
     }
@@ -293,6 +335,12 @@ mod tests {
             sketch::<Decision>(),
             r#"{"verdict": "Approve" or "Reject", "feedback": text, "by": number or null, "marks": [true or false, ..]}"#
         );
+    }
+
+    #[test]
+    fn each_variant_is_told_with_what_it_holds() {
+        let told = r#""ship" or {"drop": {"why": text}} or {"again": [number, true or false]}"#;
+        assert_eq!(sketch::<Word>(), format!(r#"{told} or {{"wait": "Approve" or "Reject"}}"#));
     }
 
     #[test]

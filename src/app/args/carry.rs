@@ -1,0 +1,58 @@
+//! Commands that carry threads between stores: `export`, `import`, `trust`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Write a thread as one file, for another store
+///
+/// Writes a thread as one file, with its subgraphs and effects. Secret channels are left out; whatever a node copied out of
+/// them is not.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  {bin} export first first.superstep\n  {bin} export first > first.superstep")]
+pub(crate) struct Export {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// The file, which must not exist; standard output unless given
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Write secret channels too
+    #[arg(long)]
+    pub with_secrets: bool,
+}
+
+/// Take a thread from a file
+///
+/// Takes a thread from a file that `export` wrote. It can be looked at and compared; to be run, it must be trusted.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} import first.superstep
+  {bin} import first.superstep --thread theirs --trust")]
+pub(crate) struct Import {
+    /// The file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The thread's name here; the one it had unless given
+    #[arg(long, value_name = "ID")]
+    pub thread: Option<String>,
+
+    /// Let it be run: its file comes from somebody you trust
+    #[arg(long)]
+    pub trust: bool,
+}
+
+/// Let an imported thread be run
+///
+/// Lets a thread that was imported be run: whoever made its file, you trust them and what it holds.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} trust theirs")]
+pub(crate) struct Trust {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+}

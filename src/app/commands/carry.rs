@@ -1,0 +1,74 @@
+//! Commands that carry threads between stores.
+
+use std::fs::{File, OpenOptions, remove_file};
+use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::keeps::lines;
+use super::{Session, Told};
+use crate::app::args::{Export, Import, Trust};
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+use crate::app::text::clean;
+use crate::checkpoint::{ExportOptions, Exported, ImportOptions, ThreadId, export_thread, import_thread, trust};
+
+impl Session {
+    pub(super) async fn export(&self, args: Export) -> Result<Told, Failure> {
+        let Export { thread, file, with_secrets } = args;
+        if file.is_none() && stdout().is_terminal() {
+            return Err(Failure::usage("there is no file to write to").help("name one, or send the output to one"));
+        }
+        let local = self.local()?;
+        let id = local.info(&thread).await?.id;
+        let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
+        let Some(file) = file else {
+            export_thread(&*local.store, &id, &options, stdout().lock()).await?;
+            return Ok(Told::nothing());
+        };
+        let (exported, name) = (to_file(&local, &id, &options, &file).await?, file.display());
+        let mut json = crate::app::local::json(&exported)?;
+        json["file"] = name.to_string().into();
+        Told::new(lines(&format!("{exported}\nwritten to {name}")), &json)
+    }
+
+    pub(super) async fn import(&self, args: Import) -> Result<Told, Failure> {
+        let Import { file, thread, trust: trusted } = args;
+        let opened = File::open(&file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        let local = Local::create(&self.graphs, &self.store)?;
+        let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::named);
+        let imported = import_thread(&*local.store, opened, &options).await?;
+        if trusted {
+            trust(&*local.store, &imported.thread).await?;
+        }
+        let mut json = crate::app::local::json(&imported)?;
+        json["trusted"] = trusted.into();
+        let name = imported.thread.as_str();
+        let next = if trusted { self.caller.on("proceed", name) } else { self.caller.on("show", name) };
+        Told::new(format!("{}\nnext\n  {next}\n", lines(&imported.to_string()).trim_end()), &json)
+    }
+}
+
+impl Session {
+    pub(super) async fn trust(&self, args: Trust) -> Result<Told, Failure> {
+        let local = self.local()?;
+        let id = local.info(&args.thread).await?.id;
+        let changed = trust(&*local.store, &id).await?;
+        let text = if changed { "may be run now" } else { "could be run already" };
+        Told::new(format!("{} {text}\n", clean(&args.thread)), &json!({ "thread": args.thread, "trusted": true }))
+    }
+}
+
+/// Writes a new file, or none.
+async fn to_file(local: &Local, id: &ThreadId, options: &ExportOptions, path: &Path) -> Result<Exported, Failure> {
+    let refused = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
+    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
+    let mut out = BufWriter::new(file);
+    let exported = export_thread(&*local.store, id, options, &mut out).await.map_err(Failure::from);
+    let flushed = exported.and_then(|exported| out.flush().map(|()| exported).map_err(refused));
+    if flushed.is_err() {
+        _ = remove_file(path); // half a file is none
+    }
+    flushed
+}
