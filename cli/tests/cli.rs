@@ -313,6 +313,9 @@ fn the_whole_help() {
       delete       Delete a thread with all its checkpoints
       tag          Name a checkpoint so that it is kept, or list the names
       gc           Remove what no rule keeps
+      export       Write a thread as one file, for another store
+      import       Take a thread from a file
+      trust        Let an imported thread be run
       graphs       List the graphs of this program
       graph        Draw a graph, or where a thread of it stands
       completions  Print a script that completes commands in a shell
@@ -353,6 +356,13 @@ fn the_whole_help() {
 #[case("update")]
 #[case("fork")]
 #[case("delete")]
+#[case("diff")]
+#[case("replay")]
+#[case("tag")]
+#[case("gc")]
+#[case("export")]
+#[case("import")]
+#[case("trust")]
 #[case("graphs")]
 #[case("graph")]
 #[case("completions")]

@@ -40,6 +40,10 @@ pub(crate) trait AnyThread: Send + Sync {
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;
     /// What happened from a checkpoint on, or from the first, oldest first.
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>>;
+    /// What comparing with the graph as it is finds; whether they agree.
+    fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, bool)>;
+    /// What the thread would have come to with the graph as it is.
+    fn what_if(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String)>;
     /// What differs between two checkpoints, for programs and for people.
     fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)>;
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown>;

@@ -8,6 +8,7 @@ use super::decide::{Reply, Verdict, known};
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
 use super::happened::happened;
+use super::local::json;
 use super::run::TypedRun;
 use super::shapes::{Answered, Asked, Attempt, Shown, ShownTask, Stand, Step};
 use super::time::{millis, rfc3339};
@@ -134,10 +135,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
+    fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, bool)> {
+        Box::pin(async move {
+            let found = self.at(from).verify().await?;
+            Ok((json(&found)?, format!("{found}\n"), found.agrees()))
+        })
+    }
+
+    fn what_if(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String)> {
+        Box::pin(async move {
+            let found = self.at(from).what_if().await?;
+            Ok((json(&found)?, format!("{found}\n")))
+        })
+    }
+
     fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)> {
         Box::pin(async move {
             let diff = self.thread.diff_deep(from, to).await?;
-            Ok((super::local::json(&diff)?, format!("{diff}\n")))
+            Ok((json(&diff)?, format!("{diff}\n")))
         })
     }
 

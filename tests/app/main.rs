@@ -135,6 +135,10 @@ fn a_replay_tells_or_runs_again() {
     "#);
     let steps = place.json(0, &["replay", "r1", "--step"]);
     assert_eq!(steps.as_array().unwrap().len(), 4);
+    let verified = place.json(0, &["replay", "r1", "--mode", "verify"]);
+    assert_eq!(verified["divergence"], json!(null));
+    assert_eq!(verified["not_verified"][0]["node"], "Build");
+    assert_eq!(place.json(0, &["replay", "r1", "--mode", "what-if"])["differences"], json!([]));
     let live = place.json(10, &["replay", "r1", "--mode", "live", "--from", "2"]);
     assert_eq!((&live["status"], &live["state"]["log"]), (&json!("interrupted"), &json!(["built 1.2.0"])));
 }

@@ -29,18 +29,24 @@ pub(crate) struct Diff {
 pub(crate) enum Mode {
     /// Tell it again from the store: nothing runs
     Recorded,
+    /// Compare what was recorded with what the graph does now: nothing outside is touched
+    Verify,
+    /// Tell what it would have come to with the graph as it is now, over recorded effects
+    WhatIf,
     /// Run it again from a checkpoint, for real, on a new branch
     Live,
 }
 
 /// Go through a thread again, without repeating what it did
 ///
-/// Goes through a thread again: as it was recorded, which runs nothing; or live, which begins a new branch and runs it for
-/// real, side effects included.
+/// Goes through a thread again: as it was recorded, which runs nothing; comparing it with what the graph does now, with code
+/// 1 if they differ; over its recorded effects, to see what another graph would have come to; or live, which begins a new
+/// branch and runs it for real, side effects included.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   {bin} replay first --step
+  {bin} replay first --mode verify --json
   {bin} replay first --mode live --from 3")]
 pub(crate) struct Replay {
     /// The thread's name

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keeps::lines;
 use super::{Session, Told};
 use crate::app::args::{Diff, Mode, Replay};
 use crate::app::erased::{AnyThread, Go};
@@ -24,6 +25,14 @@ impl Session {
         let thread = local.thread(&args.thread).await?;
         match args.mode {
             Mode::Recorded => self.recorded(&thread, args).await,
+            Mode::Verify => {
+                let (json, text, agrees) = thread.verify(args.from.map(CheckpointId)).await?;
+                Ok(Told { code: u8::from(!agrees), ..Told::new(lines(&text), &json)? })
+            }
+            Mode::WhatIf => {
+                let (json, text) = thread.what_if(args.from.map(CheckpointId)).await?;
+                Told::new(lines(&text), &json)
+            }
             Mode::Live => self.live(&thread, args).await,
         }
     }
