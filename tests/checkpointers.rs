@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "checkpointers/fuzzed.rs"]
+mod fuzzed;
+
 #[path = "checkpointers/stores.rs"]
 mod stores;
 

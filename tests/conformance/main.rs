@@ -16,6 +16,7 @@ mod engine;
 mod eval;
 mod events;
 mod expr;
+mod fuzzed;
 mod host;
 mod ids;
 mod kinds;

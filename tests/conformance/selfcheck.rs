@@ -34,6 +34,7 @@ pub(crate) fn trials(cases: &[Loaded], faults: Vec<String>) -> Vec<Trial> {
         trial("bodies_end_as_they_say", || check_all(BODIES, crate::selfcheck_tables::body)),
         trial("outcomes_are_compared", outcomes),
         trial("unknown_parts_are_refused", unreadable),
+        trial("no_changed_case_makes_the_reader_panic", changed_cases),
         trial("deviations_are_read", deviations),
         trial("arguments_are_those_of_libtest", arguments),
         trial("recordings_pass", move || recordings.iter().try_for_each(recording_passes)),
@@ -95,6 +96,14 @@ fn unreadable() -> Check {
     UNREADABLE.iter().try_for_each(|text| match serde_json::from_value::<Case>(parse(text)?) {
         Ok(_) => Err(format!("{text} was read as a case")),
         Err(_) => Ok(()),
+    })
+}
+
+fn changed_cases() -> Check {
+    ["05_send", "07_interrupt", "09_subgraph"].iter().try_for_each(|name| {
+        let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let cases = std::path::Path::new(&package).join("tests/conformance/cases").join(format!("{name}.json"));
+        crate::fuzzed::read_changed(&cases)
     })
 }
 

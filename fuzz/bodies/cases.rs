@@ -1,0 +1,16 @@
+//! Any bytes as a file of recorded cases: refused, or cases that the runner can read. Stands beside the modules of the
+//! conformance suite that know the format.
+
+use serde_json::Value;
+
+use crate::model::Case;
+
+/// Never panics. Returns how many cases were read.
+pub(crate) fn body(data: &[u8]) -> usize {
+    let cases = match serde_json::from_slice(data) {
+        Ok(Value::Array(cases)) => cases,
+        Ok(single) => vec![single],
+        Err(_) => return 0,
+    };
+    cases.into_iter().filter(|case| serde_json::from_value::<Case>(case.clone()).is_ok()).count()
+}

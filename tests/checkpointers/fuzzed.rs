@@ -1,0 +1,159 @@
+//! The bodies of `fuzz`, on seeds from real records that are changed at random; the same in every run.
+
+use std::sync::Arc;
+
+use superstep::checkpoint::{
+    Checkpointer, ExportOptions, Key, MemoryCheckpointer, Order, encode_record, export_thread,
+};
+use superstep::prelude::*;
+
+#[path = "../../fuzz/bodies/import.rs"]
+mod import;
+#[path = "../../fuzz/bodies/records.rs"]
+mod records;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Letter {
+    to: String,
+    #[channel(append)]
+    lines: Vec<String>,
+    #[channel(add)]
+    pages: u64,
+    #[channel(secret)]
+    stamp: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sign {
+    pages: u64,
+}
+impl Interrupt for Sign {
+    type Resume = bool;
+    const NAME: &'static str = "sign";
+}
+
+#[derive(NodeId)]
+enum Step {
+    Write,
+    Proof,
+    Send,
+    Sign,
+}
+
+const SEND: Worker<Step, u64> = Worker::new(Step::Send);
+
+async fn write(letter: Arc<Letter>, ctx: Ctx) -> Result<LetterUpdate, NodeError> {
+    let to = letter.to.clone();
+    let line: String =
+        ctx.effect("draft", &letter.to, |key| async move { Ok::<_, NodeError>(format!("{to} {key}")) }).await?;
+    Ok(Letter::update().lines([line]).pages(1_u64).stamp("secret"))
+}
+async fn proof(_: Arc<Letter>, _: Ctx) -> Result<LetterUpdate, NodeError> {
+    Ok(Letter::update().lines(["read"]))
+}
+async fn send(copy: Arc<u64>, _: Ctx) -> Result<LetterUpdate, NodeError> {
+    Ok(Letter::update().lines([format!("copy {copy}")]))
+}
+async fn sign(letter: Arc<Letter>, ctx: Ctx) -> Result<LetterUpdate, NodeError> {
+    let signed = ctx.interrupt(Sign { pages: letter.pages })?;
+    Ok(Letter::update().lines([format!("signed: {signed}")]))
+}
+fn copies(_: &Letter) -> Sends<Step> {
+    SEND.each([1, 2])
+}
+
+/// A store with two threads: one that waits for an answer, one that came to its end.
+async fn store() -> Arc<MemoryCheckpointer> {
+    let store = Arc::new(MemoryCheckpointer::new());
+    let graph = StateGraph::new()
+        .add_node(Step::Write, write)
+        .add_node(Step::Proof, proof)
+        .add_worker(SEND, send)
+        .add_node(Step::Sign, sign.asks::<Sign>())
+        .add_edge(START, [Step::Write, Step::Proof])
+        .add_conditional_edges_to(Step::Write, copies, SEND)
+        .add_edge(Step::Send, Step::Sign)
+        .compile()
+        .unwrap()
+        .with_shared_checkpointer(store.clone());
+    for (thread, signs) in [("waits", false), ("ended", true)] {
+        let thread = graph.thread(thread);
+        thread.invoke(Letter::update().to("Brest")).await.unwrap();
+        if signs {
+            thread.resume::<Sign>(true).await.unwrap().finished().unwrap();
+        }
+    }
+    store
+}
+
+/// Steele, Lea and Flood: SplitMix64.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) >> 8).unwrap() % end.max(1)
+    }
+
+    /// Changes bytes: flips, counts up, cuts, puts in, takes from another seed.
+    fn change(&mut self, seeds: &[Vec<u8>], keep: usize) -> Vec<u8> {
+        let mut bytes = seeds[self.below(seeds.len())].clone();
+        for _ in 0..=self.below(4) {
+            let at = keep + self.below(bytes.len().saturating_sub(keep));
+            if at >= bytes.len() {
+                continue;
+            }
+            match self.below(6) {
+                0 => bytes[at] ^= 1 << self.below(8),
+                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xfb, 0xfc, 0xfd, 0xff][self.below(8)],
+                2 => bytes[at] = bytes[at].wrapping_add(1),
+                3 => bytes.truncate(at),
+                4 => bytes.insert(at, u8::try_from(self.below(256)).unwrap()),
+                _ => {
+                    let other = &seeds[self.below(seeds.len())];
+                    let (from, length) = (self.below(other.len()), self.below(32));
+                    let piece = other[from..other.len().min(from + length)].to_vec();
+                    bytes.splice(at..bytes.len().min(at + piece.len()), piece);
+                }
+            }
+        }
+        bytes
+    }
+}
+
+#[tokio::test]
+async fn no_bytes_make_the_record_decoder_panic() {
+    let store = store().await;
+    let mut seeds = vec![];
+    for thread in store.threads(None, 9).await.unwrap() {
+        let head = store.head(&thread).await.unwrap().unwrap();
+        seeds.push([vec![0], encode_record(&head).unwrap()].concat());
+        let last = Key::Event { checkpoint: superstep::checkpoint::CheckpointId(u64::MAX), number: u64::MAX };
+        for (key, bytes) in store.scan(&thread, Key::Head..=last, Order::Ascending, usize::MAX).await.unwrap() {
+            seeds.extend(records::kind(&key).map(|kind| [vec![kind], bytes].concat()));
+        }
+    }
+    seeds.iter().for_each(|seed| records::body(seed));
+    let mut rng = Rng(7);
+    for _ in 0..20_000 {
+        records::body(&rng.change(&seeds, 0));
+    }
+}
+
+#[tokio::test]
+async fn no_bytes_make_an_import_panic_or_leave_half_a_thread() {
+    let store = store().await;
+    let mut seeds = vec![];
+    for thread in store.threads(None, 9).await.unwrap() {
+        let mut file = vec![];
+        export_thread(&*store, &thread, &ExportOptions::new(), &mut file).await.unwrap();
+        assert!(import::body(&file));
+        seeds.push(file);
+    }
+    let mut rng = Rng(8);
+    let taken = (0..3_000).filter(|nth| import::body(&rng.change(&seeds, if nth % 4 == 0 { 0 } else { 14 }))).count();
+    assert!(taken > 0, "no changed file got past the checksums");
+}

@@ -1,0 +1,66 @@
+//! The fuzz body of the case format, on recorded cases that are changed at random; the same in every run.
+
+use std::fs;
+use std::path::Path;
+
+#[path = "../../fuzz/bodies/cases.rs"]
+mod body;
+
+/// Steele, Lea and Flood: SplitMix64.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) >> 8).unwrap_or_default() % end.max(1)
+    }
+}
+
+/// Reads cases of which words were exchanged, cut out or spoilt.
+pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {
+    let text = fs::read(cases).map_err(|error| error.to_string())?;
+    let serde_json::Value::Array(seeds) = serde_json::from_slice(&text).map_err(|error| error.to_string())? else {
+        return Err("no cases".into());
+    };
+    let seeds: Vec<Vec<u8>> = seeds.iter().map(|case| case.to_string().into_bytes()).collect();
+    let mut rng = Rng(9);
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..6_000 {
+        let mut bytes = seeds[rng.below(seeds.len())].clone();
+        for _ in 0..=rng.below(3) {
+            change(&mut bytes, &seeds, &mut rng);
+        }
+        if body::body(&bytes) > 0 { read += 1 } else { refused += 1 }
+    }
+    if read > 100 && refused > 100 { Ok(()) } else { Err(format!("{read} read, {refused} refused")) }
+}
+
+/// Most changes put one word in the place of another, so that the text stays JSON.
+fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], rng: &mut Rng) {
+    let at = rng.below(bytes.len());
+    if bytes.is_empty() {
+        return;
+    }
+    match rng.below(8) {
+        0 => bytes.truncate(at),
+        1 => bytes[at] = bytes[at].wrapping_add(1),
+        2 => bytes[at] ^= 1 << rng.below(8),
+        _ => {
+            let other = &seeds[rng.below(seeds.len())];
+            let from = rng.below(other.len());
+            let (old, new) = (word(bytes, at), word(other, from));
+            bytes.splice(old, other[new].iter().copied());
+        }
+    }
+}
+
+/// The text between quotes, brackets, commas and colons around a place.
+fn word(bytes: &[u8], at: usize) -> std::ops::Range<usize> {
+    let ends = |byte: &u8| b"\"[]{},:".contains(byte);
+    let start = bytes[..at].iter().rposition(ends).map_or(0, |end| end + 1);
+    let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |end| at + end);
+    start..end.max(start)
+}
