@@ -9,12 +9,14 @@ mod args;
 mod chain;
 mod child;
 mod durable;
+mod effects;
 mod fanout;
 mod figure;
 mod graphs;
 mod harness;
 mod history;
 mod limits;
+mod listing;
 mod looped;
 mod measure;
 mod memory;
@@ -30,7 +32,7 @@ use harness::Bench;
 
 type Workload = (&'static str, fn(&Bench));
 
-const WORKLOADS: [Workload; 12] = [
+const WORKLOADS: [Workload; 14] = [
     ("limits", limits::run),
     ("W1", chain::run),
     ("W2-memory", memory::run),
@@ -43,6 +45,8 @@ const WORKLOADS: [Workload; 12] = [
     ("W8", threads::run),
     ("W9", startup::run),
     ("W10", history::run),
+    ("effect", effects::run),
+    ("list", listing::run),
 ];
 
 fn main() {

@@ -23,7 +23,7 @@ fn is_taken(file: &[u8]) -> bool {
         assert!(threads.is_empty(), "it was refused, yet something is stored");
         return false;
     };
-    assert_eq!(threads, [thread.clone()]);
+    assert_eq!(threads, std::slice::from_ref(&thread));
     let mut again = vec![];
     now(export_thread(&store, &thread, &ExportOptions::new(), &mut again)).expect("what was imported can be exported");
     now(import_thread(&MemoryCheckpointer::new(), &again[..], &ImportOptions::new()))

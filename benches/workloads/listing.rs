@@ -1,0 +1,79 @@
+//! What a person at a terminal waits for: ten thousand threads listed, the history of one of them, a thousand supersteps
+//! told again from their records.
+
+use std::sync::Arc;
+
+use superstep::graph::{Replay, ThreadInfo};
+use superstep::prelude::*;
+
+use super::figure::Figure;
+use super::graphs::two_node_loop;
+use super::harness::Bench;
+use super::measure::{Clocks, Samples, Timing};
+
+pub(crate) fn run(bench: &Bench) {
+    list(bench);
+    tell_again(bench);
+}
+
+fn list(bench: &Bench) {
+    let folder = bench.folder();
+    let open = || Arc::new(SledCheckpointer::open(folder.path()).unwrap());
+    let threads = bench.pick([10_000, 10_000, 5]);
+    let graph = two_node_loop(2).with_shared_checkpointer(open());
+    for nth in 0..threads {
+        let thread = graph.thread(format!("t-{nth:06}")).durability(Durability::Exit);
+        bench.lone.block_on(thread.invoke(Writes::default())).unwrap();
+    }
+    drop(graph);
+    let store = open();
+    let listed = each(bench, || {
+        let found = bench.lone.block_on(ThreadInfo::all(&*store)).unwrap();
+        assert_eq!(found.len() as u64, threads);
+    });
+    let what = format!("{threads} threads listed, no state read");
+    bench.print(&Figure::wall("list", what, listed).target("<= 100000"));
+
+    let graph = two_node_loop(2).with_shared_checkpointer(store);
+    let mut nth = 0;
+    let told = each(bench, || {
+        nth = (nth + 7_919) % threads;
+        let thread = graph.thread(format!("t-{nth:06}"));
+        let told = async { thread.history().await.unwrap().metadata_only().await.unwrap() };
+        assert!(!bench.lone.block_on(told).is_empty());
+    });
+    let what = format!("history of one of {threads} threads, metadata only");
+    bench.print(&Figure::wall("list", what, told).target("<= 100000"));
+}
+
+fn tell_again(bench: &Bench) {
+    let folder = bench.folder();
+    let rounds = bench.pick([500, 500, 5]);
+    let store = SledCheckpointer::open(folder.path()).unwrap();
+    let thread = two_node_loop(rounds).with_checkpointer(store).thread("told");
+    bench.lone.block_on(thread.clone().durability(Durability::Async).invoke(Writes::default())).unwrap();
+    let told = each(bench, || {
+        let told = async {
+            let mut events = thread.replay(Replay::Recorded).stream([Mode::Updates]);
+            let mut told = 0;
+            while events.next().await.is_some() {
+                told += 1;
+            }
+            told
+        };
+        assert!(bench.lone.block_on(told) >= 2 * rounds);
+    });
+    let what = format!("{} supersteps told again from their records", 2 * rounds);
+    bench.print(&Figure::wall("replay", what, told).target("<= 50000"));
+}
+
+/// Times something that takes milliseconds.
+fn each(bench: &Bench, mut run: impl FnMut()) -> Timing {
+    let mut samples = Samples::default();
+    for _ in 0..bench.pick([21, 7, 1]) {
+        let clocks = Clocks::start();
+        run();
+        samples.add(clocks, 1);
+    }
+    samples.timing()
+}
