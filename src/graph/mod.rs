@@ -8,6 +8,7 @@
 //! | `diff` | what differs between two checkpoints |
 //! | `replay` | a thread's past, walked and told again |
 //! | `run` | the superstep loop, its tasks, events and subgraphs |
+//! | `kit` | what tests of a graph need; feature `test-util` |
 //! | `journal` | effects, recorded values, times: what a task does and learns once |
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
 //! | `thread` | one conversation: run, answer, read, rewrite |
@@ -19,6 +20,8 @@ mod compile;
 mod define;
 mod diff;
 mod journal;
+#[cfg(feature = "test-util")]
+pub mod kit;
 mod records;
 mod replay;
 mod run;

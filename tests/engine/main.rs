@@ -18,6 +18,7 @@ mod handlers;
 mod handles;
 mod inside;
 mod kinds;
+mod kit;
 mod leases;
 mod limits;
 mod loops;

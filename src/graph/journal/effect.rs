@@ -125,8 +125,8 @@ where
             let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
             kept.map_err(|error| task.wrong(error.into()))?;
             let idempotency = entry.record.idempotency.clone();
-            let mut result = None;
-            if let Some(probe) = probe.filter(|_| task.journal().has_begun()) {
+            let mut result = task.staged(&key, &entry)?;
+            if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_begun()) {
                 result = probe(idempotency.clone()).await?;
             }
             let result = match result {
@@ -138,6 +138,12 @@ where
             Ok(result)
         })
     }
+}
+
+/// What a test puts in the place of the world outside.
+pub(crate) trait Stage: Send + Sync {
+    /// The result of an effect: none if it is to happen for real.
+    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Vec<u8>>, RunError>;
 }
 
 /// An entry that is not in the journal yet.
@@ -197,6 +203,20 @@ impl<C> TaskCtx<C> {
                 Ok(Begun::New(self.entry(kind, full, hash, shown(&arguments))))
             }
         }
+    }
+
+    /// What a test says an effect comes to.
+    fn staged<T: DeserializeOwned>(&self, key: &str, entry: &Entry) -> Result<Option<T>, NodeError> {
+        let Some(stage) = &self.shared.stage else { return Ok(None) };
+        let record = &entry.record;
+        let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.wrong(wrong))?;
+        let read = |bytes: Vec<u8>| {
+            value::decode(&bytes).map_err(|reason| {
+                let what = format!("result that the test gives effect `{key}`");
+                self.wrong(RunError::Codec { what, reason })
+            })
+        };
+        staged.map(read).transpose()
     }
 
     fn entry(&self, kind: EffectKind, key: String, arguments: u64, shown: String) -> Entry {

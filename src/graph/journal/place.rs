@@ -42,6 +42,13 @@ impl<C> TaskCtx<C> {
         self.entry_key(EffectKind::Effect, "")
     }
 
+    /// A number drawn at random. With a seed it is the task's own, whatever ran before it.
+    pub(crate) fn drawn(&self) -> u64 {
+        let nth = self.inside().nth[EffectKind::Random as usize];
+        let place = || format!("{} {} {:x} {} {nth}", self.level.place, self.step, self.task, self.facts.name);
+        self.shared.outside.noise_at(place)
+    }
+
     /// How many entries of a kind without keys of their own this attempt has used.
     pub(crate) fn nth(&self, kind: EffectKind) -> u32 {
         let nth = &mut self.inside().nth[kind as usize];

@@ -45,7 +45,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// As [`now`](Self::now).
     pub async fn random(&self) -> Result<u64, NodeError> {
-        self.numbered(EffectKind::Random, || self.0.shared.noise()).await
+        self.numbered(EffectKind::Random, || self.0.drawn()).await
     }
 
     /// Returns a name that nothing else has, the same in every attempt and replay of the task: a random UUID, version 4.
@@ -98,7 +98,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
                 if left == 0 || task.journal().is_replay() {
                     return Ok(());
                 }
-                if task.shared.recorder.is_none() {
+                if task.shared.recorder.is_none() && task.shared.stage.is_none() {
                     tokio::time::sleep(Duration::from_millis(left)).await;
                     return Ok(());
                 }

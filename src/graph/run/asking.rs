@@ -81,7 +81,7 @@ impl<C> TaskCtx<C> {
     pub(crate) fn birth(&self) -> u64 {
         match &self.shared.recorder {
             Some(recorder) => recorder.birth(),
-            None => *self.shared.birth.get_or_init(clock::birth),
+            None => *self.shared.birth.get_or_init(|| self.shared.noise() & clock::BIRTH),
         }
     }
 

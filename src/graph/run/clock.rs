@@ -24,6 +24,8 @@ pub(crate) struct Outside {
     pub clock: Option<Arc<dyn Clock>>,
     /// Noise that comes again in the same order.
     pub seed: Option<Arc<AtomicU64>>,
+    /// The seed as it was given.
+    pub first: Option<u64>,
 }
 
 impl fmt::Debug for Outside {
@@ -44,6 +46,15 @@ impl Outside {
             let step = 0x9e37_79b9_7f4a_7c15_u64;
             mixed(seed.fetch_add(step, Ordering::Relaxed).wrapping_add(step))
         })
+    }
+}
+
+impl Outside {
+    /// A number that is the same at one place for one seed, whatever was drawn before.
+    pub(crate) fn noise_at(&self, place: impl FnOnce() -> String) -> u64 {
+        let Some(first) = self.first else { return noise() };
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        mixed(place().bytes().fold(0xcbf2_9ce4_8422_2325 ^ first, mix))
     }
 }
 
@@ -74,7 +85,10 @@ pub(crate) fn noise() -> u64 {
     RandomState::new().hash_one(SystemTime::now())
 }
 
-/// Tells a thread from others of its name, and a run without a thread from other runs.
+/// How much of a number tells a thread from others of its name, or a run without a thread from other runs.
+pub(crate) const BIRTH: u64 = 0xffff_ffff;
+
+/// Tells a thread from others of its name.
 pub(crate) fn birth() -> u64 {
-    noise() & 0xffff_ffff
+    noise() & BIRTH
 }

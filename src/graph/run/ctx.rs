@@ -19,6 +19,7 @@ use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::options::Asks;
 use crate::graph::journal::book::Journal;
+use crate::graph::journal::effect::Stage;
 use crate::graph::records::recorder::Recorder;
 use crate::graph::replay::report::Comparison;
 use crate::graph::thread::snapshot::task_id;
@@ -80,6 +81,8 @@ pub(crate) struct Shared<C> {
     pub birth: OnceLock<u64>,
     /// Where the time and noise come from.
     pub outside: Outside,
+    /// What a test puts in the place of the world outside.
+    pub stage: Option<Arc<dyn Stage>>,
     /// What the run is compared with, if it is a replay.
     pub replay: Option<Arc<Comparison>>,
 }

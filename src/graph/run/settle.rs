@@ -203,8 +203,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The journal of a task rides on what is stored of it next.
     fn take_journal(&mut self, at: usize, ctx: &TaskCtx<C>) -> Result<(), RunError> {
-        let Some(journal) = ctx.written_journal().filter(|_| self.recorder().is_some()) else { return Ok(()) };
-        self.settled.extend(journal.take_riders()?);
+        let Some(journal) = ctx.written_journal() else { return Ok(()) };
+        if self.recorder().is_some() {
+            self.settled.extend(journal.take_riders()?);
+        }
         if self.is_root() {
             self.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
             self.tasks[at].journal = Some(Arc::clone(journal));

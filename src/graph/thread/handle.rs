@@ -18,6 +18,7 @@ use crate::graph::define::builder::Stops;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::{Answer, Interrupt};
 use crate::graph::define::node::NodeId;
+use crate::graph::journal::effect::Stage;
 use crate::graph::records::recorder::Durability;
 use crate::graph::run::clock::Outside;
 use crate::graph::run::ctx::Limits;
@@ -74,6 +75,8 @@ pub struct Thread<S: State, N, C = ()> {
     /// Whether what nodes emit is stored.
     pub(crate) records_events: bool,
     pub(crate) outside: Outside,
+    /// What a test puts in the place of the world outside.
+    pub(crate) stage: Option<Arc<dyn Stage>>,
 }
 
 /// Where the last run ended, with the thread's head as it left it.
@@ -93,6 +96,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             kept: Arc::clone(&self.kept),
             metadata: self.metadata.clone(),
             outside: self.outside.clone(),
+            stage: self.stage.clone(),
             ..*self
         }
     }
@@ -135,6 +139,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             afresh: false,
             records_events: false,
             outside: Outside::default(),
+            stage: None,
         }
     }
 

@@ -44,6 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             spent: AtomicU64::new(0),
             birth: OnceLock::new(),
             outside: self.outside.clone(),
+            stage: self.stage.clone(),
             replay: None,
         }
     }
@@ -69,7 +70,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if foreign.is_some_and(|foreign| !foreign.trusted) {
             return Err(RunError::Foreign { thread: id.clone() });
         }
-        let born = || Head { checkpoint: None, next: 1, birth: clock::birth() };
+        let born = || Head { checkpoint: None, next: 1, birth: self.outside.noise() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
         Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability, name))))

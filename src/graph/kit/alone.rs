@@ -1,0 +1,167 @@
+//! One node or one router, without the rest of its graph.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::script::{EffectCall, Script, Test};
+use crate::checkpoint::{CheckpointId, RowId};
+use crate::graph::channels::state::State;
+use crate::graph::define::command::{Payload, Worker};
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::clock;
+use crate::graph::run::ctx::{Known, Level, Shared};
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::{Shown, View};
+use crate::graph::run::position::{Finished, Packet, Position};
+use crate::graph::run::superstep::Run;
+use crate::graph::run::task::{Stand, Task};
+use crate::graph::thread::snapshot::planned;
+
+/// What a node came to by itself.
+#[derive(Clone)]
+pub struct Alone<S> {
+    /// The state with its writes applied.
+    pub state: Arc<S>,
+    /// Its writes, as JSON: a list of `{channel: value}`.
+    pub writes: Value,
+    /// The nodes that its edges, routers and commands lead to: a name for each task.
+    pub next: Vec<String>,
+    /// The question that has no scripted answer; nothing was written then.
+    pub asks: Option<Question>,
+    /// How often it was started: once, and again after each answer and wait.
+    pub runs: u32,
+    /// The time when it ended.
+    pub ended_at: SystemTime,
+    /// The effects it asked for.
+    pub effects: Vec<EffectCall>,
+}
+
+impl<S: State> fmt::Debug for Alone<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Alone");
+        shown.field("state", &Shown(&*self.state)).field("next", &self.next).field("effects", &self.effects).finish()
+    }
+}
+
+/// What the routers after a node chose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Routed {
+    /// Nodes; empty for END.
+    pub targets: Vec<String>,
+    /// Workers, with their payloads as JSON.
+    pub sends: Vec<(String, Value)>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
+    /// Runs a node over a state, with its retries, handler and limits, and the routers after it. Nothing is stored.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownNode`]; and what the node fails with.
+    pub async fn node(&self, node: N, state: S) -> Result<Alone<S>, RunError> {
+        let node = self.index(&node)?;
+        self.alone(Task::edge(node), state).await
+    }
+
+    /// Runs a worker over a payload and a state.
+    ///
+    /// # Errors
+    /// As [`node`](Self::node).
+    pub async fn worker<I: Payload>(&self, worker: &Worker<N, I>, payload: I, state: S) -> Result<Alone<S>, RunError> {
+        let row = RowId { checkpoint: CheckpointId(0), task: 0, slot: RowId::SENDS };
+        let node = self.index(&worker.node)?;
+        self.alone(Task::send(0, node, Packet { payload: Arc::new(payload), row }), state).await
+    }
+
+    /// Lets the routers after a node choose over a state.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownNode`]; and what the routers' choice is refused with.
+    pub fn route(&self, node: N, state: &S) -> Result<Routed, RunError> {
+        let (node, run) = (self.index(&node)?, self.begun(&self.script(), state.clone()));
+        let mut chosen = Finished::default();
+        run.choose(node, node, state, &mut chosen)?;
+        let name = |node: u32| run.node_name(node).to_string();
+        let sends = chosen.sends.iter().map(|(node, packet)| (name(*node), packet.payload.json())).collect();
+        Ok(Routed { targets: chosen.targets.iter().map(|&node| name(node)).collect(), sends })
+    }
+
+    fn index(&self, node: &N) -> Result<u32, RunError> {
+        let unknown = || RunError::UnknownNode { node: node.name().to_owned() };
+        self.graph.table.at(node).ok_or_else(unknown)
+    }
+
+    fn begun(&self, script: &Arc<Script>, state: S) -> Run<S, N, C> {
+        let table = Arc::clone(&self.graph.table);
+        let mut thread = self.graph.detached(Arc::clone(&self.context));
+        thread.outside = self.outside(script);
+        let shared = Shared { may_ask: true, stage: Some(Arc::clone(script) as _), ..thread.own_shared() };
+        let pos = Position::with_state(&table, state);
+        let mut run = Run::new(table, Arc::new(shared), Level::root(), pos);
+        run.limit();
+        run
+    }
+
+    async fn alone(&self, task: Task<S>, state: S) -> Result<Alone<S>, RunError> {
+        let script = self.script();
+        let mut run = self.begun(&script, state);
+        run.tasks = vec![task];
+        run.planned = true;
+        let asks = loop {
+            run.execute().await?;
+            match &mut run.tasks[0].stand {
+                Stand::Failed(error) => return Err(error.clone()),
+                Stand::Done(_) | Stand::Ready => break None,
+                Stand::Asked { questions, .. } => match questions.first().cloned() {
+                    Some(question) => match told(&mut run.tasks[0], &question, &script) {
+                        true => {}
+                        false => break Some(question),
+                    },
+                    None => match run.tasks[0].wake {
+                        Some(wake) => script.wait_until(wake),
+                        None => break None,
+                    },
+                },
+            }
+            run.tasks[0].stand = Stand::Ready;
+            run.tasks[0].again = true;
+        };
+        ended(run, asks, &script)
+    }
+}
+
+/// Gives a task the scripted answer to its question; false if there is none.
+fn told<S: State>(task: &mut Task<S>, question: &Question, script: &Script) -> bool {
+    let Some(answer) = script.answer(question) else { return false };
+    let Ok(bytes) = answer.bytes else { return false };
+    let before = task.answers.take();
+    let (mut answers, mut askers) = before
+        .map_or_else(|| (BTreeMap::new(), BTreeMap::new()), |known| (known.answers.clone(), known.askers.clone()));
+    answers.insert(question.id.place, (question.name.clone(), bytes));
+    askers.insert(question.id.place, question.asker.clone());
+    task.answers = Some(Arc::new(Known { answers, askers, ..Known::default() }));
+    true
+}
+
+fn ended<S: State, N: NodeId, C: Send + Sync + 'static>(
+    mut run: Run<S, N, C>,
+    asks: Option<Question>,
+    script: &Script,
+) -> Result<Alone<S>, RunError> {
+    let mut tasks = std::mem::take(&mut run.tasks);
+    let runs = tasks[0].attempts;
+    let mut writes = Value::Array(vec![]);
+    let mut next = vec![];
+    if let Stand::Done(done) = &tasks[0].stand {
+        writes = View::of_writes(done.writes.clone(), Arc::clone(&run.table)).json();
+        run.apply(&mut tasks, &mut vec![])?;
+        let names = planned(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
+        next = names.collect();
+    }
+    let (state, ended_at) = (Arc::clone(&run.pos.state), clock::time(run.shared.now()));
+    Ok(Alone { state, writes, next, asks, runs, ended_at, effects: script.calls() })
+}

@@ -1,0 +1,153 @@
+//! A run that is cut at every commit in turn, as by a crash, and goes on: it must come to the same end each time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::script::{EffectCall, Script, Test};
+use super::whole::{go_on, to_the_end};
+use crate::checkpoint::{Checkpointer, FailingCheckpointer, MemoryCheckpointer};
+use crate::graph::channels::canon::Canon;
+use crate::graph::channels::channel::Stored;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::error::RunError;
+use crate::graph::thread::outcome::Outcome;
+
+/// A run that was cut did not come to the end that the undisturbed one came to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CutError {
+    /// It failed.
+    #[error("cut at commit {commit}{}: {error}", told_lost(*.lost))]
+    Failed {
+        /// Which commit was cut, from 1.
+        commit: u64,
+        /// Whether it was stored, and only the word of it lost.
+        lost: bool,
+        /// What it failed with; for the undisturbed run, commit 0.
+        error: Box<RunError>,
+    },
+    /// A channel ended with another value.
+    #[error("cut at commit {commit}{}: channel `{channel}` ended as {cut}, undisturbed as {undisturbed}", told_lost(*.lost))]
+    OtherEnd {
+        /// Which commit was cut, from 1.
+        commit: u64,
+        /// Whether it was stored, and only the word of it lost.
+        lost: bool,
+        /// The channel.
+        channel: String,
+        /// Its value after the cut, as JSON.
+        cut: String,
+        /// Its value without, as JSON.
+        undisturbed: String,
+    },
+    /// Other effects happened: with other keys or arguments, or one in the name of another task.
+    #[error("cut at commit {commit}{}: other effects: {cut:?}, undisturbed {undisturbed:?}", told_lost(*.lost))]
+    OtherEffects {
+        /// Which commit was cut, from 1.
+        commit: u64,
+        /// Whether it was stored, and only the word of it lost.
+        lost: bool,
+        /// Keys and arguments after the cut.
+        cut: Vec<(String, String)>,
+        /// Keys and arguments without.
+        undisturbed: Vec<(String, String)>,
+    },
+}
+
+fn told_lost(lost: bool) -> &'static str {
+    if lost { " (stored, not acknowledged)" } else { "" }
+}
+
+/// Where a run ended: its channels and effects.
+struct End {
+    channels: Vec<(String, Option<Canon>)>,
+    effects: BTreeSet<EffectCallOrder>,
+}
+
+/// Effects as the world outside tells them apart.
+type EffectCallOrder = (String, String, String);
+
+impl End {
+    fn told(&self) -> Vec<(String, String)> {
+        let mut told: Vec<_> =
+            self.effects.iter().map(|(_, key, arguments)| (key.clone(), arguments.clone())).collect();
+        told.sort();
+        told
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
+    /// Runs the graph once undisturbed, then once for each of its commits, which fails, as by a crash: before it is stored,
+    /// and after. Each time it goes on as a new process would. The end must be the same, and so must be the effects, each
+    /// under its idempotency key. Returns how many commits there were.
+    ///
+    /// # Errors
+    /// [`CutError`] for the first cut that comes to another end.
+    pub async fn cut_everywhere(&self, input: impl Into<Writes<S>>) -> Result<u64, CutError> {
+        let input: Writes<S> = input.into();
+        let script = self.script();
+        let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
+        let thread = self.thread(Arc::clone(&whole) as Arc<dyn Checkpointer>, &script);
+        let ended = to_the_end(&thread, Some(input.clone()), &script).await;
+        let undisturbed = self.end(ended, &script).map_err(|error| failed(0, false, error))?;
+        let commits = whole.commits();
+        for commit in 1..=commits {
+            for lost in [false, true] {
+                let cut = self.cut_at(commit, lost, &input).await.map_err(|error| failed(commit, lost, error))?;
+                compare(commit, lost, &cut, &undisturbed)?;
+            }
+        }
+        Ok(commits)
+    }
+
+    async fn cut_at(&self, commit: u64, lost: bool, input: &Writes<S>) -> Result<End, RunError> {
+        let (script, store) = (self.script(), Arc::new(MemoryCheckpointer::new()));
+        let inner = Arc::clone(&store) as Arc<dyn Checkpointer>;
+        let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
+        let dying = self.thread(Arc::new(failing(inner, commit)), &script);
+        let _cut = to_the_end(&dying, Some(input.clone()), &script).await;
+        drop(dying);
+        let thread = self.thread(store, &script);
+        let ended = go_on(&thread, input.clone(), &script).await;
+        self.end(ended, &script)
+    }
+
+    fn end(&self, ended: Result<Outcome<S>, RunError>, script: &Script) -> Result<End, RunError> {
+        let (state, schema) = (Arc::clone(ended?.state()), self.graph.schema());
+        let mut channels = vec![];
+        for (at, channel) in S::channels(schema).iter().enumerate() {
+            if channel.stored() == Stored::Never {
+                continue;
+            }
+            let set = state.is_set(schema, at);
+            let value = set.then(|| value::canon_channel::<S>(schema, &state, at)).transpose()?;
+            channels.push((channel.name().to_owned(), value));
+        }
+        let order = |call: EffectCall| (call.idempotency, call.key, call.arguments);
+        Ok(End { channels, effects: script.calls().into_iter().map(order).collect() })
+    }
+}
+
+fn failed(commit: u64, lost: bool, error: RunError) -> CutError {
+    CutError::Failed { commit, lost, error: Box::new(error) }
+}
+
+fn compare(commit: u64, lost: bool, cut: &End, undisturbed: &End) -> Result<(), CutError> {
+    for ((channel, now), (_, was)) in cut.channels.iter().zip(&undisturbed.channels) {
+        if now != was {
+            let told = |value: &Option<Canon>| {
+                value.as_ref().map_or_else(|| "nothing".into(), |value| value.json().to_string())
+            };
+            let (channel, cut, undisturbed) = (channel.clone(), told(now), told(was));
+            return Err(CutError::OtherEnd { commit, lost, channel, cut, undisturbed });
+        }
+    }
+    if cut.told() != undisturbed.told() {
+        let (cut, undisturbed) = (cut.told(), undisturbed.told());
+        return Err(CutError::OtherEffects { commit, lost, cut, undisturbed });
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Testing a graph of your own (feature `test-util`): one node, one router, or the whole graph, with scripted answers and
+//! effects, a clock that stands until it is set, the same random numbers each time, and cuts at every commit.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use superstep::prelude::*;
+//!
+//! # #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)] struct Order { cents: u64, receipt: String }
+//! # #[derive(NodeId)] enum Step { Pay }
+//! # #[derive(Serialize, Deserialize)] struct Confirm { cents: u64 }
+//! # impl Interrupt for Confirm { type Resume = bool; const NAME: &'static str = "confirm"; }
+//! # async fn charge(_: u64) -> Result<String, std::io::Error> { unreachable!() }
+//! async fn pay(order: Arc<Order>, ctx: Ctx) -> Result<OrderUpdate, NodeError> {
+//!     let cents = order.cents;
+//!     if !ctx.interrupt(Confirm { cents })? {
+//!         return Err(NodeError::permanent("not confirmed"));
+//!     }
+//!     let receipt: String = ctx.effect("charge", &cents, |_| charge(cents)).await?;
+//!     Ok(Order::update().receipt(receipt))
+//! }
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let graph = StateGraph::new().add_node(Step::Pay, pay.asks::<Confirm>()).add_sequence([Step::Pay]).compile()?;
+//! let test = graph.test().answer::<Confirm>(true).effect("charge", "r-1");
+//!
+//! let paid = test.node(Step::Pay, Order { cents: 700, ..Order::default() }).await?;
+//! assert_eq!(paid.state.receipt, "r-1");
+//!
+//! let ran = test.run(Order::update().cents(700)).await?;
+//! assert_eq!((ran.state.receipt.as_str(), ran.effects.len()), ("r-1", 1));
+//!
+//! test.cut_everywhere(Order::update().cents(700)).await?; // and each time it comes to the same end
+//! # Ok(()) }
+//! ```
+
+mod alone;
+mod cuts;
+mod script;
+mod whole;
+
+pub use alone::{Alone, Routed};
+pub use cuts::CutError;
+pub use script::{EffectCall, Test};
+pub use whole::Ran;

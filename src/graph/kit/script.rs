@@ -1,0 +1,181 @@
+//! What a test says beforehand, and what it hears of the run. Runs nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::define::interrupt::{Answer, Interrupt, InterruptId, Question};
+use crate::graph::define::node::NodeId;
+use crate::graph::journal::effect::Stage;
+use crate::graph::run::clock::{self, Outside};
+use crate::graph::run::error::RunError;
+
+/// When tests begin, unless they say otherwise: 2030-01-01, in seconds since 1970.
+const BEGINS: u64 = 1_893_456_000;
+
+/// A test of a graph: what is scripted, and the ways to run it. Made by [`CompiledGraph::test`].
+#[must_use]
+pub struct Test<S: State, N, C = ()> {
+    pub(super) graph: CompiledGraph<S, N, C>,
+    pub(super) context: Arc<C>,
+    answers: BTreeMap<&'static str, Vec<Answer>>,
+    effects: BTreeMap<String, Vec<Result<Vec<u8>, RunError>>>,
+    real: bool,
+    begins: u64,
+    seed: u64,
+}
+
+impl<S: State, N, C> std::fmt::Debug for Test<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Test").field("graph", &self.graph).finish_non_exhaustive()
+    }
+}
+
+/// An effect that a test saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectCall {
+    /// Its key.
+    pub key: String,
+    /// Its arguments, as JSON; long ones are cut.
+    pub arguments: String,
+    /// Under which key the world outside would know it.
+    pub idempotency: String,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
+    /// Begins a test of the graph, with the default context. See [`kit`](crate::graph::kit).
+    pub fn test(&self) -> Test<S, N, C>
+    where
+        C: Default,
+    {
+        self.test_with(C::default())
+    }
+
+    /// The same, with a context of your own.
+    pub fn test_with(&self, context: impl Into<Arc<C>>) -> Test<S, N, C> {
+        let (answers, effects) = (BTreeMap::new(), BTreeMap::new());
+        let (graph, context) = (self.clone(), context.into());
+        Test { graph, context, answers, effects, real: false, begins: BEGINS * 1000, seed: 0 }
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
+    /// Answers the next question of this type: the n-th answer given here is for the n-th such question.
+    pub fn answer<I: Interrupt>(mut self, answer: I::Resume) -> Self {
+        self.answers.entry(I::NAME).or_default().push(Answer::new::<I>(&answer));
+        self
+    }
+
+    /// Says what the next effect under this key comes to; the last one given holds for all that follow. Effects that nothing
+    /// is said of fail the test.
+    pub fn effect(mut self, key: impl Into<String>, result: impl Serialize) -> Self {
+        let key = key.into();
+        let bytes = value::encode(|| format!("result of effect `{key}`"), "scripted", &result);
+        self.effects.entry(key).or_default().push(bytes);
+        self
+    }
+
+    /// Lets effects that nothing is said of happen for real.
+    pub fn real_effects(mut self) -> Self {
+        self.real = true;
+        self
+    }
+
+    /// Sets the time the test begins at. It stands still, but for waits, which move it on.
+    pub fn begins_at(mut self, time: SystemTime) -> Self {
+        self.begins = clock::millis(time);
+        self
+    }
+
+    /// Sets what random numbers and ids come from: the same seed, the same numbers.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    pub(super) fn script(&self) -> Arc<Script> {
+        let left = self.effects.iter().map(|(key, results)| (key.clone(), (results.clone(), 0))).collect();
+        let inner = Inner { effects: left, given: HashMap::new(), used: BTreeMap::new(), calls: vec![] };
+        let (now, real) = (Arc::new(AtomicU64::new(self.begins)), self.real);
+        Arc::new(Script { answers: self.answers.clone(), real, now, inner: Mutex::new(inner) })
+    }
+
+    /// A clock that stands where the script does, and noise from the seed.
+    pub(super) fn outside(&self, script: &Script) -> Outside {
+        let now = Arc::clone(&script.now);
+        let clock = move || UNIX_EPOCH + Duration::from_millis(now.load(Ordering::SeqCst));
+        Outside {
+            clock: Some(Arc::new(clock)),
+            seed: Some(Arc::new(AtomicU64::new(self.seed))),
+            first: Some(self.seed),
+        }
+    }
+}
+
+/// The script of one run.
+pub(super) struct Script {
+    answers: BTreeMap<&'static str, Vec<Answer>>,
+    real: bool,
+    now: Arc<AtomicU64>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    /// Results by key, and how many of them are used.
+    effects: BTreeMap<String, (Vec<Result<Vec<u8>, RunError>>, usize)>,
+    /// Which answer a question got.
+    given: HashMap<InterruptId, usize>,
+    used: BTreeMap<String, usize>,
+    calls: Vec<EffectCall>,
+}
+
+impl Script {
+    /// The answer to a question: the same each time it is asked.
+    pub(super) fn answer(&self, question: &Question) -> Option<Answer> {
+        let answers = self.answers.get(question.name())?;
+        let mut inner = self.lock();
+        let Inner { given, used, .. } = &mut *inner;
+        let at = *given.entry(question.id()).or_insert_with(|| {
+            let next = used.entry(question.name().to_owned()).or_default();
+            *next += 1;
+            *next - 1
+        });
+        answers.get(at).map(|answer| answer.clone().to(question.id()))
+    }
+
+    /// Moves the clock on to a time.
+    pub(super) fn wait_until(&self, time: u64) {
+        self.now.fetch_max(time, Ordering::SeqCst);
+    }
+
+    /// The effects so far, in order.
+    pub(super) fn calls(&self) -> Vec<EffectCall> {
+        self.lock().calls.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage for Script {
+    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Vec<u8>>, RunError> {
+        let mut inner = self.lock();
+        let (key, arguments, idempotency) = (key.to_owned(), arguments.to_owned(), idempotency.to_owned());
+        inner.calls.push(EffectCall { key: key.clone(), arguments, idempotency });
+        let Some((results, used)) = inner.effects.get_mut(&key) else {
+            let what =
+                format!("the test says nothing of effect `{key}`: add `.effect(\"{key}\", ..)` or `.real_effects()`");
+            return if self.real { Ok(None) } else { Err(RunError::InvalidConfig { what }) };
+        };
+        let at = (*used).min(results.len() - 1);
+        *used += 1;
+        results[at].clone().map(Some)
+    }
+}

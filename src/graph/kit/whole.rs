@@ -1,0 +1,113 @@
+//! A whole graph from its input to its end, with what the script says.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::script::{EffectCall, Script, Test};
+use crate::checkpoint::{Checkpointer, MemoryCheckpointer};
+use crate::graph::channels::state::State;
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::Shown;
+use crate::graph::thread::handle::Thread;
+use crate::graph::thread::outcome::Outcome;
+use crate::graph::thread::past::Status;
+use crate::graph::thread::request::Request;
+
+/// What a run of a whole graph came to.
+pub struct Ran<S: State, N, C = ()> {
+    /// The state at its end, or where a question without a scripted answer is open.
+    pub state: Arc<S>,
+    /// Questions that have no scripted answer.
+    pub asks: Vec<Question>,
+    /// The effects, in order.
+    pub effects: Vec<EffectCall>,
+    /// The time when it ended.
+    pub ended_at: SystemTime,
+    /// The thread it ran on, in a store in memory: for its history, diffs and replays.
+    pub thread: Thread<S, N, C>,
+}
+
+impl<S: State, N, C> fmt::Debug for Ran<S, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Ran");
+        shown
+            .field("state", &Shown(&*self.state))
+            .field("asks", &self.asks.len())
+            .field("effects", &self.effects)
+            .finish()
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
+    /// Runs the graph from this input, through all scripted answers and waits.
+    ///
+    /// # Errors
+    /// What the run fails with.
+    pub async fn run(&self, input: impl Into<Writes<S>>) -> Result<Ran<S, N, C>, RunError> {
+        let script = self.script();
+        let thread = self.thread(Arc::new(MemoryCheckpointer::new()), &script);
+        let end = to_the_end(&thread, Some(input.into()), &script).await?;
+        let (asks, ended_at) = (end.questions().to_vec(), clock::time(thread.outside.now()));
+        Ok(Ran { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
+    }
+
+    pub(super) fn thread(&self, store: Arc<dyn Checkpointer>, script: &Arc<Script>) -> Thread<S, N, C> {
+        let graph = self.graph.clone().with_shared_checkpointer(store);
+        let mut thread = graph.thread_with("test", Arc::clone(&self.context));
+        thread.outside = self.outside(script);
+        thread.stage = Some(Arc::clone(script) as _);
+        thread
+    }
+}
+
+/// Runs until nothing is left to do, or a question has no answer.
+pub(super) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
+    thread: &Thread<S, N, C>,
+    input: Option<Writes<S>>,
+    script: &Script,
+) -> Result<Outcome<S>, RunError> {
+    let mut outcome = match input {
+        Some(input) => thread.invoke(input).await?,
+        None => thread.proceed().await?,
+    };
+    loop {
+        outcome = match outcome {
+            Outcome::Interrupted(questions) => {
+                let answers: Vec<_> = questions.iter().filter_map(|question| script.answer(question)).collect();
+                if answers.is_empty() {
+                    return Ok(Outcome::Interrupted(questions));
+                }
+                thread.run(Request::answers(answers)).await?
+            }
+            Outcome::Waiting { until, .. } => {
+                script.wait_until(clock::millis(until));
+                thread.proceed().await?
+            }
+            Outcome::Stopped(_) => thread.proceed().await?,
+            other => return Ok(other),
+        };
+    }
+}
+
+/// Goes on with a thread whose process was cut, as a new one would.
+pub(super) async fn go_on<S: State, N: NodeId, C: Send + Sync + 'static>(
+    thread: &Thread<S, N, C>,
+    input: Writes<S>,
+    script: &Script,
+) -> Result<Outcome<S>, RunError> {
+    if thread.state().await?.is_none() {
+        return to_the_end(thread, Some(input), script).await;
+    }
+    if let Status::Interrupted { questions } = thread.status().await? {
+        let answers: Vec<_> = questions.iter().filter_map(|question| script.answer(question)).collect();
+        if !answers.is_empty() {
+            thread.run(Request::answers(answers)).await?;
+        }
+    }
+    to_the_end(thread, None, script).await
+}
