@@ -316,6 +316,7 @@ fn the_whole_help() {
       export       Write a thread as one file, for another store
       import       Take a thread from a file
       trust        Let an imported thread be run
+      repair       Save what can be read of a damaged store into a new one
       graphs       List the graphs of this program
       graph        Draw a graph, or where a thread of it stands
       completions  Print a script that completes commands in a shell
@@ -363,6 +364,7 @@ fn the_whole_help() {
 #[case("export")]
 #[case("import")]
 #[case("trust")]
+#[case("repair")]
 #[case("graphs")]
 #[case("graph")]
 #[case("completions")]
@@ -389,4 +391,13 @@ fn a_graph_is_drawn(#[case] format: &str, #[case] begins: &str) {
 fn a_shell_gets_completions() {
     let script = Place::new().call(&["completions", "bash"]).out();
     assert!(script.contains("map_reduce") && script.contains("--record-only"), "{}", script.len());
+}
+
+#[test]
+fn a_replay_compares_what_was_recorded() {
+    let place = Place::with_essay("e1");
+    place.json(0, &["approve", "e1"]);
+    let verified = place.json(0, &["replay", "e1", "--mode", "verify"]);
+    assert_eq!(verified, json!({"verified": verified["verified"], "not_verified": [], "divergence": null}));
+    assert!(verified["verified"].as_u64().unwrap() >= 4, "{verified}");
 }

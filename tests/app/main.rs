@@ -184,3 +184,12 @@ fn a_store_is_compacted_in_place() {
     assert!(told["compacted"]["rows"].as_u64().unwrap() > 0, "{told}");
     assert_eq!(place.json(0, &["approve", "r1"])["status"], "finished");
 }
+
+#[test]
+fn a_store_is_repaired_into_another() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    assert_eq!(place.json(0, &["repair", "rescued"])["store"], "rescued");
+    assert_eq!(place.json(0, &["approve", "r1", "--store", "rescued"])["status"], "finished");
+    assert_eq!(place.json(0, &["status", "r1"])["status"], "interrupted");
+}

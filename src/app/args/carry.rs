@@ -1,4 +1,4 @@
-//! Commands that carry threads between stores: `export`, `import`, `trust`.
+//! Commands that carry threads between stores: `export`, `import`, `trust`, `repair`.
 
 use std::path::PathBuf;
 
@@ -55,4 +55,16 @@ pub(crate) struct Trust {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
+}
+
+/// Save what can be read of a damaged store into a new one
+///
+/// Reads what can be read of the damaged store (--store) and writes it into a new one. Each thread goes on from its newest
+/// checkpoint that is whole; the report says what is lost. The damaged store stays as it is.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} repair rescued --store .superstep/store")]
+pub(crate) struct Repair {
+    /// The new store: a directory that does not exist
+    #[arg(value_name = "NEW")]
+    pub to: PathBuf,
 }

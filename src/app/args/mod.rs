@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, FromArgMatches, Subcommand};
 
 pub(crate) use answers::{AnswerTo, Decision, Resume};
-pub(crate) use carry::{Export, Import, Trust};
+pub(crate) use carry::{Export, Import, Repair, Trust};
 pub(crate) use edits::{Delete, Fork, Update};
 pub(crate) use keeps::{Gc, Tag};
 pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
@@ -61,6 +61,7 @@ pub(crate) enum Verb {
     Export(Export),
     Import(Import),
     Trust(Trust),
+    Repair(Repair),
     Graphs(reads::Graphs),
     Graph(Draw),
     Completions(Completions),

@@ -8,11 +8,13 @@ use serde_json::json;
 
 use super::keeps::lines;
 use super::{Session, Told};
-use crate::app::args::{Export, Import, Trust};
+use crate::app::args::{Export, Import, Repair, Trust};
 use crate::app::failure::Failure;
 use crate::app::local::Local;
 use crate::app::text::clean;
-use crate::checkpoint::{ExportOptions, Exported, ImportOptions, ThreadId, export_thread, import_thread, trust};
+use crate::checkpoint::{
+    ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, import_thread, trust,
+};
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<Told, Failure> {
@@ -57,6 +59,15 @@ impl Session {
         let changed = trust(&*local.store, &id).await?;
         let text = if changed { "may be run now" } else { "could be run already" };
         Told::new(format!("{} {text}\n", clean(&args.thread)), &json!({ "thread": args.thread, "trusted": true }))
+    }
+}
+
+impl Session {
+    pub(super) async fn repair(&self, args: Repair) -> Result<Told, Failure> {
+        let repaired = SledCheckpointer::repair(&self.store, &args.to).await?;
+        let mut json = crate::app::local::json(&repaired)?;
+        json["store"] = args.to.display().to_string().into();
+        Told::new(lines(&format!("{repaired}\nthe new store is {}", args.to.display())), &json)
     }
 }
 

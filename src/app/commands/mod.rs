@@ -83,6 +83,7 @@ impl Session {
             Verb::Export(args) => self.export(args).await,
             Verb::Import(args) => self.import(args).await,
             Verb::Trust(args) => self.trust(args).await,
+            Verb::Repair(args) => self.repair(args).await,
             Verb::Events(args) => self.events(args).await,
             Verb::Update(args) => self.update(args).await,
             Verb::Fork(args) => self.fork(args).await,

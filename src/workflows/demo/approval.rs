@@ -53,8 +53,8 @@ async fn send(letter: Arc<Letter>, ctx: Ctx) -> Result<LetterUpdate, NodeError> 
 /// None that a test would not find.
 pub fn graph() -> Result<CompiledGraph<Letter, Step>, CompileError> {
     StateGraph::new()
-        .add_node(Step::Write, write)
-        .add_node(Step::Send, send.asks::<SendIt>())
+        .add_node(Step::Write, write.replayable())
+        .add_node(Step::Send, send.asks::<SendIt>().replayable())
         .add_sequence([Step::Write, Step::Send])
         .compile()
 }

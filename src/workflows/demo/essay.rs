@@ -127,11 +127,11 @@ async fn review(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
 /// None that a test would not find.
 pub fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
     StateGraph::new()
-        .add_node(Step::Plan, plan)
-        .add_node(Step::Web, web)
-        .add_node(Step::Papers, papers)
-        .add_node(Step::Write, write)
-        .add_node(Step::Review, review.asks::<Approve>())
+        .add_node(Step::Plan, plan.replayable())
+        .add_node(Step::Web, web.replayable())
+        .add_node(Step::Papers, papers.replayable())
+        .add_node(Step::Write, write.replayable())
+        .add_node(Step::Review, review.asks::<Approve>().replayable())
         .add_edge(START, Step::Plan)
         .add_edge(Step::Plan, [Step::Web, Step::Papers])
         .add_edge([Step::Web, Step::Papers], Step::Write)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, NodeId, START, Sends, State, StateGraph, Worker};
+use crate::graph::{
+    CompileError, CompiledGraph, Ctx, NodeError, NodeExt, NodeId, START, Sends, State, StateGraph, Worker, worker,
+};
 
 /// How often words occur.
 pub type Counts = BTreeMap<String, usize>;
@@ -63,8 +65,8 @@ async fn rank(book: Arc<Book>, _: Ctx) -> Result<BookUpdate, NodeError> {
 /// None that a test would not find.
 pub fn graph() -> Result<CompiledGraph<Book, Step>, CompileError> {
     StateGraph::new()
-        .add_worker(COUNT, count)
-        .add_node(Step::Rank, rank)
+        .add_worker(COUNT, worker(count).replayable())
+        .add_node(Step::Rank, rank.replayable())
         .add_conditional_edges_to(START, fan_out, COUNT)
         .add_edge(Step::Count, Step::Rank)
         .compile()
