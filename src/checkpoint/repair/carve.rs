@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use crate::checkpoint::envelope::{Envelope, split_name};
 use crate::checkpoint::key_bytes::{take_key, take_thread};
-use crate::checkpoint::{Key, ThreadId};
+use crate::checkpoint::{CheckpointId, Key, ThreadId};
 
 /// How much of a file is in memory at once, and how much more than the longest row two such pieces share.
 const PIECE: usize = 4 << 20;
@@ -124,6 +124,11 @@ impl Carved {
             let last = keys.entry(key).or_default();
             *last = row.commit.max(*last);
         }
+    }
+
+    /// Whether a checkpoint is among what was deleted last.
+    pub(super) fn was_deleted(&self, thread: &ThreadId, id: CheckpointId) -> bool {
+        self.gone.get(thread).is_some_and(|(_, keys)| keys.contains_key(&Key::Checkpoint(id)))
     }
 
     /// Drops what was deleted after it was written, and traces that tell nothing.

@@ -29,6 +29,8 @@ pub struct RepairedThread {
     pub whole: Vec<CheckpointId>,
     /// Those that are not: damaged, or removed earlier and not quite gone.
     pub lost: Vec<LostCheckpoint>,
+    /// Checkpoints that others follow and that left no other trace: removed earlier, or lost.
+    pub gone: Vec<CheckpointId>,
     /// Records that left a trace and cannot be read.
     pub unreadable: Vec<String>,
     /// How many records are in the new store.
@@ -47,6 +49,7 @@ impl Default for RepairedThread {
             newest_seen: None,
             whole: vec![],
             lost: vec![],
+            gone: vec![],
             unreadable: vec![],
             records: 0,
             origin_unknown: false,
@@ -58,7 +61,8 @@ impl Default for RepairedThread {
 impl RepairedThread {
     /// Returns whether everything that left a trace is in the new store. What left none cannot be told from what never was.
     pub fn is_whole(&self) -> bool {
-        self.lost.is_empty() && self.unreadable.is_empty() && self.stands_at_newest() && !self.origin_unknown
+        let nothing_lacks = self.lost.is_empty() && self.gone.is_empty() && self.unreadable.is_empty();
+        nothing_lacks && self.stands_at_newest() && !self.origin_unknown
     }
 
     fn stands_at_newest(&self) -> bool {
@@ -98,6 +102,9 @@ impl fmt::Display for RepairedThread {
         }
         for LostCheckpoint { checkpoint, missing } in &self.lost {
             write!(f, "\n  checkpoint {checkpoint} is lost: {}", missing.join(", "))?;
+        }
+        for checkpoint in &self.gone {
+            write!(f, "\n  checkpoint {checkpoint}, which others follow, is not there: removed earlier, or lost")?;
         }
         self.unreadable.iter().try_for_each(|record| write!(f, "\n  cannot be read: {record}"))?;
         if self.goes_on_from.is_some() && !self.stands_at_newest() {

@@ -59,6 +59,7 @@ impl Carved {
                 Some(missing) => report.lost.push(LostCheckpoint { checkpoint: id, missing }),
             }
         }
+        report.gone = found.followed().filter(|id| !self.was_deleted(thread, *id)).collect();
         let Some(newest) = report.whole.last().copied() else { return Ok((report, None)) };
         report.goes_on_from = Some(newest);
         let about = found.about();
@@ -104,6 +105,13 @@ impl Found {
         });
         let named = self.head.and_then(|head| head.checkpoint);
         self.anatomy.roots().map(|(id, _)| id).chain(unreadable).chain(named).collect()
+    }
+
+    /// Checkpoints of the root graph that others follow, and that left no trace of their own.
+    fn followed(&self) -> impl Iterator<Item = CheckpointId> {
+        let seen = self.roots_seen();
+        let parents: BTreeSet<CheckpointId> = self.anatomy.roots().filter_map(|(_, record)| record.parent).collect();
+        parents.into_iter().filter(move |id| !seen.contains(id))
     }
 
     /// Without the record about a thread, nobody knows whether it came from elsewhere: then it has to be trusted first.
