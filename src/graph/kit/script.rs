@@ -19,13 +19,16 @@ use crate::graph::run::error::RunError;
 /// When tests begin, unless they say otherwise: 2030-01-01, in seconds since 1970.
 const BEGINS: u64 = 1_893_456_000;
 
+/// What an effect comes to, time after time.
+type Results = Vec<Result<Vec<u8>, RunError>>;
+
 /// A test of a graph: what is scripted, and the ways to run it. Made by [`CompiledGraph::test`].
 #[must_use]
 pub struct Test<S: State, N, C = ()> {
     pub(super) graph: CompiledGraph<S, N, C>,
     pub(super) context: Arc<C>,
     answers: BTreeMap<&'static str, Vec<Answer>>,
-    effects: BTreeMap<String, Vec<Result<Vec<u8>, RunError>>>,
+    effects: BTreeMap<String, Results>,
     real: bool,
     begins: u64,
     seed: u64,
@@ -128,7 +131,7 @@ pub(super) struct Script {
 
 struct Inner {
     /// Results by key, and how many of them are used.
-    effects: BTreeMap<String, (Vec<Result<Vec<u8>, RunError>>, usize)>,
+    effects: BTreeMap<String, (Results, usize)>,
     /// Which answer a question got.
     given: HashMap<InterruptId, usize>,
     used: BTreeMap<String, usize>,
