@@ -95,6 +95,11 @@ pub mod coming_from_langgraph {}
 
 #[doc(hidden)]
 pub mod __private {
+    /// What an upgrade came to, in words if it failed.
+    pub fn upgraded<T, E: std::fmt::Display>(made: Result<T, E>) -> Result<T, String> {
+        made.map_err(|error| error.to_string())
+    }
+
     pub use serde;
     pub use serde_json;
     pub use strum;

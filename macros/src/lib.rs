@@ -54,7 +54,38 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// yields items; for channels that reduce also `overwrite(value)`.
 ///
 /// With any rule or none: `secret` (left out of the JSON and the `Debug` of events, outcomes and snapshots, and of errors;
-/// it is stored all the same, and `Debug` of the struct prints it) and `version = n` (the schema version of stored values).
+/// it is stored all the same, and `Debug` of the struct prints it), and what tells of earlier versions of the field, so that
+/// stored threads stay readable:
+///
+/// | when the field changes | write | then |
+/// |---|---|---|
+/// | it is new | nothing | it begins with its default |
+/// | it has another name | `was = "old"`, several allowed | what is stored under the old name is its own |
+/// | it has another type, and some value stored before does not fit it | `version = 2, upgrade = path` | the function makes the new value of the old one |
+/// | it is gone | nothing | what is stored is carried along, so that the old code finds it again, and told in snapshots |
+/// | it is gone for good | `#[state(removed("old"))]` on the struct | what is stored is dropped |
+///
+/// An upgrade is `fn(serde_json::Value, u32) -> Result<V, impl Display>`: it is given the value as JSON (bytes as a list of
+/// numbers) and the version that stored it, and is called each time an old value is read, entries of `append` included. Where
+/// a write is not what the field is (`write = W`, `messages`, `max` and `min` of an `Option`), `upgrade_write = path` does the
+/// same for writes that are stored and not yet reduced: `fn(serde_json::Value, u32) -> Result<W, impl Display>`. A value that
+/// cannot be read is [`RunError::Unreadable`](../superstep/graph/enum.RunError.html), and never guessed at: without a new
+/// version, another type reads it only if all of it is kept.
+///
+/// ```ignore
+/// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+/// #[state(removed("mood"))]
+/// struct Draft {
+///     #[channel(was = "subject")]
+///     topic: String,
+///     #[channel(append, version = 2, upgrade = notes_of)]
+///     notes: Vec<Note>,
+/// }
+/// fn notes_of(old: Value, _from: u32) -> Result<Vec<Note>, serde_json::Error> {
+///     let texts: Vec<String> = serde_json::from_value(old)?;
+///     Ok(texts.into_iter().map(Note::new).collect())
+/// }
+/// ```
 ///
 /// A value is read back as serde reads it: `Some(None)`, `Some(())` and `Some(Value::Null)` come back as `None`.
 ///
@@ -64,7 +95,7 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 ///
 /// Rules that ask for a `Vec`, and the encoding (bincode for numbers and vectors of numbers, otherwise MessagePack), go
 /// by the type as it is written: an alias is not seen through.
-#[proc_macro_derive(State, attributes(channel))]
+#[proc_macro_derive(State, attributes(channel, state))]
 pub fn derive_state(input: TokenStream) -> TokenStream {
     expand_by(state::expand, &parse_macro_input!(input))
 }

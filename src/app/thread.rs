@@ -69,6 +69,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 Status::Interrupted { questions: open } => questions = open.iter().map(|one| self.asked(one)).collect(),
                 Status::Failed { reason: why } => reason = Some(why.clone()),
                 Status::Waiting { until: time, .. } => until = Some(rfc3339(millis(*time))),
+                Status::NeedsMigration { misfits } => reason = misfits.first().map(ToString::to_string),
                 Status::Finished | Status::Pending { .. } | Status::Stopped { .. } | Status::Running => {}
             }
             Ok(Stand {

@@ -18,6 +18,8 @@ pub struct Shape {
     pub joins: Vec<(Vec<u32>, u32)>,
     /// The version that the graph was given by hand.
     pub version: u32,
+    /// What the graph says of its earlier versions: the names that channels and nodes had, and those that are gone.
+    pub past: Vec<String>,
 }
 
 /// One channel of a [`Shape`].
@@ -42,6 +44,8 @@ pub struct ChannelShape {
 pub struct CarriedRecord {
     /// The channel as it was.
     pub channel: ChannelShape,
+    /// The name of the log that its entries are in.
+    pub log: String,
     /// Where its value stands.
     pub slot: Slot,
 }

@@ -20,6 +20,7 @@ impl Shape {
             mix(channel.rule.as_bytes());
         }
         mix(&self.version.to_le_bytes());
+        self.past.iter().for_each(|words| mix(words.as_bytes()));
         self.nodes.iter().for_each(|node| mix(node.as_bytes()));
         for (sources, target) in &self.joins {
             sources.iter().chain([target]).for_each(|node| mix(&node.to_le_bytes()));

@@ -51,13 +51,14 @@ pub use define::route::{Chooser, Declared, Outcomes, OverContext, OverState, Rou
 pub use diff::edits::Edit;
 pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use journal::effect::Effect;
+pub use records::misfit::Misfit;
 pub use records::recorder::Durability;
 pub use replay::report::{Divergence, NotVerified, Verified, WhatIf};
 pub use replay::{Replay, Replayed, Replaying};
 pub use run::cache::{MemoryCache, NodeCache};
 pub use run::clock::Clock;
 pub use run::ctx::{Ctx, DefaultContext};
-pub use run::error::RunError;
+pub use run::error::{RunError, Unreadable};
 pub use run::event::{CheckpointView, Event, EventKind, Mode, TaskView, View};
 pub use run::subgraph::{CallError, Child, Mapped, Persistence};
 pub use run::superstep::Budget;

@@ -7,6 +7,7 @@ mod askers;
 mod branches;
 mod cache;
 mod calls;
+mod changed;
 mod commands;
 mod diff;
 mod durability;

@@ -214,7 +214,7 @@ async fn a_secret_that_another_version_of_the_graph_cannot_read_is_not_told() {
     let graph = graph.add_sequence([Step::Turn, Step::Ask]).compile().unwrap();
     let later = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     let error = later.state().await.unwrap_err();
-    let told = "channel `key`: stored as `String`, cannot be read as `Vec<String>`: why is not told, as the \
-                channel is secret";
+    let told = "channel `key` at checkpoint 3 of thread `t`: stored as `String` (version 1), cannot be read as \
+                `Vec<String>` (version 1): why is not told, as the channel is secret";
     assert_eq!(error.to_string(), told);
 }

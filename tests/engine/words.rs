@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{AnyQuestion, Name};
+use superstep::graph::{AnyQuestion, Misfit, Name};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -362,7 +362,7 @@ fn chain_of(graph: Builder) -> Builder {
 #[case(RunError::SendToEnd { from: "plan".into() })]
 #[case(RunError::WrongParent { node: "plan".into(), given: "Essay" })]
 #[case(RunError::Codec { what: "channel `title`".into(), reason: "it is no text".into() })]
-#[case(RunError::Incompatible { thread: "t".into(), reason: "its node `plan` no longer exists".into() })]
+#[case(RunError::NeedsMigration { thread: "t".into(), misfits: vec![Misfit::Node { node: "plan".into() }] })]
 #[case(RunError::TooMany { from: "plan".into(), what: "sends", count: 9, limit: 8 })]
 fn rare_errors_say_what_to_do_too(#[case] error: RunError) {
     assert!(error.help().is_some(), "{error}");
@@ -406,5 +406,6 @@ async fn a_channel_of_another_type_than_stored_is_told_with_both_types() {
     let new = StateGraph::<Numbered, Name>::with_schema(()).add_node(id("a"), nothing).add_edge(START, id("a"));
     let new = new.compile().unwrap().with_shared_checkpointer(shared);
     let error = new.thread("t").state().await.unwrap_err().to_string();
-    assert!(error.starts_with("channel `title`: stored as `String`, cannot be read as `u32`: "), "{error}");
+    let told = "channel `title` at checkpoint 4 of thread `t`: stored as `String` (version 1), cannot be read as `u32` (version 1): ";
+    assert!(error.starts_with(told), "{error}");
 }

@@ -4,7 +4,8 @@
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::Ident;
+use syn::spanned::Spanned;
+use syn::{Ident, Path, Type};
 
 use super::channel::Channel;
 use super::rule::Rule;
@@ -19,10 +20,14 @@ impl Channel {
         let secret = self.secret.then(|| quote!(.secret()));
         let rule = self.rule.name();
         let takes = types::text(&self.write);
-        let takes = (takes != type_name).then(|| quote!(.takes(#takes)));
+        let takes = self.takes_other().then(|| quote!(.takes(#takes)));
+        let was = (!self.was.is_empty()).then(|| {
+            let names = &self.was;
+            quote!(.was(&[#(#names),*]))
+        });
         quote! {
             ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Stored::#stored)
-                .rule(#rule) #takes #codec #version #secret
+                .rule(#rule) #takes #was #codec #version #secret
         }
     }
 
@@ -136,6 +141,35 @@ impl Channel {
         quote! {
             #at => self.#field = <#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(from)?
         }
+    }
+
+    /// Returns the arm that sets the value to what an earlier version stored.
+    pub(super) fn upgrade(&self) -> Option<TokenStream> {
+        let (field, value, at, with) = (&self.field, &self.value, self.at(), self.upgrade.as_ref()?);
+        let upgraded = quote_spanned! {
+            with.span() => ::superstep::__private::upgraded::<#value, _>(#with(__value, __from))
+        };
+        Some(quote! {
+            #at => ::core::option::Option::Some(#upgraded.map(|__value| self.#field = __value))
+        })
+    }
+
+    /// Returns the arm that makes a write of what an earlier version stored.
+    pub(super) fn upgrade_write(&self, write: &Ident) -> Option<TokenStream> {
+        let (field, at, with) = (&self.field, self.at(), self.upgrade.as_ref()?);
+        let upgraded = |with: &Path, made: &Type| quote_spanned!(with.span() => ::superstep::__private::upgraded::<#made, _>(#with(__value, __from)));
+        let part = upgraded(self.upgrade_write.as_ref().unwrap_or(with), &self.write);
+        let whole = upgraded(with, &self.value);
+        if !self.rule.reduces() {
+            return Some(quote!(#at => ::core::option::Option::Some(#whole.map(#write::#field))));
+        }
+        Some(quote! {
+            #at => ::core::option::Option::Some(if __overwrite {
+                #whole.map(|__value| #write::#field(::superstep::graph::Put::Overwrite(__value)))
+            } else {
+                #part.map(|__value| #write::#field(::superstep::graph::Put::Reduce(__value)))
+            })
+        })
     }
 
     fn at(&self) -> Literal {

@@ -4,13 +4,14 @@ use proc_macro2::{Span, TokenTree};
 use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, LitInt, Meta, Path, Result, Token, Type};
+use syn::{Attribute, Error, LitInt, LitStr, Meta, Path, Result, Token, Type};
 
 use super::rule::Rule;
 use crate::problems::Problems;
 
 const KNOWN: &str = "known are append, add, union, merge, max, min, messages, topic, topic(accumulate), ephemeral, \
-    any_value, untracked, reduce = <fn> (also with write = <type>, fallible), secret, version = <number>";
+    any_value, untracked, reduce = <fn> (also with write = <type>, fallible), secret, version = <number> (also with \
+    upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\"";
 
 /// What the attributes of one field say.
 #[derive(Default)]
@@ -20,6 +21,9 @@ pub(super) struct Attributes {
     fallible: Option<Span>,
     secret: Option<Span>,
     version: Option<(u32, Span)>,
+    upgrade: Option<(Path, Span)>,
+    upgrade_write: Option<(Path, Span)>,
+    was: Vec<LitStr>,
 }
 
 impl Attributes {
@@ -63,6 +67,21 @@ impl Attributes {
         self.version.map(|(version, _)| version)
     }
 
+    /// Returns the function that `upgrade = …` gives, and where errors about it belong.
+    pub(super) fn upgrade(&self) -> Option<&(Path, Span)> {
+        self.upgrade.as_ref()
+    }
+
+    /// Returns the function that `upgrade_write = …` gives, and where errors about it belong.
+    pub(super) fn upgrade_write(&self) -> Option<&(Path, Span)> {
+        self.upgrade_write.as_ref()
+    }
+
+    /// Returns the names that the field had before.
+    pub(super) fn was(&self) -> &[LitStr] {
+        &self.was
+    }
+
     fn word(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         let (word, span) = (meta.path.to_token_stream().to_string(), meta.path.span());
         match word.as_str() {
@@ -71,7 +90,12 @@ impl Attributes {
             "fallible" => once(&mut self.fallible, span, meta),
             "secret" => once(&mut self.secret, span, meta),
             "reduce" => self.set_rule(Rule::Custom { with: meta.value()?.parse()? }, meta),
-            "was" | "upgrade" => Err(meta.error(format!("`{word}` is not supported yet"))),
+            "upgrade" => once(&mut self.upgrade, (meta.value()?.parse()?, span), meta),
+            "upgrade_write" => once(&mut self.upgrade_write, (meta.value()?.parse()?, span), meta),
+            "was" => {
+                self.was.push(meta.value()?.parse()?);
+                Ok(())
+            }
             _ => match Rule::named(&word) {
                 Some(rule) => self.set_rule(with_parentheses(rule, meta)?, meta),
                 None => Err(meta.error(format!("unknown word `{word}`; {KNOWN}"))),
@@ -87,8 +111,15 @@ impl Attributes {
         Ok(())
     }
 
-    /// Reports words that only mean something beside `reduce`.
+    /// Reports words that only mean something beside others.
     fn together(&self, problems: &mut Problems) {
+        let later = self.version().is_some_and(|version| version > 1);
+        if let Some((_, span)) = self.upgrade.as_ref().filter(|_| !later) {
+            problems.add(Error::new(*span, "`upgrade = <fn>` goes with `version = <number>`, 2 or more"));
+        }
+        if let Some((_, span)) = self.upgrade_write.as_ref().filter(|_| self.upgrade.is_none()) {
+            problems.add(Error::new(*span, "`upgrade_write = <fn>` goes with `upgrade = <fn>`"));
+        }
         if matches!(self.rule, Some((Rule::Custom { .. }, _))) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
-use syn::{Attribute, Error, Field, Ident, Type};
+use syn::{Attribute, Error, Field, Ident, LitStr, Path, Type};
 
 use super::attributes::Attributes;
 use super::rule::Rule;
@@ -31,6 +31,11 @@ pub(super) struct Channel {
     pub(super) fallible: bool,
     pub(super) secret: bool,
     pub(super) version: Option<u32>,
+    /// What upgrades a value, and a write of another type.
+    pub(super) upgrade: Option<Path>,
+    pub(super) upgrade_write: Option<Path>,
+    /// The names that it had before.
+    pub(super) was: Vec<LitStr>,
     /// The doc comments of the field.
     pub(super) docs: Vec<Attribute>,
 }
@@ -52,9 +57,13 @@ impl Channel {
             rule_span,
             secret: attributes.is_secret(),
             version: attributes.version(),
+            upgrade: attributes.upgrade().map(|(path, _)| path.clone()),
+            upgrade_write: attributes.upgrade_write().map(|(path, _)| path.clone()),
+            was: attributes.was().to_vec(),
             docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
         };
         channel.check(problems);
+        channel.check_upgrade(&attributes, problems);
         channel
     }
 
@@ -85,6 +94,30 @@ impl Channel {
         if types::argument(&self.value, "Vec").is_none() {
             problems
                 .at(&self.value, format!("`{word}` asks for a field of type `Vec<…>`, written so and not as an alias"));
+        }
+    }
+
+    /// Whether writes that do not overwrite are of another type than the value.
+    pub(super) fn takes_other(&self) -> bool {
+        types::text(&self.write) != types::text(&self.value)
+    }
+
+    fn check_upgrade(&self, attributes: &Attributes, problems: &mut Problems) {
+        match (attributes.upgrade(), attributes.upgrade_write()) {
+            (Some((_, span)), None) if self.takes_other() => {
+                let writes =
+                    types::text(&self.write).replace("::std::vec::", "").replace("::superstep::graph::reducers::", "");
+                let text =
+                    format!("its writes are `{writes}`: say how to upgrade those too, by `upgrade_write = <fn>`");
+                problems.add(Error::new(*span, text));
+            }
+            (Some(_), Some((_, span))) if !self.rule.reduces() => {
+                problems.add(Error::new(*span, "each write to it is the value: `upgrade = <fn>` is for both"));
+            }
+            _ => {}
+        }
+        if let Some(was) = self.was.first().filter(|_| matches!(self.rule, Rule::Untracked)) {
+            problems.at(was, "no checkpoint keeps an `untracked` channel, under any name");
         }
     }
 

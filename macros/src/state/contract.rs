@@ -2,16 +2,17 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::Ident;
+use syn::{Ident, LitStr};
 
 use super::Names;
 use super::channel::Channel;
 
 /// Returns the write enum and the impl of `State`.
-pub(super) fn contract(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
+pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
     let Names { state, write, vis, .. } = names;
     let variants = channels.iter().map(Channel::variant);
     let (table, running, coding) = (table(state, channels), running(names, channels), coding(write, channels));
+    let past = past(write, channels, removed);
     quote! {
         #[doc(hidden)]
         #[derive(::core::clone::Clone)]
@@ -29,6 +30,7 @@ pub(super) fn contract(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
             #table
             #running
             #coding
+            #past
         }
     }
 }
@@ -84,6 +86,50 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
             })
         }
     }
+}
+
+/// What reads the values of earlier versions.
+fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
+    let upgrades: Vec<_> = channels.iter().filter_map(Channel::upgrade).collect();
+    let writes = channels.iter().filter_map(|channel| channel.upgrade_write(write));
+    let removed = (!removed.is_empty()).then(|| {
+        quote! {
+            fn removed(_: &()) -> ::std::vec::Vec<&str> {
+                ::std::vec![#(#removed),*]
+            }
+        }
+    });
+    let upgrades = (!upgrades.is_empty()).then(|| {
+        quote! {
+            fn upgrade_channel(
+                &mut self,
+                _: &(),
+                channel: usize,
+                __value: ::superstep::__private::serde_json::Value,
+                __from: u32,
+            ) -> ::core::option::Option<::core::result::Result<(), ::std::string::String>> {
+                match channel {
+                    #(#upgrades,)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+
+            #[allow(unused_variables)]
+            fn upgrade_write(
+                _: &(),
+                channel: usize,
+                __overwrite: bool,
+                __value: ::superstep::__private::serde_json::Value,
+                __from: u32,
+            ) -> ::core::option::Option<::core::result::Result<#write, ::std::string::String>> {
+                match channel {
+                    #(#writes,)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+    });
+    quote!(#removed #upgrades)
 }
 
 fn coding(write: &Ident, channels: &[Channel]) -> TokenStream {

@@ -5,6 +5,7 @@ mod attributes;
 mod channel;
 mod contract;
 mod face;
+mod past;
 mod rule;
 mod setter;
 
@@ -23,8 +24,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         problems.at(attribute, "`#[channel(…)]` belongs on a field");
     }
     let channels = channels(input, &mut problems);
+    let removed = past::removed(input, &mut problems);
+    past::check(&channels, &removed, &mut problems);
     let names = Names::of(input);
-    let (face, contract) = (face::face(&names, &channels), contract::contract(&names, &channels));
+    let (face, contract) = (face::face(&names, &channels), contract::contract(&names, &channels, &removed));
     problems.or(quote!(#face #contract))
 }
 

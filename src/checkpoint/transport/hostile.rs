@@ -15,6 +15,7 @@ fn shape() -> Shape {
         channels: vec![channel("text", false), channel("notes", true)],
         nodes: vec!["a".into(), "b".into()],
         joins: vec![(vec![0, 1], 0)],
+        past: vec![],
         version: 0,
     }
 }

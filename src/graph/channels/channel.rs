@@ -35,6 +35,9 @@ impl Stored {
     }
 }
 
+/// The rules under which every write is the value.
+pub(crate) const SETS: [&str; 5] = ["last_value", "any_value", "ephemeral", "untracked", "after_finish"];
+
 /// How values of a channel become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {

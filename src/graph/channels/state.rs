@@ -105,6 +105,33 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         channel: usize,
         from: D,
     ) -> Result<(), D::Error>;
+
+    /// Sets a channel to what an earlier version of its schema stored. None: nothing upgrades the channel.
+    fn upgrade_channel(
+        &mut self,
+        _schema: &Self::Schema,
+        _channel: usize,
+        _value: Value,
+        _from: u32,
+    ) -> Option<Result<(), String>> {
+        None
+    }
+
+    /// Returns the write that an earlier version of the channel's schema stored. None: nothing upgrades the channel.
+    fn upgrade_write(
+        _schema: &Self::Schema,
+        _channel: usize,
+        _overwrite: bool,
+        _value: Value,
+        _from: u32,
+    ) -> Option<Result<Self::Write, String>> {
+        None
+    }
+
+    /// Returns the names of channels that are gone for good: what is stored of them is dropped without a word.
+    fn removed(_schema: &Self::Schema) -> Vec<&str> {
+        vec![]
+    }
 }
 
 /// Stops on a channel index that no channel has: a bug of the caller, not of the user's data.

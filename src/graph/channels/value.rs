@@ -1,13 +1,15 @@
-//! User values as bytes: a small header (codec, schema version, type name), then named MessagePack or bincode.
+//! User values as bytes: a small header (codec, schema version, type name), then named MessagePack or bincode. The way back
+//! is in `reading`.
 
 use bincode::Options;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::canon::Canon;
 use super::channel::{Channel, Codec};
+use super::reading::{decode, decode_channel, decode_write};
 use super::state::State;
-use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
+use crate::checkpoint::{CheckpointError, encode_value};
 use crate::graph::run::error::RunError;
 
 const MESSAGE_PACK: u8 = 1;
@@ -62,24 +64,14 @@ pub(crate) fn encode_both_ways<T: Serialize + DeserializeOwned>(
     Ok(bytes)
 }
 
-/// Decodes a value that is in no channel. What was given as JSON is read by the rules of JSON.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let (_, body) = split(bytes)?;
-    let mut from = value_deserializer(body);
-    if type_name(bytes) != JSON.as_bytes() {
-        return T::deserialize(&mut from).map_err(|error| error.to_string());
-    }
-    let json = serde_json::Value::deserialize(&mut from).map_err(|error| error.to_string())?;
-    T::deserialize(json).map_err(|error| error.to_string())
-}
-
 /// Debug and test builds read every value they write, so that a type whose two ways do not agree is found at once.
 pub(crate) fn reread<T>(what: impl Fn() -> String, read: Result<T, String>) -> Result<(), RunError> {
     let differs = |reason| RunError::Codec { what: what(), reason: format!("it cannot be read back: {reason}") };
     read.map(drop).map_err(differs)
 }
 
-struct Written<'a, S: State>(&'a S::Schema, &'a S::Write);
+/// The value a write carries, to be serialized.
+pub(super) struct Written<'a, S: State>(pub(super) &'a S::Schema, pub(super) &'a S::Write);
 
 impl<S: State> Serialize for Written<'_, S> {
     fn serialize<E: Serializer>(&self, out: E) -> Result<E::Ok, E::Error> {
@@ -87,9 +79,10 @@ impl<S: State> Serialize for Written<'_, S> {
     }
 }
 
-struct Held<'a, S: State>(&'a S::Schema, &'a S, usize);
+/// The value of a channel, to be serialized.
+pub(super) struct Valued<'a, S: State>(pub(super) &'a S::Schema, pub(super) &'a S, pub(super) usize);
 
-impl<S: State> Serialize for Held<'_, S> {
+impl<S: State> Serialize for Valued<'_, S> {
     fn serialize<E: Serializer>(&self, out: E) -> Result<E::Ok, E::Error> {
         self.1.encode_channel(self.0, self.2, out)
     }
@@ -99,10 +92,11 @@ impl<S: State> Serialize for Held<'_, S> {
 pub(crate) fn encode_write<S: State>(schema: &S::Schema, write: &S::Write) -> Result<Vec<u8>, RunError> {
     let at = S::channel_of(write);
     let channel = &S::channels(schema)[at];
-    let bytes = encode_in(channel, &Written::<S>(schema, write))?;
+    let type_name = if S::overwrites(write) { channel.type_name() } else { channel.write_type() };
+    let bytes = encode_in(channel, type_name, &Written::<S>(schema, write))?;
     if cfg!(debug_assertions) {
-        let read = read_write::<S>(schema, at, S::overwrites(write), &bytes);
-        reread(|| format!("channel `{}`", channel.name()), read.map_err(|reason| channel.told(reason)))?;
+        let read = decode_write::<S>(schema, at, S::overwrites(write), &bytes);
+        reread(|| format!("channel `{}`", channel.name()), read.map_err(|misread| misread.reason))?;
     }
     Ok(bytes)
 }
@@ -110,21 +104,21 @@ pub(crate) fn encode_write<S: State>(schema: &S::Schema, write: &S::Write) -> Re
 /// Encodes the value of a channel.
 pub(crate) fn encode_channel<S: State>(schema: &S::Schema, state: &S, at: usize) -> Result<Vec<u8>, RunError> {
     let channel = &S::channels(schema)[at];
-    let bytes = encode_in(channel, &Held(schema, state, at))?;
+    let bytes = encode_in(channel, channel.type_name(), &Valued(schema, state, at))?;
     if cfg!(debug_assertions) {
-        let read = read_channel::<S>(schema, &mut S::empty(schema), at, &bytes);
-        reread(|| format!("channel `{}`", channel.name()), read.map_err(|reason| channel.told(reason)))?;
+        let read = decode_channel::<S>(schema, &mut S::empty(schema), at, &bytes);
+        reread(|| format!("channel `{}`", channel.name()), read.map_err(|misread| misread.reason))?;
     }
     Ok(bytes)
 }
 
-fn encode_in(channel: &Channel, value: &impl Serialize) -> Result<Vec<u8>, RunError> {
+fn encode_in(channel: &Channel, type_name: &str, value: &impl Serialize) -> Result<Vec<u8>, RunError> {
     let refused = |error| match error {
         CheckpointError::Codec { reason, .. } => codec(channel, channel.told(reason)),
         other => other.into(),
     };
     let what = || format!("channel `{}`", channel.name());
-    let (version, type_name) = (channel.schema_version(), channel.type_name());
+    let version = channel.schema_version();
     match channel.value_codec() {
         Codec::MessagePack => {
             let mut out = header(MESSAGE_PACK, version, type_name);
@@ -158,77 +152,43 @@ pub(crate) fn canon_write<S: State>(schema: &S::Schema, write: &S::Write) -> Res
 /// The value of a channel, in canonical form.
 pub(crate) fn canon_channel<S: State>(schema: &S::Schema, state: &S, at: usize) -> Result<Canon, RunError> {
     let what = || format!("channel `{}`", S::channels(schema)[at].name());
-    Ok(Canon::of(what, &Held(schema, state, at))?)
+    Ok(Canon::of(what, &Valued(schema, state, at))?)
 }
 
 /// A value that is in no channel, in canonical form.
 pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, RunError> {
     let unreadable = |reason| RunError::Codec { what: "a stored value".into(), reason };
-    let (_, body) = split(bytes).map_err(unreadable)?;
-    Canon::read(body).map_err(|error| unreadable(error.to_string()))
-}
-
-/// Decodes a write to a channel.
-pub(crate) fn decode_write<S: State>(
-    schema: &S::Schema,
-    at: usize,
-    overwrite: bool,
-    bytes: &[u8],
-) -> Result<S::Write, RunError> {
-    let channel = &S::channels(schema)[at];
-    read_write::<S>(schema, at, overwrite, bytes).map_err(|reason| unreadable(channel, bytes, reason))
-}
-
-/// Decodes the value of a channel in place.
-pub(crate) fn decode_channel<S: State>(
-    schema: &S::Schema,
-    state: &mut S,
-    at: usize,
-    bytes: &[u8],
-) -> Result<(), RunError> {
-    let channel = &S::channels(schema)[at];
-    read_channel(schema, state, at, bytes).map_err(|reason| unreadable(channel, bytes, reason))
-}
-
-fn read_write<S: State>(schema: &S::Schema, at: usize, overwrite: bool, bytes: &[u8]) -> Result<S::Write, String> {
-    let (kind, body) = split(bytes)?;
-    if kind == BINCODE {
-        let mut from = bincode::Deserializer::from_slice(body, options().with_limit(body.len() as u64));
-        return S::decode_write(schema, at, overwrite, &mut from).map_err(|error| error.to_string());
-    }
-    S::decode_write(schema, at, overwrite, &mut value_deserializer(body)).map_err(|error| error.to_string())
-}
-
-fn read_channel<S: State>(schema: &S::Schema, state: &mut S, at: usize, bytes: &[u8]) -> Result<(), String> {
-    let (kind, body) = split(bytes)?;
-    if kind == BINCODE {
-        let mut from = bincode::Deserializer::from_slice(body, options().with_limit(body.len() as u64));
-        return state.decode_channel(schema, at, &mut from).map_err(|error| error.to_string());
-    }
-    state.decode_channel(schema, at, &mut value_deserializer(body)).map_err(|error| error.to_string())
-}
-
-fn options() -> impl Options {
-    bincode::DefaultOptions::new()
-}
-
-fn split(bytes: &[u8]) -> Result<(u8, &[u8]), String> {
-    let short = || "the stored value is cut short".to_owned();
-    let (&kind, rest) = bytes.split_first().ok_or_else(short)?;
-    let (&name, rest) = rest.get(4..).and_then(<[u8]>::split_first).ok_or_else(short)?;
-    let body = rest.get(name as usize..).ok_or_else(short)?;
-    Ok((kind, body))
-}
-
-fn type_name(bytes: &[u8]) -> &[u8] {
-    bytes.get(6..6 + bytes.get(5).map_or(0, |len| *len as usize)).unwrap_or_default()
+    let held = Held::of(bytes).map_err(unreadable)?;
+    Canon::read(held.body).map_err(|error| unreadable(error.to_string()))
 }
 
 fn codec(channel: &Channel, reason: String) -> RunError {
     RunError::Codec { what: format!("channel `{}`", channel.name()), reason }
 }
 
-fn unreadable(channel: &Channel, bytes: &[u8], reason: String) -> RunError {
-    let (stored, reason) = (String::from_utf8_lossy(type_name(bytes)), channel.told(reason));
-    codec(channel, format!("stored as `{stored}`, cannot be read as `{}`: {reason}", channel.type_name()))
+/// How numbers and vectors of them are written.
+pub(super) fn options() -> impl Options {
+    bincode::DefaultOptions::new()
+}
+
+/// A stored value: what its header says, and the value itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held<'a> {
+    pub codec: Codec,
+    pub version: u32,
+    pub type_name: &'a str,
+    pub body: &'a [u8],
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Result<Self, String> {
+        let short = || "the stored value is cut short".to_owned();
+        let (&codec, rest) = bytes.split_first().ok_or_else(short)?;
+        let (version, rest) = rest.split_first_chunk().ok_or_else(short)?;
+        let (&name, rest) = rest.split_first().ok_or_else(short)?;
+        let (name, body) = rest.split_at_checked(name.into()).ok_or_else(short)?;
+        let codec = if codec == BINCODE { Codec::Bincode } else { Codec::MessagePack };
+        let type_name = std::str::from_utf8(name).map_err(|_| "the name of its type is damaged".to_owned())?;
+        Ok(Self { codec, version: u32::from_le_bytes(*version), type_name, body })
+    }
 }

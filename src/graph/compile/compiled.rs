@@ -9,7 +9,7 @@ use super::described::AnyChild;
 use super::dot;
 use super::draw::{self, DrawOptions, Drawing};
 use super::rows::{HANDLER, declared};
-use super::table::{Row, Table};
+use super::table::Table;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::IntoWrites;
 use crate::graph::define::builder::Stops;
@@ -139,7 +139,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         edges.chain(joins)
     }
 
-    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version), nodes and joins.
+    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version, rule), nodes, joins, what
+    /// it says of earlier versions, and [`version`](crate::graph::StateGraph::version).
     /// Each checkpoint carries it. It is the same on every machine.
     pub fn fingerprint(&self) -> u64 {
         self.table.fingerprint
@@ -258,11 +259,11 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     /// How the question of a node was declared, along the nodes on the way down to it.
     pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
         let Some((first, rest)) = namespace.split_first() else {
-            let asks = |row: &Row<S, N, C>| *row.facts.name == *node || *row.handler.name == *node;
-            return self.nodes.iter().find(|row| asks(row))?.options.asks.get(question)?.first().copied();
+            let row = self.row(self.now(node.strip_prefix(HANDLER).unwrap_or(node))?);
+            return row.options.asks.get(question)?.first().copied();
         };
         let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
-        let row = self.row(self.named(first.strip_prefix(HANDLER).unwrap_or(first))?);
+        let row = self.row(self.now(first.strip_prefix(HANDLER).unwrap_or(first))?);
         row.children.iter().find_map(|child| child.0.asked(&rest[calls..], node, question))
     }
 }

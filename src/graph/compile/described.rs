@@ -11,6 +11,7 @@ use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
 use crate::graph::diff::face::{Face, face};
+use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::Reader;
 use crate::graph::replay::told::{Telling, told};
 use crate::graph::run::error::RunError;
@@ -40,6 +41,10 @@ pub(crate) trait Inner: Send + Sync {
     fn declared(&self) -> Vec<(&'static str, &'static str)>;
     fn asks(&self, question: &str) -> Option<Asks>;
     fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
+    /// Whether a node still asks a question, along the nodes on the way down to it.
+    fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
+    /// The names that nodes on the way down have and had.
+    fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>>;
     fn nested<'a>(
         &'a self,
         reader: &'a Reader,
@@ -56,6 +61,8 @@ pub(crate) trait Inner: Send + Sync {
     ) -> BoxFuture<'a, Result<(), RunError>>;
     /// A checkpoint of it, to be compared.
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>>;
+    /// What of a checkpoint does not fit any more.
+    fn misfits<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Vec<Misfit>, RunError>>;
 }
 
 struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
@@ -95,6 +102,18 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
 
     fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
         self.0.table.asked(namespace, node, question)
+    }
+
+    fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool {
+        self.0.table.asks_still(way, node, question)
+    }
+
+    fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>> {
+        self.0.table.names_down(nodes)
+    }
+
+    fn misfits<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Vec<Misfit>, RunError>> {
+        Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
     }
 
     fn nested<'a>(

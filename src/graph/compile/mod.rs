@@ -8,6 +8,7 @@ pub(crate) mod described;
 pub(crate) mod dot;
 pub(crate) mod draw;
 mod names;
+mod renames;
 pub(crate) mod resolve;
 pub(crate) mod rows;
 pub(crate) mod shape;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::compiled::CompiledGraph;
 use super::described::AnyChild;
 use super::names::{source_name, target_name, told_apart};
+use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
 use super::shape::shape;
 use super::table::{Branch, Exits, Row, Table};
@@ -21,10 +22,10 @@ use crate::graph::run::control::{Join, Wiring};
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     graph: StateGraph<S, N, C>,
 ) -> Result<CompiledGraph<S, N, C>, CompileError> {
-    let StateGraph { schema, name, nodes, calls, edges, branches, before, after, allowed, defaults, input, output } =
-        graph;
+    let StateGraph { schema, name, nodes, calls, edges, branches, before, after, allowed, defaults, .. } = graph;
+    let (input, output, renamed, history) = (graph.input, graph.output, graph.renamed, graph.history);
     let mut problems = vec![];
-    let nodes = rows(nodes, &defaults, &mut problems);
+    let nodes = rows(nodes, &defaults, &renamed, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
     let mut building = Building { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
     building.missing();
@@ -39,6 +40,7 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
         problems.push(Problem::NoEntry);
     }
+    let renamed = renames(&nodes, renamed, &mut problems);
     let outline = outline(&nodes, edges, &joins);
     if !problems.iter().any(Problem::leaves_a_hole) {
         problems.extend(outline.lints(&allowed));
@@ -51,7 +53,7 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
-    let shape = shape::<S, N, C>(&schema, &nodes, &joins);
+    let shape = shape::<S, N, C>(&schema, &nodes, &joins, (history.version, past::<S>(&schema, &renamed)));
     let deferred = nodes.iter().map(|row| row.options.defer).collect();
     let can_ask = nodes.iter().any(|row| asks(row));
     let table = Table {
@@ -70,6 +72,8 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         outline,
         can_ask,
         may_be_unresumable: allowed.contains(&Lint::Unresumable),
+        renamed,
+        pinned: history.pinned,
     };
     Ok(CompiledGraph::new(table))
 }

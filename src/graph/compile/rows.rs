@@ -31,6 +31,7 @@ pub(crate) fn declared<S: State, N, C>(row: &Row<S, N, C>) -> Vec<(&'static str,
 pub(crate) fn rows<S: State, N: NodeId, C>(
     added: Vec<AddedNode<S, N, C>>,
     defaults: &NodeDefaults,
+    renamed: &[(String, N)],
     problems: &mut Vec<Problem>,
 ) -> Vec<Row<S, N, C>> {
     let mut by_name: BTreeMap<String, AddedNode<S, N, C>> = BTreeMap::new();
@@ -43,10 +44,18 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
             problems.push(Problem::AddedTwice { node: name });
         }
     }
-    by_name.into_values().map(|node| row(node, defaults)).collect()
+    let first_name = |id: &N| {
+        let first = renamed.iter().find(|(_, node)| node.name() == id.name());
+        first.map_or_else(|| id.name().into(), |(was, _)| was.as_str().into())
+    };
+    by_name
+        .into_values()
+        .map(|node| (first_name(&node.id), node))
+        .map(|(first, node)| row(node, first, defaults))
+        .collect()
 }
 
-fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults) -> Row<S, N, C> {
+fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaults: &NodeDefaults) -> Row<S, N, C> {
     let AddedNode { id, body, mut options, children } = node;
     if options.retry.is_empty() {
         options.retry.clone_from(&defaults.retry);
@@ -57,8 +66,9 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, defaults: &NodeDefaults
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
-    let facts = |name, handler| Arc::new(Facts { name, asks: asks.clone(), handler });
-    let (handler, facts) = (facts(format!("{HANDLER}{name}").into(), true), facts(Arc::clone(&name), false));
+    let facts = |name, first_name, handler| Arc::new(Facts { name, first_name, asks: asks.clone(), handler });
+    let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
+    let facts = facts(Arc::clone(&name), first, false);
     Row {
         id,
         name,

@@ -7,7 +7,12 @@ use crate::graph::channels::channel::Channel;
 use crate::graph::channels::state::State;
 use crate::graph::run::control::Join;
 
-pub(crate) fn shape<S: State, N, C>(schema: &S::Schema, nodes: &[Row<S, N, C>], joins: &[Join]) -> Shape {
+pub(crate) fn shape<S: State, N, C>(
+    schema: &S::Schema,
+    nodes: &[Row<S, N, C>],
+    joins: &[Join],
+    (version, past): (u32, Vec<String>),
+) -> Shape {
     let channel = |channel: &Channel| ChannelShape {
         name: channel.name().to_owned(),
         type_name: channel.type_name().to_owned(),
@@ -20,6 +25,7 @@ pub(crate) fn shape<S: State, N, C>(schema: &S::Schema, nodes: &[Row<S, N, C>], 
         channels: S::channels(schema).iter().map(channel).collect(),
         nodes: nodes.iter().map(|row| row.name.to_string()).collect(),
         joins: joins.iter().map(|join| (join.sources.clone(), join.target)).collect(),
-        version: 0,
+        version,
+        past,
     }
 }

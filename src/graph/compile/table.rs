@@ -1,6 +1,6 @@
 //! What a graph compiles to: dense tables. After `compile`, no name is looked up on the way.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::checkpoint::Shape;
@@ -35,6 +35,10 @@ pub(crate) struct Table<S: State, N, C> {
     /// Whether any node, here or in a subgraph, declares questions.
     pub can_ask: bool,
     pub may_be_unresumable: bool,
+    /// The names that nodes had before, and those they have now.
+    pub renamed: BTreeMap<String, String>,
+    /// Whether threads that another version of the graph stored are refused.
+    pub pinned: bool,
 }
 
 pub(crate) struct Row<S: State, N, C> {
@@ -82,6 +86,11 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     pub(crate) fn named(&self, name: &str) -> Option<u32> {
         let found = self.nodes.binary_search_by(|row| (*row.name).cmp(name)).ok()?;
         u32::try_from(found).ok()
+    }
+
+    /// The node that has this name, or had it before.
+    pub(crate) fn now(&self, name: &str) -> Option<u32> {
+        self.named(name).or_else(|| self.named(self.renamed.get(name)?))
     }
 
     pub(crate) fn row(&self, node: u32) -> &Row<S, N, C> {

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
 use super::command::{END, Payload, START, Target, Worker};
+use super::history::History;
 use super::node::{Body, EitherBody, Ended, Input, Node, NodeId, StateBody, Work, WorkBody};
 use super::options::{CachePolicy, NodeOptions};
 use super::problem::{CompileError, Lint};
@@ -157,6 +158,8 @@ pub struct StateGraph<S: State, N, C = ()> {
     pub(crate) defaults: NodeDefaults,
     pub(crate) input: Option<Vec<String>>,
     pub(crate) output: Option<Vec<String>>,
+    pub(crate) renamed: Vec<(String, N)>,
+    pub(crate) history: History,
 }
 
 impl<S: State<Schema = ()>, N, C> StateGraph<S, N, C> {
@@ -198,6 +201,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
             defaults: NodeDefaults::default(),
             input: None,
             output: None,
+            renamed: vec![],
+            history: History::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::sketch::sketch;
 use crate::checkpoint::CheckpointId;
-use crate::graph::channels::value;
+use crate::graph::channels::{reading, value};
 use crate::graph::run::error::RunError;
 
 /// A question that a node asks a person. `NAME` ties an answer to its question across processes.
@@ -126,8 +126,8 @@ impl fmt::Debug for Shows {
 
 /// A stored value of this type as JSON; what another type stored is shown as far as it fits JSON.
 fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
-    let typed = value::decode::<T>(bytes).ok().and_then(|value| serde_json::to_value(value).ok());
-    typed.or_else(|| value::decode(bytes).ok()).unwrap_or_default()
+    let typed = reading::decode::<T>(bytes).ok().and_then(|value| serde_json::to_value(value).ok());
+    typed.or_else(|| reading::as_json(bytes).ok()).unwrap_or_default()
 }
 
 impl Question {
@@ -169,7 +169,7 @@ impl Question {
 
     /// Returns what is asked, if it is of this type.
     pub fn payload<I: Interrupt>(&self) -> Option<I> {
-        (self.name == I::NAME).then(|| value::decode(&self.payload).ok()).flatten()
+        (self.name == I::NAME).then(|| reading::decode(&self.payload).ok()).flatten()
     }
 
     /// Returns what is asked as JSON; null if nobody declares the question and it does not fit JSON.

@@ -4,6 +4,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod command;
+pub(crate) mod history;
 pub(crate) mod interrupt;
 pub(crate) mod node;
 pub(crate) mod options;

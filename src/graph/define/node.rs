@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use super::command::{Command, IntoCommand, Payload};
 use super::options::NodeOptions;
+use crate::graph::channels::reading::{self, Misread};
 use crate::graph::channels::state::State;
-use crate::graph::channels::value;
 use crate::graph::run::ctx::Ctx;
 
 /// A boxed future.
@@ -221,7 +221,8 @@ pub(crate) trait Body<S: State, N, C>: Send + Sync {
     fn takes(&self) -> Option<(TypeId, &'static str)>;
     /// Whether edges can start it.
     fn by_edges(&self) -> bool;
-    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String>;
+    /// Reads a stored payload.
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread>;
 
     fn type_name(&self) -> &'static str {
         std::any::type_name::<Self>()
@@ -243,8 +244,8 @@ impl<S: State, N, C, T: Node<S, N, C>> Body<S, N, C> for StateBody<T> {
         true
     }
 
-    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, String> {
-        Err("the node takes the state, not a payload".into())
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+        Err(Misread::of_nothing("the node takes the state, not a payload"))
     }
 }
 
@@ -270,7 +271,7 @@ where
         false
     }
 
-    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
         decoded::<I>(bytes)
     }
 }
@@ -299,7 +300,7 @@ where
         true
     }
 
-    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
         decoded::<I>(bytes)
     }
 }
@@ -309,8 +310,8 @@ fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
     any.downcast::<I>().ok()
 }
 
-fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, String> {
-    value::decode::<I>(bytes).map(|payload| Arc::new(payload) as Arc<dyn Payload>)
+fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+    reading::decode_known::<I>(bytes, I::json).map(|payload| Arc::new(payload) as Arc<dyn Payload>)
 }
 
 fn missing<I>() -> String {

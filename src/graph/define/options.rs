@@ -14,8 +14,8 @@ use super::command::{IntoCommand, Target};
 use super::interrupt::{Answer, Interrupt, Shows};
 use super::node::{Boxed, Ended, Node, NodeError, NodeId, Work};
 use super::retry::RetryPolicy;
+use crate::graph::channels::reading;
 use crate::graph::channels::state::State;
-use crate::graph::channels::value;
 use crate::graph::run::ctx::Ctx;
 
 /// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
@@ -75,7 +75,7 @@ pub(crate) struct Asks {
 }
 
 fn taken<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
-    let Some(json) = &answer.json else { return value::decode::<I::Resume>(&bytes).map(|_| bytes) };
+    let Some(json) = &answer.json else { return reading::decode::<I::Resume>(&bytes).map(|_| bytes) };
     let value = I::Resume::deserialize(json).map_err(|error| error.to_string())?;
     Answer::new::<I>(&value).bytes.map_err(|error| error.to_string())
 }

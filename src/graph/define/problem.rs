@@ -64,6 +64,12 @@ pub enum Problem {
     ConditionalJoin { source: String, target: String },
     /// An input or output channel that the state does not have.
     UnknownChannel { channel: String },
+    /// The former name of a node is that of another one.
+    RenamedNode { was: String, now: String },
+    /// The former name of two nodes.
+    RenamedTwice { was: String },
+    /// The former name of a node that does not exist.
+    RenamedToNothing { was: String, now: String },
 }
 
 impl Problem {
@@ -134,6 +140,9 @@ impl Problem {
                  router always leads to `{source}` in the end"
             ),
             Self::UnknownChannel { .. } => "use the name of a field of the state".into(),
+            Self::RenamedNode { was, .. } => format!("give the node `{was}` another name, or remove the `.renamed`"),
+            Self::RenamedTwice { .. } => "keep one of the two: a stored thread goes on at one node".into(),
+            Self::RenamedToNothing { now, .. } => format!("add the node `{now}`, or correct the name"),
         }
     }
 }
@@ -175,6 +184,9 @@ impl fmt::Display for Problem {
                 write!(f, "the join into `{target}` may wait for ever: a router can pass `{source}` by")
             }
             Self::UnknownChannel { channel } => write!(f, "the state has no channel `{channel}`"),
+            Self::RenamedNode { was, now } => write!(f, "`{was}` is renamed to `{now}`, and is still a node"),
+            Self::RenamedTwice { was } => write!(f, "`{was}` is renamed to two nodes"),
+            Self::RenamedToNothing { was, now } => write!(f, "`{was}` is renamed to `{now}`, which is not a node"),
         }
     }
 }

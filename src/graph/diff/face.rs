@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::checkpoint::{BoxFuture, CheckpointId, Key, LogRange, RowId, Slot, Source};
+use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, RowId, Slot, Source};
 
 use crate::graph::channels::channel::{Channel, Stored};
 use crate::graph::channels::mask::Mask;
+use crate::graph::channels::reading;
 use crate::graph::channels::state::State;
-use crate::graph::channels::value;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::Question;
@@ -73,6 +73,7 @@ pub(crate) trait Face: Send + Sync {
 struct Loaded<S: State, N, C> {
     table: Arc<Table<S, N, C>>,
     facts: Facts,
+    mapping: Mapping,
 }
 
 /// Reads everything of a checkpoint but the values of its channels.
@@ -83,34 +84,31 @@ pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
 ) -> Result<Box<dyn Face>, RunError> {
     let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
     let record = reader.record(id).await?.ok_or_else(unknown)?;
-    let mapping = reader.mapping(table, record.shape).await?;
-    let records = by_present_keys(reader, &mapping, id).await?;
+    let mapping = reader.mapping(table, id, &record).await?;
     let control = reader.control(table, &record, &mapping).await?;
+    let records = mapping.by_present_key(reader.tasks(id).await?);
     let start = record.control.start.is_some().then(Start::default);
     let tasks = planned(table, &Position { control, start, ..Position::empty(table) });
     let mut questions = vec![];
     for record in tasks.iter().filter_map(|task| records.get(&task.key)) {
         questions.extend(reader.questions(table, &record.questions).await?);
     }
-    let inside = inside(table, reader, id, &tasks, &records, &record.children).await?;
+    let kept: Vec<_> = record.children.iter().map(|(name, at)| (table.name_now(name.clone()), *at)).collect();
+    let inside = inside(table, reader, &mapping, &tasks, &records, &kept).await?;
+    let lost = mapping.lost().into_iter().map(|(_, name)| name);
     let facts = Facts {
         reader: reader.clone(),
         id,
         step: record.step,
         source: record.source,
         graph: table.fingerprint,
-        next: tasks.iter().map(|task| name(table, task.node)).collect(),
+        next: tasks.iter().map(|task| name(table, task.node)).chain(lost).collect(),
         questions,
-        slots: reader.slots(table, &record, &mapping).await?,
+        slots: reader.slots(&record, &mapping).await?.0,
         path: record.namespace,
         inside,
     };
-    Ok(Box::new(Loaded { table: Arc::clone(table), facts }))
-}
-
-async fn by_present_keys(reader: &Reader, mapping: &Mapping, id: CheckpointId) -> Result<Tasks, RunError> {
-    let records = reader.tasks(id).await?.into_iter();
-    Ok(records.filter_map(|(key, record)| Some((mapping.task(key).ok()?, record))).collect())
+    Ok(Box::new(Loaded { table: Arc::clone(table), facts, mapping }))
 }
 
 fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
@@ -120,7 +118,7 @@ fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
 async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Table<S, N, C>,
     reader: &Reader,
-    id: CheckpointId,
+    mapping: &Mapping,
     tasks: &[Task<S>],
     records: &Tasks,
     kept: &[(String, CheckpointId)],
@@ -132,7 +130,7 @@ async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
             continue;
         }
         let call = records.get(&task.key).map_or(0, |record| record.first_call);
-        let Some(at) = reader.child(id, task.key, call).await? else { continue };
+        let Some(at) = reader.child(mapping.at, mapping.stored_task(task.key), call).await? else { continue };
         if let Some(child) = called(reader, children, at).await? {
             let node = &table.row(task.node).name;
             let before = found.iter().filter(|(known, ..)| known.split(" (").next() == Some(&**node)).count();
@@ -175,7 +173,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
         Box::pin(async move {
             let slot = |(at, slot): (usize, &Slot)| if only.contains(at) { slot.clone() } else { Slot::Absent };
             let slots: Vec<Slot> = self.facts.slots.iter().enumerate().map(slot).collect();
-            let state = self.facts.reader.state(&self.table, &self.facts.path, &slots).await?;
+            let Facts { reader, path, .. } = &self.facts;
+            let state = reader.settled(&self.table, path, slots, &self.mapping).await?.state;
             let schema = &self.table.schema;
             let named = |at: usize| Some((self.channels()[at].name().to_owned(), channel_json(&state, schema, at)?));
             Ok(only.iter().filter_map(named).collect())
@@ -189,12 +188,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
     ) -> BoxFuture<'a, Result<Option<Vec<Value>>, RunError>> {
         Box::pin(async move {
             let mut items = vec![];
-            if self.channels()[channel].stored() != Stored::Log {
+            let known = &self.channels()[channel];
+            if known.stored() != Stored::Log || self.mapping.folds(channel, known) {
                 return Ok(None);
             }
             for range in ranges {
                 for bytes in self.entries(channel, range).await? {
-                    let write = value::decode_write::<S>(&self.table.schema, channel, false, &bytes)?;
+                    let write = reading::decode_write::<S>(&self.table.schema, channel, false, &bytes);
+                    let what = format!("channel `{}`", known.name());
+                    let write = write.map_err(|misread| self.facts.reader.unreadable(&what, self.facts.id, misread))?;
                     match S::encode_write(&self.table.schema, &write, serde_json::value::Serializer) {
                         Ok(Value::Array(more)) => items.extend(more),
                         _ => return Ok(None),
@@ -209,12 +211,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Loaded<S, N, C> {
     async fn entries(&self, channel: usize, range: &LogRange) -> Result<Vec<Vec<u8>>, RunError> {
         let Facts { reader, path, .. } = &self.facts;
-        let key = |row| Key::Log { channel: log_name(&self.table, path, channel), row };
-        let rows = reader.scan(key(range.first)..=key(range.last)).await?;
-        if rows.len() != range.count as usize {
-            let what = format!("log of channel `{}`", self.table.channel(channel));
-            return Err(reader.damaged(&what, &format!("{} entries of {} are there", rows.len(), range.count)));
-        }
+        let now = log_name(&self.table, path, channel);
+        let log = self.mapping.source(channel as u32).map_or(&now, |source| &source.log);
+        let rows = reader.entries(log, &S::channels(&self.table.schema)[channel], range).await?;
         Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
     }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn journals(
     }
     for task in unnamed {
         let key = Key::Effect { checkpoint: to, task, key: ORIGIN.to_owned() };
-        puts.push((key, encode_record(&origin(from, task))?));
+        puts.push((key, encode_record(&origin(from, mapping.stored_task(task)))?));
     }
     Ok(puts)
 }

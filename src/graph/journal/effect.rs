@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::book::{EFFECTS_LIMIT, Found};
 use crate::checkpoint::{EffectKind, EffectRecord};
 use crate::graph::channels::canon::Canon;
-use crate::graph::channels::value;
+use crate::graph::channels::{reading, value};
 use crate::graph::define::node::{Boxed, NodeError};
 use crate::graph::run::ctx::{Ctx, Raised, TaskCtx};
 use crate::graph::run::error::RunError;
@@ -244,7 +244,7 @@ impl<C> TaskCtx<C> {
 
     /// Reads a recorded result.
     pub(crate) fn taken<T: DeserializeOwned>(&self, key: &str, record: &EffectRecord) -> Result<T, RunError> {
-        value::decode(&record.value).map_err(|reason| {
+        reading::decode_only(&record.value).map_err(|reason| {
             let what = format!("recorded result of `{key}` of node `{}`", self.facts.name);
             RunError::Codec { what, reason }
         })

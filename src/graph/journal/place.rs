@@ -66,7 +66,7 @@ impl<C> TaskCtx<C> {
     fn place(&self) -> String {
         let mut place = self.level.place.clone();
         if self.level.journal.is_some() {
-            let _ = write!(place, "{:x}/{}", self.version, escaped(&self.facts.name));
+            let _ = write!(place, "{:x}/{}", self.version, escaped(&self.facts.first_name));
             if self.task >= SENT {
                 let _ = write!(place, ".{:x}", self.task - SENT);
             }

@@ -4,24 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord,
+    CarriedRecord, CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, Slot, TaskRecord, TaskStatus,
+    WriteRecord,
 };
 
 use super::mapping::Mapping;
+use super::misfit::Misfit;
 use super::reader::{Reader, Tasks};
-use super::save::{log_name, row_key};
+use super::save::log_name;
+use super::settled::{Settled, channel};
+use super::waiting::by_edge;
 use crate::graph::channels::mask::Mask;
-use crate::graph::channels::merge::Merge;
+use crate::graph::channels::reading;
 use crate::graph::channels::state::State;
-use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
-use crate::graph::run::control::{Control, Deferred, JoinState, LastRan, Trigger};
+use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Answers, Known};
 use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Packet, Position, Start};
+use crate::graph::run::position::{Finished, Position, Start};
 use crate::graph::run::task::{Stand, Task};
 
 impl Reader {
@@ -32,11 +35,11 @@ impl Reader {
         id: CheckpointId,
         record: CheckpointRecord,
     ) -> Result<(Position<S>, Mapping), RunError> {
-        let mapping = self.mapping(table, record.shape).await?;
-        let slots = self.slots(table, &record, &mapping).await?;
-        let (state, sizes) = self.sized(table, &record.namespace, &slots).await?;
-        let position = self.position_over(table, id, record, &mapping, slots, Arc::new(state)).await?;
-        Ok((Position { bytes: sizes.iter().sum(), sizes, ..position }, mapping))
+        let mapping = self.mapping(table, id, &record).await?;
+        let (slots, carried) = self.slots(&record, &mapping).await?;
+        let settled = self.settled(table, &record.namespace, slots, &mapping).await?.shared();
+        let position = self.position_over(table, id, record, &mapping, carried, settled).await?;
+        Ok((position, mapping))
     }
 
     /// The same over slots and a state that were read before.
@@ -46,14 +49,19 @@ impl Reader {
         id: CheckpointId,
         record: CheckpointRecord,
         mapping: &Mapping,
-        slots: Vec<Slot>,
-        state: Arc<S>,
+        carried: Vec<CarriedRecord>,
+        settled: Settled<Arc<S>>,
     ) -> Result<Position<S>, RunError> {
+        let Settled { state, slots, sizes, stale, mut owed } = settled;
         let control = self.control(table, &record, mapping).await?;
         let start = match &record.control.start {
             Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),
             None => None,
         };
+        if start.is_none() && control.is_idle(&table.wiring) && mapping.lost().is_empty() {
+            mapping.is_at_rest();
+        }
+        owed.extend(mapping.take_owed());
         let same = mapping.is_same();
         let moved = if same && record.base.is_some() {
             record.channels.iter().map(|(at, _)| *at as usize).collect()
@@ -70,95 +78,19 @@ impl Reader {
             state,
             control,
             start,
-            sizes: vec![0; slots.len()],
-            bytes: 0,
+            bytes: sizes.iter().sum(),
+            sizes,
             slots,
             base,
             moved,
-            line: record.line,
-            children: record.children,
+            line: if same { record.line } else { NEW_LINE }, // logs are another graph's
+            children: table.children_now(record.children),
             metadata: record.metadata,
             freed: vec![],
+            carried,
+            stale,
+            owed,
         })
-    }
-
-    pub(crate) async fn slots<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        record: &CheckpointRecord,
-        mapping: &Mapping,
-    ) -> Result<Vec<Slot>, RunError> {
-        let mut slots = vec![Slot::Absent; S::channels(&table.schema).len()];
-        if let Some(base) = record.base {
-            let base = self.record(base).await?.ok_or_else(|| self.damaged("checkpoint", "its base is missing"))?;
-            put_slots(&mut slots, base.channels, mapping);
-        }
-        put_slots(&mut slots, record.channels.clone(), mapping);
-        Ok(slots)
-    }
-
-    /// Reads the state that the slots describe.
-    pub(crate) async fn state<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        slots: &[Slot],
-    ) -> Result<S, RunError> {
-        Ok(self.sized(table, path, slots).await?.0)
-    }
-
-    /// The same, with how many bytes each channel's value has in the store.
-    async fn sized<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        slots: &[Slot],
-    ) -> Result<(S, Vec<u64>), RunError> {
-        let (mut state, mut sizes) = (S::empty(&table.schema), vec![0; slots.len()]);
-        let (mut keys, mut places) = (vec![], vec![]);
-        for (at, slot) in slots.iter().enumerate() {
-            if let Slot::Row(row) | Slot::Log { full: Some(row), .. } = slot {
-                keys.push(Key::Row(*row));
-                places.push(at);
-            }
-        }
-        for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
-            sizes[at] = bytes.len() as u64;
-            value::decode_channel::<S>(&table.schema, &mut state, at, &bytes)?;
-        }
-        for (at, slot) in slots.iter().enumerate() {
-            if let Slot::Log { ranges, .. } = slot {
-                for range in ranges {
-                    sizes[at] += range.bytes;
-                    self.entries(table, path, at, range, &mut state).await?;
-                }
-            }
-        }
-        Ok((state, sizes))
-    }
-
-    pub(crate) async fn entries<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        at: usize,
-        range: &crate::checkpoint::LogRange,
-        state: &mut S,
-    ) -> Result<(), RunError> {
-        let key = |row| Key::Log { channel: log_name(table, path, at), row };
-        let rows = key(range.first)..=key(range.last);
-        let rows = self.scan(rows).await?;
-        if rows.len() != range.count as usize {
-            let reason = format!("{} entries of {} are there", rows.len(), range.count);
-            return Err(self.damaged(&format!("log of channel `{}`", table.channel(at)), &reason));
-        }
-        for (_, bytes) in rows {
-            let write = value::decode_write::<S>(&table.schema, at, false, &bytes)?;
-            let applied = state.apply(&table.schema, write, &mut Merge::default());
-            let channel = &S::channels(&table.schema)[at];
-            applied.map_err(|error| self.damaged(channel.name(), &channel.told(error.to_string())))?;
-        }
-        Ok(())
     }
 
     /// Whether logs hold entries after those of a position: some other way led on from it, so it begins a line of its own.
@@ -180,73 +112,22 @@ impl Reader {
         Ok(false)
     }
 
-    pub(crate) async fn control<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        record: &CheckpointRecord,
-        mapping: &Mapping,
-    ) -> Result<Control<Packet>, RunError> {
-        let stored = &record.control;
-        let mut control = Control::new(&table.wiring);
-        control.version = stored.version;
-        let node = |at: u32| mapping.node(at).map_err(|reason| self.incompatible(reason));
-        for &(at, version) in &stored.ready {
-            control.ready.push(Trigger { node: node(at)?, version });
-        }
-        for &(at, version, finished) in &stored.deferred {
-            control.deferred.push(Deferred { node: node(at)?, version, finished });
-        }
-        for (at, join) in &stored.joins {
-            if let Some(at) = mapping.join(*at) {
-                let arrived = Mask::from_words(&join.arrived);
-                control.joins[at as usize] = JoinState { arrived, version: join.version, finished: join.finished };
-            }
-        }
-        control.last_ran = stored
-            .last_ran
-            .and_then(|(version, at, tied)| Some(LastRan { version, node: mapping.node(at).ok()?, tied }));
-        control.sends = self.sends(table, &stored.sends, mapping).await?;
-        Ok(control)
-    }
-
     /// The names of the tasks that a checkpoint plans, without its state and payloads.
     pub(crate) async fn planned<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
+        id: CheckpointId,
         mut record: CheckpointRecord,
     ) -> Result<Vec<String>, RunError> {
-        let mapping = self.mapping(table, record.shape).await?;
+        let mapping = self.mapping(table, id, &record).await?;
         let sends = std::mem::take(&mut record.control.sends);
         let control = self.control(table, &record, &mapping).await?;
         let mut nodes = vec![];
         control.pulls(&table.wiring, &mut nodes);
-        for send in sends {
-            nodes.push(mapping.node(send.node).map_err(|reason| self.incompatible(reason))?);
-        }
         let start = record.control.start.map(|_| "__start__".to_owned());
-        Ok(start.into_iter().chain(nodes.into_iter().map(|node| table.row(node).name.to_string())).collect())
-    }
-
-    pub(crate) fn incompatible(&self, reason: String) -> RunError {
-        RunError::Incompatible { thread: self.thread.clone(), reason }
-    }
-
-    async fn sends<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        sends: &[SendRecord],
-        mapping: &Mapping,
-    ) -> Result<Vec<(u32, Packet)>, RunError> {
-        let rows = self.rows(sends.iter().map(|send| Key::Row(send.payload)).collect()).await?;
-        let mut packets = vec![];
-        for (send, bytes) in sends.iter().zip(rows) {
-            let node = mapping.node(send.node).map_err(|reason| self.incompatible(reason))?;
-            let row = table.row(node);
-            let unreadable = |reason| RunError::Codec { what: format!("payload of `{}`", row.name), reason };
-            let payload = row.body.payload(&bytes).map_err(unreadable)?;
-            packets.push((node, Packet { payload, row: send.payload }));
-        }
-        Ok(packets)
+        let nodes = nodes.into_iter().map(|node| table.row(node).name.to_string());
+        let sent = sends.iter().map(|send| mapping.name_now(table, send.node));
+        Ok(start.into_iter().chain(nodes).chain(sent).chain(mapping.lost().into_iter().map(|(_, name)| name)).collect())
     }
 
     async fn start<S: State, N: NodeId, C>(
@@ -260,7 +141,8 @@ impl Reader {
         Ok(Start { writes, rows, sizes })
     }
 
-    /// Reads a task's writes back; those of channels that are gone, or never saved, are left out.
+    /// Reads a task's writes back; those of channels that are gone, or never saved, are left out. Those of channels that are
+    /// carried along are rows only.
     async fn writes<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -270,16 +152,32 @@ impl Reader {
     ) -> Result<(Writes<S>, Vec<WriteRecord>, Vec<u64>), RunError> {
         let (mut kept, mut keys) = (vec![], vec![]);
         for write in stored {
-            if let (Some(channel), Some(row)) = (mapping.channel(write.channel), write.row) {
-                kept.push(WriteRecord { channel, ..*write });
-                keys.push(row_key(table, path, channel as usize, write.overwrite, row));
-            }
+            let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
+            let Some(overwrite) = mapping.taken_as(table, write) else { continue };
+            kept.push(WriteRecord { channel, overwrite, ..*write });
+            keys.push((
+                mapping.row_key(table, path, channel, write.overwrite, row),
+                mapping.present_key(table, path, channel, overwrite, row),
+            ));
         }
         let (mut writes, mut sizes) = (Writes::default(), vec![]);
-        for (write, bytes) in kept.iter().zip(self.rows(keys).await?) {
+        let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
+        let rows = self.rows(stored.clone()).await?;
+        for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
             sizes.push(bytes.len() as u64);
-            let channel = write.channel as usize;
-            writes.0.push(value::decode_write::<S>(&table.schema, channel, write.overwrite, &bytes)?);
+            if stored != present {
+                mapping.owe(present, bytes.clone());
+            }
+            let at = write.channel as usize;
+            if at >= S::channels(&table.schema).len() {
+                continue;
+            }
+            match reading::decode_write::<S>(&table.schema, at, write.overwrite, &bytes) {
+                Ok(write) => writes.0.push(write),
+                Err(misread) => {
+                    mapping.note(Misfit::Value(Box::new(self.unread(&channel(table, at), mapping.at, misread))))
+                }
+            }
         }
         Ok((writes, kept, sizes))
     }
@@ -293,12 +191,12 @@ impl Reader {
         mapping: &Mapping,
     ) -> Result<Finished<S>, RunError> {
         let (writes, rows, sizes) = self.writes(table, path, &record.writes, mapping).await?;
-        let node = |at: &u32| mapping.node(*at).map_err(|reason| self.incompatible(reason));
+        let targets = record.targets.iter().filter_map(|at| by_edge(table, mapping, *at, None));
         Ok(Finished {
             writes,
             rows,
             sizes,
-            targets: record.targets.iter().map(node).collect::<Result<_, _>>()?,
+            targets: targets.collect(),
             sends: self.sends(table, &record.sends, mapping).await?,
             chosen: record.chosen,
             cached: record.cached,
@@ -357,10 +255,7 @@ impl Reader {
         records: Tasks,
         mapping: &Mapping,
     ) -> Result<(), RunError> {
-        let here = |(key, record)| Ok((mapping.task(key)?, record));
-        let by_key: Result<Tasks, String> =
-            if mapping.is_same() { Ok(records) } else { records.into_iter().map(here).collect() };
-        let mut by_key = by_key.map_err(|reason| self.incompatible(reason))?;
+        let mut by_key = mapping.by_present_key(records);
         for task in tasks {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(record) = by_key.remove(&task.key) else { continue };
@@ -372,12 +267,16 @@ impl Reader {
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
+            let still = |question: &QuestionRecord| table.still_asks(depth(path), question);
             task.asked = self.questions(table, &record.questions).await?;
+            for (shown, _) in task.asked.iter_mut().zip(&record.questions).filter(|(_, asked)| !still(asked)) {
+                shown.answered = true; // nobody would take an answer
+            }
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
                     let open: Vec<QuestionRecord> =
-                        record.questions.iter().filter(|question| !question.answered).cloned().collect();
+                        record.questions.iter().filter(|asked| !asked.answered && still(asked)).cloned().collect();
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
                     Stand::Asked { questions: self.questions(table, &open).await?, fresh }
                 }
@@ -389,10 +288,7 @@ impl Reader {
     }
 }
 
-fn put_slots(slots: &mut [Slot], stored: Vec<(u32, Slot)>, mapping: &Mapping) {
-    for (at, slot) in stored {
-        if let Some(at) = mapping.channel(at) {
-            slots[at as usize] = slot;
-        }
-    }
+/// How many subgraphs a namespace leads down.
+fn depth(path: &str) -> usize {
+    path.matches('/').count()
 }

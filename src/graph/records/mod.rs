@@ -2,10 +2,15 @@
 //!
 //! Knows no task's body.
 
+mod claims;
+pub(crate) mod copies;
 pub(crate) mod foremost;
 pub(crate) mod load;
 pub(crate) mod mapping;
+pub(crate) mod misfit;
 pub(crate) mod noted;
 pub(crate) mod reader;
 pub(crate) mod recorder;
 pub(crate) mod save;
+pub(crate) mod settled;
+mod waiting;

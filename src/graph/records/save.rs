@@ -64,7 +64,11 @@ pub(crate) fn row_key<S: State, N: NodeId, C>(
 
 /// The same channel of a subgraph has a log of its own.
 pub(crate) fn log_name<S: State, N: NodeId, C>(table: &Table<S, N, C>, path: &str, channel: usize) -> String {
-    let name = table.channel(channel);
+    log_of(path, table.channel(channel))
+}
+
+/// The log of a channel by name.
+pub(crate) fn log_of(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}\u{0}{name}") }
 }
 
@@ -78,7 +82,10 @@ pub(crate) fn sends<S: State, N: NodeId, C>(
         let bytes = packet.payload.encode()?;
         if cfg!(debug_assertions) {
             let row = table.row(*node);
-            value::reread(|| format!("payload of `{}`", row.name), row.body.payload(&bytes))?;
+            value::reread(
+                || format!("payload of `{}`", row.name),
+                row.body.payload(&bytes).map_err(|misread| misread.reason),
+            )?;
         }
         puts.push((Key::Row(packet.row), bytes));
         records.push(SendRecord { node: *node, payload: packet.row });
@@ -156,6 +163,7 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let whole = recorder.durability() == Durability::Exit;
+    run.pos.settle(&run.table, puts)?;
     let record = record(&run.table, &mut run.pos, &run.level.path, recorder.lease().epoch(), whole);
     if recorder.is_new_shape(run.table.fingerprint) {
         puts.push((Key::Shape(run.table.fingerprint), encode_record(&run.table.shape)?));
@@ -230,7 +238,7 @@ pub(crate) fn record<S: State, N: NodeId, C>(
         control: control(&pos.control, pos.start.as_ref().map(|start| start.rows.clone())),
         base,
         channels,
-        carried: vec![],
+        carried: pos.carried.clone(),
         children: pos.children.clone(),
         metadata: pos.metadata.clone(),
         journals: vec![],

@@ -70,8 +70,7 @@ async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     comparison: &Comparison,
 ) -> Result<(), RunError> {
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };
-    let mapping = comparison.reader.mapping(&run.table, record.shape).await?;
-    let (pos, _) = comparison.reader.position(&run.table, *id, record.clone()).await.map(|(pos, _)| (pos, mapping))?;
+    let (pos, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
     let Some(start) = pos.start else { return Ok(()) };
     if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0)? {
         difference.what = format!("input, {}", difference.what);

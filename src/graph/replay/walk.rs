@@ -8,13 +8,14 @@ use crate::checkpoint::{Key, LogRange, RowId, Slot, Source};
 
 use super::line::Listed;
 use crate::graph::channels::mask::Mask;
+use crate::graph::channels::reading;
 use crate::graph::channels::state::State;
-use crate::graph::channels::value;
 use crate::graph::compile::table::Table;
 use crate::graph::define::node::NodeId;
 use crate::graph::diff::face::growth;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::records::settled::{Settled, channel};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
 use crate::graph::run::task::Task;
@@ -88,9 +89,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         reader.commanded(table, &mut before, &path, &mut records, &mapping).await?;
         let mut tasks = planned(table, &before);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
-        let records = present(reader, records, &mapping)?;
+        let records = mapping.by_present_key(records);
         if let Some(listed) = self.line.pop_front() {
-            self.next = Some(self.load(listed, Some((&made, &path))).await?);
+            self.next = Some(self.load(listed, Some((&made, &path)).filter(|_| mapping.is_same())).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
         Ok(Some(Recorded { made, before, tasks, records, mapping, after }))
@@ -99,20 +100,26 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     /// Reads a checkpoint; of its state, what is not in that of the checkpoint before.
     async fn load(&self, (id, record): Listed, last: Option<(&Position<S>, &String)>) -> Result<Loaded<S>, RunError> {
         let (table, reader) = (&self.table, &self.reader);
-        let mapping = reader.mapping(table, record.shape).await?;
-        let slots = reader.slots(table, &record, &mapping).await?;
+        let mapping = reader.mapping(table, id, &record).await?;
+        let (slots, carried) = reader.slots(&record, &mapping).await?;
         let path = record.namespace.clone();
-        let state = match last.filter(|(_, before)| self.states && **before == path) {
-            _ if !self.states => Arc::new(S::empty(&table.schema)),
-            Some((before, _)) => self.moved_on(before, &path, &slots).await?,
-            None => Arc::new(reader.state(table, &path, &slots).await?),
+        let settled = match last.filter(|(_, before)| mapping.is_same() && **before == path) {
+            _ if !self.states => Settled::of(slots, Arc::new(S::empty(&table.schema))),
+            Some((before, _)) => Settled::of(slots.clone(), self.moved_on(before, &path, &mapping, slots).await?),
+            None => reader.settled(table, &path, slots, &mapping).await?.shared(),
         };
-        let made = reader.position_over(table, id, record, &mapping, slots, state).await?;
+        let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
         Ok(Loaded { made, mapping, path })
     }
 
     /// The state that the slots describe, made from the one before.
-    async fn moved_on(&self, before: &Position<S>, path: &str, slots: &[Slot]) -> Result<Arc<S>, RunError> {
+    async fn moved_on(
+        &self,
+        before: &Position<S>,
+        path: &str,
+        mapping: &Mapping,
+        slots: Vec<Slot>,
+    ) -> Result<Arc<S>, RunError> {
         let (table, reader) = (&self.table, &self.reader);
         let changed: Vec<usize> = (0..slots.len()).filter(|&at| before.slots[at] != slots[at]).collect();
         if changed.is_empty() {
@@ -120,17 +127,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         }
         let steps: Option<Vec<Step>> = changed.iter().map(|&at| Step::between(&before.slots[at], &slots[at])).collect();
         let mut state = S::clone(&before.state);
-        let Some(steps) = steps.filter(|_| emptied(table, &mut state, slots, &changed)) else {
-            return Ok(Arc::new(reader.state(table, path, slots).await?));
+        let Some(steps) = steps.filter(|_| emptied(table, &mut state, &slots, &changed)) else {
+            return Ok(Arc::new(reader.settled(table, path, slots, mapping).await?.state));
         };
         let rows = reader.rows(steps.iter().filter_map(|step| step.value.map(Key::Row)).collect()).await?;
         let valued = changed.iter().zip(&steps).filter(|(_, step)| step.value.is_some());
         for ((&at, _), bytes) in valued.zip(&rows) {
-            value::decode_channel::<S>(&table.schema, &mut state, at, bytes)?;
+            let read = reading::decode_channel::<S>(&table.schema, &mut state, at, bytes);
+            read.map_err(|misread| reader.unreadable(&channel(table, at), mapping.at, misread))?;
         }
         for (&at, step) in changed.iter().zip(&steps) {
             for range in &step.entries {
-                reader.entries(table, path, at, range, &mut state).await?;
+                reader.added(table, path, (mapping.at, at), range, &mut state).await?;
             }
         }
         Ok(Arc::new(state))
@@ -170,14 +178,4 @@ fn emptied<S: State, N, C>(table: &Table<S, N, C>, state: &mut S, slots: &[Slot]
     let (kept, mut went): (Mask, Mask) = ((0..slots.len()).filter(|at| !gone.contains(at)).collect(), Mask::default());
     state.end_step(&table.schema, &kept, &mut went);
     gone.iter().all(|&at| went.contains(at))
-}
-
-/// The records under the keys that their tasks have in the present graph.
-fn present(reader: &Reader, records: Tasks, mapping: &Mapping) -> Result<Tasks, RunError> {
-    if mapping.is_same() {
-        return Ok(records);
-    }
-    let here = |(key, record)| Ok((mapping.task(key)?, record));
-    let mapped: Result<Tasks, String> = records.into_iter().map(here).collect();
-    mapped.map_err(|reason| reader.incompatible(reason))
 }

@@ -7,7 +7,7 @@ use super::clock;
 use super::ctx::{Borrowed, Ctx, Raised, TaskCtx};
 use super::error::RunError;
 use crate::graph::channels::canon::Canon;
-use crate::graph::channels::value;
+use crate::graph::channels::{reading, value};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
 
 impl<C> Ctx<C> {
@@ -36,7 +36,7 @@ impl<C> Ctx<C> {
         let raised = match lent.answers.as_ref().and_then(|known| known.answers.get(&place)) {
             Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
             Some(_) if let Some(differs) = self.0.asks_otherwise(&lent, place, &question) => Raised::Wrong(differs),
-            Some((_, bytes)) => match value::decode(bytes) {
+            Some((_, bytes)) => match reading::decode(bytes) {
                 Ok(value) => return Ok(value),
                 Err(reason) => Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }),
             },

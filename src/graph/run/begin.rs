@@ -81,6 +81,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let channels = S::channels(&self.table.schema);
+        self.pos.owed.clear();
         for (at, channel) in channels.iter().enumerate() {
             if channel.stored() == Stored::Never || !self.pos.state.is_kept(&self.table.schema, at) {
                 continue;
@@ -166,5 +167,5 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
 /// Where an adopted state's values stand: encoded whole at the child's first checkpoint.
 fn adopted_row(checkpoint: CheckpointId, channel: usize) -> RowId {
-    RowId { checkpoint, task: RowId::REDUCED, slot: channel as u32 }
+    RowId { checkpoint, task: RowId::WHOLE, slot: channel as u32 }
 }

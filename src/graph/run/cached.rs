@@ -10,8 +10,8 @@ use super::perform::Job;
 use super::position::{Finished, Packet};
 use crate::checkpoint::{CheckpointId, RowId};
 use crate::graph::channels::state::State;
-use crate::graph::channels::value;
 use crate::graph::channels::writes::Writes;
+use crate::graph::channels::{reading, value};
 use crate::graph::compile::table::Table;
 use crate::graph::define::command::Payload;
 use crate::graph::define::node::NodeId;
@@ -116,7 +116,7 @@ impl CachedResult {
         let mut writes = vec![];
         for (name, overwrite, bytes) in self.writes {
             let at = channels.iter().position(|channel| channel.name() == name)?;
-            writes.push(value::decode_write::<S>(&table.schema, at, overwrite, &bytes).ok()?);
+            writes.push(reading::decode_write::<S>(&table.schema, at, overwrite, &bytes).ok()?);
         }
         let targets = self.targets.iter().map(|name| table.named(name)).collect::<Option<_>>()?;
         let mut sends = vec![];

@@ -15,11 +15,12 @@ use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::compile::rows::HANDLER;
 use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::Reader;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
-    pub(crate) async fn keep_children(&mut self, reader: &Reader) -> Result<(), RunError> {
+    pub(crate) async fn keep_children(&mut self, reader: &Reader, mapping: &Mapping) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
         let per_thread =
             |node: u32| node != START_NODE && table.row(node).children.iter().any(|child| child.0.is_per_thread());
@@ -28,6 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         self.plan();
         for (task, call, id) in reader.children(self.pos.id).await? {
+            let Ok(task) = mapping.task(task) else { continue };
             let Some(task) = self.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
                 continue;
             };
@@ -50,17 +52,24 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
     id: CheckpointId,
     level: Arc<Level>,
     apart: bool,
-) -> Result<(Position<T>, Arc<Level>), RunError> {
+) -> Result<(Position<T>, Arc<Level>, bool), RunError> {
     let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
     let path = record.namespace.clone();
-    let (mut pos, _) = reader.position(&child.table, id, record).await?;
-    if apart {
-        return Ok((pos, level));
+    let (mut pos, mapping) = reader.position(&child.table, id, record).await?;
+    mapping.check_pin(reader)?;
+    if apart || own_part(&path) != own_part(&level.path) {
+        return Ok((pos, level, true)); // its node may have another name now
     }
     if reader.is_left(&child.table, &path, &pos).await? {
         pos.line = NEW_LINE;
     }
-    Ok((pos, Arc::new(Level { path, ..Level::clone(&level) })))
+    Ok((pos, Arc::new(Level { path, ..Level::clone(&level) }), false))
+}
+
+/// The node and call in the last part of a path.
+fn own_part(path: &str) -> &str {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.split(['~', ':']).next().unwrap_or_default()
 }
 
 /// The calls of an error handler are pointed at from here on: it shares its body's task, but no subgraph.

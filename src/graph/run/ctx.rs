@@ -164,6 +164,8 @@ impl Level {
 pub(crate) struct Facts {
     /// The name in events and errors.
     pub name: Arc<str>,
+    /// The name in journals: the first it ever had, so that it stays when the node is renamed.
+    pub first_name: Arc<str>,
     /// The questions it may ask; none: any.
     pub asks: Option<Arc<Declarations>>,
     /// Whether it is the node's error handler.

@@ -51,7 +51,7 @@ impl<S: State> Delta<S> {
         let line = line(reader, id).await?;
         let mut delta = Self::default();
         for (at, made) in line.iter().enumerate() {
-            let mapping = reader.mapping(table, made.record.shape).await?;
+            let mapping = reader.mapping(table, made.id, &made.record).await?;
             let applied = line.get(at + 1).is_some_and(Made::applies_results);
             let results = made
                 .tasks
@@ -61,6 +61,7 @@ impl<S: State> Delta<S> {
                 let done = reader.finished(table, &made.record.namespace, task, &mapping).await?;
                 done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
             }
+            mapping.check_results(reader)?;
         }
         Ok(delta)
     }
@@ -74,6 +75,7 @@ impl<S: State> Delta<S> {
 
 /// A checkpoint of an activation.
 struct Made {
+    id: CheckpointId,
     record: CheckpointRecord,
     tasks: Tasks,
 }
@@ -101,7 +103,7 @@ async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> 
     let mut at = Some(id);
     while let Some(id) = at {
         let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
-        let made = Made { record, tasks: reader.tasks(id).await? };
+        let made = Made { id, record, tasks: reader.tasks(id).await? };
         at = made.record.parent.filter(|_| !made.begins());
         line.push(made);
     }

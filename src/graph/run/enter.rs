@@ -72,7 +72,7 @@ pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
     let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
-        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
+        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
     let reader = reader(&recorder);
     let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
@@ -88,10 +88,10 @@ pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     }
     let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
     let Some(id) = kept else {
-        return fresh(child, Position::empty(&child.table), begin(), ctx, level, caller).await;
+        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
-    let (pos, level) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
-    fresh(child, pos, begin(), ctx, level, caller).await
+    let (pos, level, apart) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
+    fresh(child, (pos, apart), begin(), ctx, level, caller).await
 }
 
 pub(crate) fn missing(reader: &Reader) -> RunError {
@@ -110,16 +110,21 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
     // A fork's child keeps the namespace of its origin, under which its logs stand.
     let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
-    let (pos, mapping) = reader.position(&child.table, id, record).await?;
+    let (pos, mut mapping) = reader.position(&child.table, id, record).await?;
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.armed = false;
     run.limit();
+    let mut records = reader.tasks(id).await?;
+    if !mapping.is_same() {
+        records = run.move_over(reader, records, &mapping).await?;
+        mapping = run.own_mapping();
+    }
     run.plan();
-    let records = reader.tasks(id).await?;
     let path = run.level.path.clone();
     reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
     run.wake_due();
+    mapping.check(reader)?;
     run.shown = true;
     run.tell_loaded().await;
     Ok(run)
@@ -128,7 +133,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
 /// Begins with new input.
 async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
-    pos: Position<T>,
+    (pos, apart): (Position<T>, bool),
     begin: Begin<T>,
     ctx: &Ctx<C>,
     level: Arc<Level>,
@@ -137,7 +142,7 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
     run.caller = Some(caller);
     run.limit();
-    run.adopted = run.pos.is_stored() && caller.task >= SENT;
+    run.adopted = run.pos.is_stored() && apart;
     let input = match begin {
         Begin::Input(writes) => writes,
         Begin::State(state) => {

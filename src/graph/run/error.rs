@@ -1,11 +1,13 @@
 //! What a run can fail with. Ids are turned into names before they get here; Display says what and where.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 
 use crate::graph::define::interrupt::InterruptId;
 use crate::graph::define::node::NodeError;
+use crate::graph::records::misfit::Misfit;
 
 /// Who wrote what START takes, in the words of an error.
 pub(crate) const INPUT: &str = "the input";
@@ -111,20 +113,23 @@ pub enum RunError {
     /// A stored value could not be read back, or a new one not be encoded.
     #[error("{what}: {reason}")]
     Codec { what: String, reason: String },
+    /// A stored value does not fit this version of the code.
+    #[error(transparent)]
+    Unreadable(Box<Unreadable>),
     /// More of something than a task or a superstep takes.
     #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
     /// All values of a state together are larger than the run allows.
     #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
-    /// A stored thread names something the graph no longer has.
-    #[error("thread `{thread}` was stored by another version of the graph: {reason}")]
-    Incompatible { thread: ThreadId, reason: String },
     /// The thread was imported and may be read only.
     #[error(
         "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run"
     )]
     Foreign { thread: ThreadId },
+    /// A paused thread that this version of the graph cannot go on with. Nothing was written; it stays readable.
+    #[error("thread `{thread}` was stored by another version of the graph: {}", told(misfits))]
+    NeedsMigration { thread: ThreadId, misfits: Vec<Misfit> },
     /// The store failed.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -134,12 +139,62 @@ pub enum RunError {
     HandUp(HandedUp),
 }
 
+/// A stored value that this version of the code cannot read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[error(
+    "{what} at checkpoint {checkpoint} of thread `{thread}`: stored as `{stored}` (version {stored_version}), cannot be \
+     read as `{expected}` (version {expected_version}): {reason}"
+)]
+pub struct Unreadable {
+    /// What it is: a channel, the payload of a worker.
+    pub what: String,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The checkpoint that holds it.
+    pub checkpoint: CheckpointId,
+    /// The type that stored it.
+    pub stored: String,
+    /// The version of that type's schema.
+    pub stored_version: u32,
+    /// The type it is to be read as.
+    pub expected: String,
+    /// The version of that type's schema.
+    pub expected_version: u32,
+    /// Why it cannot be.
+    pub reason: String,
+}
+
+impl Unreadable {
+    /// Returns what a person can do about it.
+    pub fn help(&self) -> String {
+        let back = "or run the thread with the code that stored it";
+        let next = self.stored_version.max(self.expected_version) + 1;
+        match self.stored_version.cmp(&self.expected_version) {
+            Ordering::Greater => "run the thread with the code that stored it, or a later one".into(),
+            _ if !self.what.starts_with("channel") => format!("let the type read it, {back}"),
+            Ordering::Less => {
+                format!("let `upgrade = <fn>` of the channel take version {}, {back}", self.stored_version)
+            }
+            Ordering::Equal => {
+                format!(
+                    "give the channel `version = {next}` and `upgrade = <fn>`, which is given the old value, {back}"
+                )
+            }
+        }
+    }
+}
+
 /// The message and the help: what a `main` that returns the error prints.
 impl std::fmt::Debug for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self}")?;
         self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
     }
+}
+
+fn told(misfits: &[Misfit]) -> String {
+    misfits.iter().map(Misfit::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// A command on its way to the enclosing graph.
@@ -205,9 +260,7 @@ impl RunError {
             Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
             Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),
             Self::WrongParent { .. } => "give a command of the enclosing graph's own state and node ids".into(),
-            Self::Incompatible { .. } => {
-                "put back what is gone, run the thread with the graph that stored it, or begin another thread".into()
-            }
+            Self::NeedsMigration { misfits, .. } => return misfits.first().map(Misfit::help),
             Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
             Self::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state, or raise \
                                            `.max_state_bytes(..)`; then `thread.retry()`"
@@ -222,6 +275,7 @@ impl RunError {
             Self::Foreign { .. } => {
                 "if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)".into()
             }
+            Self::Unreadable(unreadable) => unreadable.help(),
             Self::Checkpoint(error) => return error.help().map(str::to_owned),
             Self::HandUp(_) => return None,
         })

@@ -3,6 +3,7 @@
 //! The rules (`control`, `position`) are pure. Of a store it knows records.
 
 pub(crate) mod advance;
+mod along;
 pub(crate) mod asking;
 pub(crate) mod attempt;
 pub(crate) mod begin;
@@ -18,6 +19,7 @@ pub(crate) mod enter;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod execute;
+mod moving;
 pub(crate) mod perform;
 pub(crate) mod places;
 pub(crate) mod position;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as JsonValue};
 
-use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
+use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
 use super::control::Control;
 use super::error::{INPUT, RunError};
@@ -67,6 +67,12 @@ pub(crate) struct Position<S: State> {
     pub metadata: Vec<(String, String)>,
     /// Rows that no slot refers to any more.
     pub freed: Vec<RowId>,
+    /// What is stored of channels that the graph does not have.
+    pub carried: Vec<CarriedRecord>,
+    /// Channels whose values another version of the graph kept in another way: stored anew with the next checkpoint.
+    pub stale: Mask,
+    /// What is to be stored with the next checkpoint, for the same reason.
+    pub owed: Puts,
 }
 
 impl<S: State> Clone for Position<S> {
@@ -81,6 +87,9 @@ impl<S: State> Clone for Position<S> {
             children: self.children.clone(),
             metadata: self.metadata.clone(),
             freed: vec![],
+            carried: self.carried.clone(),
+            stale: self.stale.clone(),
+            owed: self.owed.clone(),
             ..*self
         }
     }
@@ -154,6 +163,9 @@ impl<S: State> Position<S> {
             children: vec![],
             metadata: vec![],
             freed: vec![],
+            carried: vec![],
+            stale: Mask::default(),
+            owed: vec![],
         }
     }
 
@@ -210,6 +222,10 @@ impl<S: State> Position<S> {
         for (write, &size) in rows.iter().zip(sizes) {
             let Some(row) = write.row else { continue };
             let at = write.channel as usize;
+            if let Some(carried) = at.checked_sub(channels.len()) {
+                self.keep_carried(carried, write.overwrite, row, size);
+                continue;
+            }
             self.moved.insert(at);
             match channels[at].stored() {
                 Stored::Never | Stored::Full => {}
@@ -241,14 +257,7 @@ impl<S: State> Position<S> {
         }
         self.weigh(at, self.sizes[at] + size);
         let Slot::Log { ranges, .. } = &mut self.slots[at] else { return };
-        match ranges.last_mut() {
-            Some(range) if range.last.checkpoint >= self.line => {
-                range.last = row;
-                range.count += 1;
-                range.bytes += size;
-            }
-            _ => ranges.push(LogRange { first: row, last: row, count: 1, bytes: size }),
-        }
+        extend(ranges, self.line, row, size);
     }
 
     /// Encodes the channels that are stored after the reduce, and log channels whose entries outgrew their value.
@@ -291,6 +300,17 @@ impl<S: State> Position<S> {
             }
         }
         Ok(())
+    }
+}
+
+pub(super) fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
+    match ranges.last_mut() {
+        Some(range) if range.last.checkpoint >= line => {
+            range.last = row;
+            range.count += 1;
+            range.bytes += size;
+        }
+        _ => ranges.push(LogRange { first: row, last: row, count: 1, bytes: size }),
     }
 }
 

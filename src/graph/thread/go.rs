@@ -125,7 +125,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some((reader, mapping)) = loaded {
             let mut records = reader.tasks(run.pos.id).await?;
             reader.commanded(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
-            run.keep_children(&reader).await?;
+            mapping.check_pin(&reader)?;
+            if !self.discard && self.at.is_none() {
+                mapping.check(&reader)?;
+            }
+            run.keep_children(&reader, &mapping).await?;
         }
         Ok(run)
     }
@@ -149,6 +153,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if fresh && recorder.head().checkpoint != Some(id) {
             pos.line = NEW_LINE;
         }
+        reader.tell_carried(&pos.carried);
         Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
     }
 
@@ -213,7 +218,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Box::pin(thread.going_on(shared, answers, command)).await;
         }
         let (mut run, loaded) = self.load(shared, false).await?;
-        let Some((reader, mapping)) = loaded else { return self.unstarted(run, answers, command) };
+        let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
         run.armed = false;
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
@@ -228,7 +233,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             add_command(&run.table, &mut run.pos, before);
         }
         let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
-        let forks = behind || (travels && !own);
+        let mut forks = behind || (travels && !own);
+        let anew = forks && travels;
+        if !mapping.is_same() && !anew {
+            self.check_inside(&run, &reader, &records, &mapping).await?;
+            records = run.move_over(&reader, records, &mapping).await?;
+            (mapping, forks) = (run.own_mapping(), false);
+        }
         if !answers.is_empty() {
             self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
         } else if travels && !forks {
@@ -256,6 +267,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let journals = reader.journals(run.pos.id, &mapping).await?;
         run.tasks.iter_mut().for_each(|task| task.journal = journals.get(&task.key).cloned());
+        mapping.check(&reader)?;
         Ok(run)
     }
 

@@ -143,7 +143,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     pub async fn outline(mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
         let mut all = vec![];
         for listed in self.listed().await? {
-            all.push((listed.info(), self.reader.planned(&self.table, listed.record).await?));
+            all.push((listed.info(), self.reader.planned(&self.table, listed.id, listed.record).await?));
         }
         Ok(all)
     }

@@ -32,14 +32,24 @@ pub enum Standing {
     Waiting,
     /// A task failed, or its results cannot be applied.
     Failed,
+    /// Another version of the graph stored it, and the present one cannot go on with it.
+    NeedsMigration,
     /// A run holds it just now.
     Running,
 }
 
 impl Standing {
     /// Every word there is.
-    pub const ALL: [Self; 7] =
-        [Self::Finished, Self::Pending, Self::Interrupted, Self::Stopped, Self::Waiting, Self::Failed, Self::Running];
+    pub const ALL: [Self; 8] = [
+        Self::Finished,
+        Self::Pending,
+        Self::Interrupted,
+        Self::Stopped,
+        Self::Waiting,
+        Self::Failed,
+        Self::NeedsMigration,
+        Self::Running,
+    ];
 
     /// Returns the word: `finished`, `pending` and so on.
     pub fn as_str(self) -> &'static str {
@@ -50,6 +60,7 @@ impl Standing {
             Self::Stopped => "stopped",
             Self::Waiting => "waiting",
             Self::Failed => "failed",
+            Self::NeedsMigration => "needs-migration",
             Self::Running => "running",
         }
     }
@@ -71,6 +82,7 @@ impl Status {
             Self::Waiting { .. } => Standing::Waiting,
             Self::Stopped { .. } => Standing::Stopped,
             Self::Failed { .. } => Standing::Failed,
+            Self::NeedsMigration { .. } => Standing::NeedsMigration,
             Self::Running => Standing::Running,
         }
     }
@@ -83,7 +95,7 @@ pub struct ThreadInfo {
     pub id: ThreadId,
     /// The name of its graph; empty if the thread was begun and nothing of it stored.
     pub graph: String,
-    /// How it stands. A thread at a breakpoint shows as [`Standing::Pending`], because only its graph knows breakpoints.
+    /// How it stands. A thread at a breakpoint, or one that needs migration, shows as it was left, because only its graph knows.
     pub standing: Standing,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,

@@ -12,6 +12,7 @@ pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod keep;
 pub(crate) mod listing;
+mod moving;
 pub(crate) mod open;
 pub(crate) mod outcome;
 pub(crate) mod past;

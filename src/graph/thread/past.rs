@@ -17,6 +17,7 @@ use crate::graph::compile::{ascii, dot};
 use crate::graph::define::builder::Stops;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
@@ -57,6 +58,12 @@ pub enum Status {
     Failed {
         /// Why.
         reason: String,
+    },
+    /// Another version of the graph stored it, and this one cannot go on with it: it can be read, and moved on by hand with
+    /// [`update_state_as`](Thread::update_state_as).
+    NeedsMigration {
+        /// Why.
+        misfits: Vec<Misfit>,
     },
     /// A run holds it just now.
     Running,
@@ -170,6 +177,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::Finished) };
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
+        if !snapshot.misfits.is_empty() {
+            return Ok(Status::NeedsMigration { misfits: snapshot.misfits });
+        }
         let questions: Vec<Question> =
             snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
         if !questions.is_empty() {

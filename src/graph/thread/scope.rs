@@ -31,6 +31,8 @@ use crate::graph::run::task::{COMMAND_KEY, SENT};
 pub(crate) struct Scope {
     /// The nodes on the way down; empty for the root graph.
     pub nodes: Vec<String>,
+    /// The names that each of them has and had.
+    pub names: Vec<Vec<String>>,
     /// One of them that the graph above does not have.
     pub unknown: Option<String>,
 }
@@ -46,16 +48,29 @@ impl Scope {
         self.nodes.iter().zip(callers).map(part).flat_map(numbered).collect()
     }
 
+    /// The nodes on the way down by the names they go by now.
+    fn present(&self, namespace: &[String]) -> Vec<String> {
+        let mut known = self.nodes.iter().zip(&self.names);
+        let now = |name: &String| match name.starts_with('#') {
+            true => name.clone(),
+            false => {
+                let (handler, node) = name.strip_prefix(HANDLER).map_or(("", name.as_str()), |node| (HANDLER, node));
+                let now = known.next().filter(|(_, names)| names.iter().any(|known| known == node));
+                now.map_or_else(|| name.clone(), |(now, _)| format!("{handler}{now}"))
+            }
+        };
+        namespace.iter().map(now).collect()
+    }
+
     /// Whether a checkpoint of this namespace belongs to the graph that is meant.
     pub(crate) fn holds(&self, namespace: &str) -> bool {
         let mut rest = namespace;
-        for node in &self.nodes {
-            let Some(after) = rest.strip_prefix('/').and_then(|rest| rest.strip_prefix(node.as_str())) else {
-                return false;
+        for names in &self.names {
+            let below = |name: &String| {
+                let after = rest.strip_prefix('/')?.strip_prefix(name.as_str())?;
+                (after.is_empty() || after.starts_with([':', '#', '~', '/'])).then_some(after)
             };
-            if !after.is_empty() && !after.starts_with([':', '#', '~', '/']) {
-                return false;
-            }
+            let Some(after) = names.iter().find_map(below) else { return false };
             rest = after.find('/').map_or("", |at| &after[at..]);
         }
         rest.is_empty()
@@ -113,6 +128,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         thread.metadata.clone_from(&self.metadata);
         thread.scope.nodes.clone_from(&self.scope.nodes);
         let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
+        thread.scope.names.clone_from(&self.scope.names);
+        thread.scope.names.extend(self.graph.table.names_down(&nodes));
         let missing = nodes.first().filter(|node| self.graph.table.named(node).is_none());
         thread.scope.unknown = self.scope.unknown.as_ref().or(missing).cloned();
         thread.scope.nodes.extend(nodes);
@@ -130,8 +147,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
         let mut above = Above::Head;
-        for node in &self.scope.nodes {
-            let Some((below, caller)) = reader.below(at, node).await? else { return Ok(None) };
+        for names in &self.scope.names {
+            let Some((below, caller)) = reader.below(at, names).await? else { return Ok(None) };
             above = match (caller, above) {
                 (None, _) => Above::Ended(at),
                 (Some(caller), Above::Task(callers)) => Above::Task([callers, vec![caller]].concat()),
@@ -185,6 +202,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !is_head {
             pos.line = NEW_LINE;
         }
+        mapping.check_pin(&reader)?;
         let level = self.level(&reader, id).await?;
         let mut run = Run::new(table, shared, level, pos);
         match above {
@@ -210,7 +228,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut puts, way) = (vec![], self.scope.way(callers));
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
-            let inside = |asked: &&mut QuestionRecord| !asked.answered && is_inside(&asked.namespace, &way);
+            let inside =
+                |asked: &&mut QuestionRecord| !asked.answered && is_inside(&self.scope.present(&asked.namespace), &way);
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
             if closed > 0 {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
@@ -245,19 +264,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 impl Reader {
     /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
-    async fn below(&self, at: CheckpointId, node: &str) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
+    async fn below(
+        &self,
+        at: CheckpointId,
+        names: &[String],
+    ) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
         let Some(record) = self.record(at).await? else { return Ok(None) };
         let shape = self.shape(&record).await?;
         let of_node = |(task, ..): &Called| {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
             let ran = if *task < COMMAND_KEY { Some(*task) } else { sent.map(|send| send.node) };
-            ran.and_then(|at| shape.nodes.get(at as usize)).is_some_and(|name| name == node)
+            ran.and_then(|at| shape.nodes.get(at as usize)).is_some_and(|name| names.contains(name))
         };
         let called: Vec<Called> = self.children(at).await?.into_iter().filter(of_node).collect();
         if let Some((task, call, id)) = self.foremost(&self.tasks(at).await?, called).await? {
             return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
         }
-        let own = record.children.iter().find(|(name, _)| name == node);
+        let own = record.children.iter().find(|(name, _)| names.contains(name));
         Ok(own.map(|(_, id)| (*id, None)))
     }
 }
@@ -273,7 +296,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         run.planned = false;
         run.plan();
         reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
-        run.keep_children(reader).await
+        run.pos.owed.extend(mapping.take_owed());
+        run.keep_children(reader, mapping).await
+    }
+
+    /// Whether what is written in the name of a planned task may be noted beside it.
+    pub(crate) fn notes_results(&self) -> bool {
+        self.is_head && self.loaded.as_ref().is_none_or(|(_, mapping)| mapping.is_same())
+    }
+
+    /// Fails if a part of what is planned would be lost.
+    pub(crate) fn check_planned(&self) -> Result<(), RunError> {
+        self.loaded.as_ref().map_or(Ok(()), |(reader, mapping)| mapping.check(reader))
+    }
+
+    /// Fails if a result of a finished task would be lost.
+    pub(crate) fn check_results(&self) -> Result<(), RunError> {
+        self.loaded.as_ref().map_or(Ok(()), |(reader, mapping)| mapping.check_results(reader))
     }
 
     /// Makes the next checkpoint.

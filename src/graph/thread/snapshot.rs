@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
+use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Slot, Source, TaskRecord, TaskStatus};
 
 use super::history::CheckpointInfo;
+use super::moving::{Lost, inside, nested};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
@@ -16,6 +17,7 @@ use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
+use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::clock;
 use crate::graph::run::control::{Control, START_NODE};
@@ -47,6 +49,11 @@ pub struct Snapshot<V> {
     pub tasks: Vec<TaskSnapshot>,
     /// Words of the user's.
     pub metadata: Vec<(String, String)>,
+    /// Stored channels that the state does not have. They are carried along, for the version of the graph that has them, until
+    /// the state says that they are `removed`.
+    pub carried: Vec<String>,
+    /// Why this version of the graph cannot go on from here, if it cannot.
+    pub misfits: Vec<Misfit>,
 }
 
 /// A snapshot of a graph over `S`.
@@ -71,7 +78,14 @@ impl<V> Snapshot<V> {
         let mut shown = f.debug_struct("Snapshot");
         shown.field("values", values).field("id", &self.id).field("parent", &self.parent);
         shown.field("source", &self.source).field("step", &self.step).field("created_at", &self.created_at);
-        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata).finish()
+        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata);
+        if !self.carried.is_empty() {
+            shown.field("carried", &self.carried);
+        }
+        if !self.misfits.is_empty() {
+            shown.field("misfits", &self.misfits);
+        }
+        shown.finish()
     }
 
     /// Returns the snapshot without its state.
@@ -186,17 +200,27 @@ impl<S: State> Snapshot<Arc<S>> {
         let was = (seen != Seen::Now).then(|| planned(table, &pos));
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = was.unwrap_or_else(|| planned(table, &pos));
+        let lost = Lost::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
             if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
-        let next = next.map(|task| name(table, task.node)).collect();
+        let next = next.map(|task| name(table, task.node)).chain(lost.iter().map(|lost| lost.node.clone())).collect();
         let mut shown = vec![];
         for task in &tasks {
-            let state = if deep { nested(table, reader, &pos, task, live).await? } else { None };
+            let state = if deep { nested(table, reader, (&pos, &mapping), task, live).await? } else { None };
             shown.push(task_snapshot(table, &pos, task, live, state));
         }
+        for lost in lost {
+            shown.push(lost.shown(table, reader, &pos).await?);
+        }
+        let mut misfits = mapping.misfits();
+        if live {
+            misfits.extend(inside(table, reader, (&pos, &mapping), &tasks).await?);
+        }
+        let carried = pos.carried.iter().filter(|carried| carried.slot != Slot::Absent);
+        let carried = carried.map(|carried| carried.channel.name.clone()).collect();
         Ok(Self {
             values,
             id,
@@ -207,6 +231,8 @@ impl<S: State> Snapshot<Arc<S>> {
             next,
             tasks: shown,
             metadata: pos.metadata,
+            carried,
+            misfits,
         })
     }
 
@@ -221,6 +247,8 @@ impl<S: State> Snapshot<Arc<S>> {
             next: self.next,
             tasks: self.tasks,
             metadata: self.metadata,
+            carried: self.carried,
+            misfits: self.misfits,
         }
     }
 }
@@ -229,7 +257,7 @@ fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
     RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }
 }
 
-fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
+pub(crate) fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
     if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
 }
 
@@ -348,29 +376,8 @@ pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: 
     task.answered.iter().zip(values).map(info).collect()
 }
 
-fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
+pub(crate) fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
     if node == START_NODE { &[] } else { &table.row(node).children }
-}
-
-async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
-    reader: &Reader,
-    pos: &Position<S>,
-    task: &Task<S>,
-    live: bool,
-) -> Result<Option<Box<Nested>>, RunError> {
-    let children = children_of(table, task.node);
-    if children.is_empty() {
-        return Ok(None);
-    }
-    let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
-    let called = reader.called(pos.id, task.key).await?;
-    let foremost = reader.foremost(&[(task.key, task.record())].into(), called).await?;
-    let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
-    let shape = reader.record(id).await?.map(|record| record.shape);
-    let called = children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first());
-    let Some(child) = called else { return Ok(None) };
-    Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
 }
 
 /// Names a task within its thread.

@@ -112,6 +112,7 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
         return Err(RunError::InvalidUpdate { what: "clearing takes no values".into() });
     }
     scoped.restore().await?;
+    scoped.check_results()?;
     let run = &mut scoped.run;
     if !run.pos.is_stored() {
         run.pos.step = -1;
@@ -128,6 +129,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let Some(writes) = values else {
         return Err(RunError::InvalidUpdate { what: "input needs values".into() });
     };
+    scoped.check_planned()?;
     let run = &mut scoped.run;
     let writes = run.taken(writes);
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
@@ -150,6 +152,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 /// The same checkpoint once more, beside the original.
 async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<S, N, C>) -> Result<Updated, RunError> {
+    scoped.check_planned()?;
     let run = &mut scoped.run;
     if !run.pos.is_stored() {
         return Err(RunError::InvalidUpdate { what: "there is no checkpoint to copy".into() });
@@ -178,6 +181,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     let deferred = scoped.run.pos.control.deferred.clone();
     scoped.restore().await?;
+    let notes = scoped.notes_results();
     let run = &mut scoped.run;
     run.pos.control.deferred = deferred; // what a command from outside triggered is dropped with all that waits
     let dropped: Vec<String> = run
@@ -196,8 +200,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     if !run.pos.is_stored() {
         run.pos.step = -1;
     }
-    let mut puts = vec![];
-    let mut results = vec![];
+    let (mut puts, mut results) = (vec![], vec![]);
     let mut used: Vec<u32> = vec![];
     for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
@@ -208,7 +211,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&run.table, &finished.sends, &mut puts)?;
-        keep_result(run, key, &finished, sends, scoped.is_head, &mut puts)?;
+        keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
     }
     run.by_hand = (!run.is_root()).then(|| by_hand(&results));

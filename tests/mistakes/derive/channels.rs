@@ -30,8 +30,6 @@ struct Draft {
     no_function: u32,
     #[channel(version = 0)]
     no_version: u32,
-    #[channel(was = "old", upgrade = from_old)]
-    not_yet: u32,
     written: bool,
     __start__: bool,
 }

@@ -1,0 +1,258 @@
+//! Where the values of a checkpoint's channels stand and what they are, whichever version of the graph stored them.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, LogRange, RowId, Slot};
+
+use super::claims::Claim;
+use super::mapping::Mapping;
+use super::reader::Reader;
+use super::recorder::Puts;
+use super::save::log_name;
+use crate::graph::channels::channel::{Channel, SETS, Stored};
+use crate::graph::channels::mask::Mask;
+use crate::graph::channels::merge::Merge;
+use crate::graph::channels::reading::{self, Misread};
+use crate::graph::channels::state::State;
+use crate::graph::compile::table::Table;
+use crate::graph::define::node::NodeId;
+use crate::graph::run::error::{RunError, Unreadable};
+
+/// The channels of a checkpoint.
+pub(crate) struct Settled<S> {
+    pub state: S,
+    pub slots: Vec<Slot>,
+    /// How many bytes each channel's value has in the store, as far as it was read.
+    pub sizes: Vec<u64>,
+    /// The channels whose values have to be stored anew before anything is added to them.
+    pub stale: Mask,
+    /// Entries of logs under their present names, to be stored with the next checkpoint.
+    pub owed: Puts,
+}
+
+/// The rules whose entries are parts of one list.
+const LISTS: [&str; 2] = ["append", "delta_append"];
+
+/// Whether a write that was stored under one rule replaces the value under the present one; none if it can be no write of
+/// its.
+pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) -> Option<bool> {
+    let sets = |rule: &str| SETS.contains(&rule);
+    match (sets(&stored.rule), sets(now.rule_name())) {
+        _ if stored.rule == now.rule_name() => Some(overwrite),
+        (true, true) => Some(overwrite),
+        (true, false) => Some(true),
+        (false, true) => overwrite.then_some(false),
+        (false, false) => overwrite.then_some(true),
+    }
+}
+
+impl<S> Settled<S> {
+    /// A state that this version of the graph has stored.
+    pub(crate) fn of(slots: Vec<Slot>, state: S) -> Self {
+        Self { state, sizes: vec![0; slots.len()], slots, stale: Mask::default(), owed: vec![] }
+    }
+
+    pub(crate) fn shared(self) -> Settled<Arc<S>> {
+        let Self { state, slots, sizes, stale, owed } = self;
+        Settled { state: Arc::new(state), slots, sizes, stale, owed }
+    }
+}
+
+impl Reader {
+    /// Where the values of the present channels stand, and what is carried along.
+    pub(crate) async fn slots(
+        &self,
+        record: &CheckpointRecord,
+        mapping: &Mapping,
+    ) -> Result<(Vec<Slot>, Vec<CarriedRecord>), RunError> {
+        let (mut slots, mut along) = (vec![Slot::Absent; mapping.channels()], mapping.carried.clone());
+        let base = match record.base {
+            Some(base) => {
+                Some(self.record(base).await?.ok_or_else(|| self.damaged("checkpoint", "its base is missing"))?)
+            }
+            None => None,
+        };
+        let base = base.map(|base| base.channels).unwrap_or_default();
+        let carried = record.carried.iter().enumerate();
+        let carried = carried.map(|(at, carried)| (mapping.first_carried() + at as u32, carried.slot.clone()));
+        for (at, slot) in base.into_iter().chain(record.channels.iter().cloned()).chain(carried) {
+            match mapping.claim(at) {
+                Claim::Channel(at) => slots[at as usize] = slot,
+                Claim::Carried(at) => along[at as usize].slot = slot,
+                Claim::Dropped => {}
+            }
+        }
+        Ok((slots, along))
+    }
+
+    /// The state that slots describe.
+    pub(crate) async fn settled<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        slots: Vec<Slot>,
+        mapping: &Mapping,
+    ) -> Result<Settled<S>, RunError> {
+        let mut settled = Settled::of(slots, S::empty(&table.schema));
+        self.values(table, mapping, &mut settled).await?;
+        for at in 0..S::channels(&table.schema).len() {
+            self.logs(table, path, at, mapping, &mut settled).await?;
+        }
+        Ok(settled)
+    }
+
+    /// Reads the values that stand in one row.
+    async fn values<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        mapping: &Mapping,
+        settled: &mut Settled<S>,
+    ) -> Result<(), RunError> {
+        let channels = S::channels(&table.schema);
+        let (mut keys, mut places) = (vec![], vec![]);
+        for (at, slot) in settled.slots.iter_mut().enumerate() {
+            if channels[at].stored() == Stored::Never {
+                *slot = Slot::Absent;
+            }
+            match slot {
+                Slot::Log { ranges, .. } if !ranges.is_empty() && mapping.folds(at, &channels[at]) => {}
+                Slot::Row(row) | Slot::Log { full: Some(row), .. } => {
+                    keys.push(Key::Row(*row));
+                    places.push(at);
+                }
+                Slot::Absent | Slot::Log { full: None, .. } => {}
+            }
+        }
+        for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
+            reading::decode_channel::<S>(&table.schema, &mut settled.state, at, &bytes)
+                .map_err(|misread| self.unreadable(&channel(table, at), mapping.at, misread))?;
+            settled.sizes[at] = bytes.len() as u64;
+            reshape(&mut settled.slots[at], channels[at].stored(), bytes.len());
+        }
+        Ok(())
+    }
+
+    /// Reads the values that stand in a log.
+    async fn logs<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        at: usize,
+        mapping: &Mapping,
+        settled: &mut Settled<S>,
+    ) -> Result<(), RunError> {
+        let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        settled.sizes[at] += ranges.iter().map(|range| range.bytes).sum::<u64>();
+        let (full, ranges, known) = (*full, ranges.clone(), &S::channels(&table.schema)[at]);
+        let (source, now) = (mapping.source(at as u32), log_name(table, path, at));
+        let log = source.map_or(&now, |source| &source.log);
+        let mut entries = vec![];
+        for range in &ranges {
+            entries.extend(self.entries(log, known, range).await?);
+        }
+        let unreadable = |misread| self.unreadable(&channel(table, at), mapping.at, misread);
+        if let Some(source) = source.filter(|_| mapping.folds(at, known)) {
+            settled.stale.insert(at);
+            let entries = entries.into_iter().map(|(_, bytes)| bytes).collect();
+            let list = self.list(&source.channel, full, entries).await?.map_err(unreadable)?;
+            return reading::take_list::<S>(&table.schema, &mut settled.state, at, &list).map_err(unreadable);
+        }
+        for (row, bytes) in entries {
+            let write = reading::decode_write::<S>(&table.schema, at, false, &bytes).map_err(unreadable)?;
+            let applied = settled.state.apply(&table.schema, write, &mut Merge::default());
+            applied.map_err(|error| self.damaged(known.name(), &known.told(error.to_string())))?;
+            if *log != now {
+                settled.owed.push((Key::Log { channel: now.clone(), row }, bytes));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn entries(
+        &self,
+        log: &str,
+        channel: &Channel,
+        range: &LogRange,
+    ) -> Result<Vec<(RowId, Vec<u8>)>, RunError> {
+        let key = |row| Key::Log { channel: log.to_owned(), row };
+        let rows = self.scan(key(range.first)..=key(range.last)).await?;
+        if rows.len() != range.count as usize {
+            let reason = format!("{} entries of {} are there", rows.len(), range.count);
+            return Err(self.damaged(&format!("log of channel `{}`", channel.name()), &reason));
+        }
+        let row = |(key, bytes)| match key {
+            Key::Log { row, .. } => Some((row, bytes)),
+            _ => None,
+        };
+        Ok(rows.into_iter().filter_map(row).collect())
+    }
+
+    /// Adds the entries of a range to a state of the version that stored them.
+    pub(crate) async fn added<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        (id, at): (CheckpointId, usize),
+        range: &LogRange,
+        state: &mut S,
+    ) -> Result<(), RunError> {
+        let known = &S::channels(&table.schema)[at];
+        for (_, bytes) in self.entries(&log_name(table, path, at), known, range).await? {
+            let write = reading::decode_write::<S>(&table.schema, at, false, &bytes);
+            let write = write.map_err(|misread| self.unreadable(&channel(table, at), id, misread))?;
+            let applied = state.apply(&table.schema, write, &mut Merge::default());
+            applied.map_err(|error| self.damaged(known.name(), &known.told(error.to_string())))?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a log that another rule kept, if it is known what they make.
+    async fn list(
+        &self,
+        stored: &ChannelShape,
+        full: Option<RowId>,
+        entries: Vec<Vec<u8>>,
+    ) -> Result<Result<Vec<Vec<u8>>, Misread>, RunError> {
+        if !LISTS.contains(&stored.rule.as_str()) {
+            let reason = format!("it was kept as changes by the rule `{}`, which it no longer has", stored.rule);
+            return Ok(Err(Misread { stored: stored.type_name.clone(), ..Misread::of_nothing(&reason) }));
+        }
+        let mut rows = self.rows(full.map(Key::Row).into_iter().collect()).await?;
+        rows.extend(entries);
+        Ok(Ok(rows))
+    }
+
+    pub(crate) fn unreadable(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> RunError {
+        RunError::Unreadable(Box::new(self.unread(what, checkpoint, misread)))
+    }
+
+    pub(crate) fn unread(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> Unreadable {
+        let Misread { stored, stored_version, expected, expected_version, reason } = misread;
+        let (what, thread) = (what.to_owned(), self.thread.clone());
+        Unreadable { what, thread, checkpoint, stored, stored_version, expected, expected_version, reason }
+    }
+}
+
+/// How a channel is called in errors.
+pub(crate) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize) -> String {
+    format!("channel `{}`", table.channel(at))
+}
+
+/// A value that was kept in one way, as one that is kept in another.
+fn reshape(slot: &mut Slot, stored: Stored, bytes: usize) {
+    match (&*slot, stored.is_logged()) {
+        (Slot::Row(row), true) => *slot = Slot::Log { full: Some(*row), full_bytes: bytes as u64, ranges: vec![] },
+        (Slot::Log { full: Some(row), ranges, .. }, false) if ranges.is_empty() => *slot = Slot::Row(*row),
+        _ => {}
+    }
+}
+
+impl Mapping {
+    /// Whether the log of a channel was kept by another rule, so that its entries are no writes of the present one.
+    pub(crate) fn folds(&self, at: usize, now: &Channel) -> bool {
+        self.source(at as u32).is_some_and(|source| source.channel.rule != now.rule_name())
+    }
+}

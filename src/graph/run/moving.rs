@@ -1,0 +1,54 @@
+//! A run that goes on with a checkpoint which another version of its graph stored: it makes one of its own first, so that
+//! what the other version stored stays as it is.
+
+use crate::checkpoint::{Key, Source, encode_record};
+
+use super::error::RunError;
+use super::superstep::Run;
+use super::task::{COMMAND_KEY, UPDATE_KEY};
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::journal::copy;
+use crate::graph::records::copies::copy_children;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::{Reader, Tasks};
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Makes a checkpoint of this version of the graph where another one's stands, with copies of what became of its tasks
+    /// and of their subgraphs. Returns the records of the tasks, in present indexes.
+    pub(crate) async fn move_over(
+        &mut self,
+        reader: &Reader,
+        records: Tasks,
+        mapping: &Mapping,
+    ) -> Result<Tasks, RunError> {
+        let (table, path, origin) = (self.table.clone(), self.level.path.clone(), self.pos.id);
+        (self.planned, self.tasks) = (false, vec![]);
+        self.plan();
+        reader.restore(&table, &path, &mut self.tasks, records.clone(), mapping).await?;
+        mapping.check(reader)?;
+        let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
+        self.pos.owed.extend(mapping.take_owed());
+        self.fork(Source::Fork, vec![]).await?;
+        let (mut puts, mut moved, words) = (vec![], Tasks::new(), self.shared.metadata.clone());
+        for (key, record) in records.into_iter().filter(|(key, _)| ![COMMAND_KEY, UPDATE_KEY].contains(key)) {
+            let Ok(task) = mapping.task(key) else { continue };
+            let record = mapping.translated(&table, &record);
+            puts.push((Key::Task { checkpoint: self.pos.id, task }, encode_record(&record)?));
+            copy_children(reader, &recorder, &words, (origin, key), (self.pos.id, task), &mut puts).await?;
+            moved.insert(task, record);
+        }
+        if path.is_empty() {
+            let planned: Vec<u32> = self.tasks.iter().map(|task| task.key).collect();
+            puts.extend(copy::journals(reader, origin, self.pos.id, planned, mapping).await?);
+        }
+        recorder.commit(puts, None).await?;
+        (self.planned, self.tasks) = (false, vec![]);
+        Ok(moved)
+    }
+
+    /// Which records the run reads from now on: its own.
+    pub(crate) fn own_mapping(&self) -> Mapping {
+        Mapping::same(self.pos.id, S::channels(&self.table.schema).len(), self.pos.carried.clone())
+    }
+}

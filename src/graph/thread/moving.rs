@@ -1,0 +1,144 @@
+//! What a handle does about threads that another version of its graph stored. Runs nothing.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CarriedRecord, CheckpointId, Slot, TaskRecord};
+
+use super::handle::Thread;
+use super::snapshot::{Nested, TaskSnapshot, children_of, name, planned, task_id};
+use crate::graph::channels::state::State;
+use crate::graph::compile::described::AnyChild;
+use crate::graph::compile::table::Table;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::mapping::{Mapping, refuse};
+use crate::graph::records::misfit::Misfit;
+use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::run::error::RunError;
+use crate::graph::run::event::View;
+use crate::graph::run::position::Position;
+use crate::graph::run::superstep::Run;
+use crate::graph::run::task::Task;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Fails if a subgraph that is to go on cannot.
+    pub(crate) async fn check_inside(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let mut tasks = planned(&run.table, &run.pos);
+        reader.restore(&run.table, "", &mut tasks, records.clone(), mapping).await?;
+        let mut misfits = mapping.misfits();
+        misfits.extend(inside(&run.table, reader, (&run.pos, mapping), &tasks).await?);
+        refuse(reader, misfits)
+    }
+}
+
+/// The state of a task's subgraph, if there is one.
+pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    reader: &Reader,
+    at: (&Position<S>, &Mapping),
+    task: &Task<S>,
+    live: bool,
+) -> Result<Option<Box<Nested>>, RunError> {
+    let Some((child, id, _)) = child_of(table, reader, at, task).await? else { return Ok(None) };
+    Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
+}
+
+/// What does not fit in the subgraphs that go on.
+pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Table<S, N, C>,
+    reader: &Reader,
+    at: (&Position<S>, &Mapping),
+    tasks: &[Task<S>],
+) -> Result<Vec<Misfit>, RunError> {
+    let mut misfits = vec![];
+    for task in tasks.iter().filter(|task| !task.is_done()) {
+        let Some((child, id, true)) = child_of(table, reader, at, task).await? else { continue };
+        let node = name(table, task.node);
+        let of = |misfit| Misfit::Inside { node: node.clone(), misfit: Box::new(misfit) };
+        misfits.extend(child.0.misfits(reader, id).await?.into_iter().map(of));
+    }
+    Ok(misfits)
+}
+
+/// The subgraph of a task and its checkpoint. Also: whether it is known that they belong together.
+async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &'a Table<S, N, C>,
+    reader: &Reader,
+    (pos, mapping): (&Position<S>, &Mapping),
+    task: &Task<S>,
+) -> Result<Option<(&'a AnyChild, CheckpointId, bool)>, RunError> {
+    let children = children_of(table, task.node);
+    if children.is_empty() {
+        return Ok(None);
+    }
+    let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
+    let key = mapping.stored_task(task.key);
+    let called = reader.called(pos.id, key).await?;
+    let foremost = reader.foremost(&[(key, task.record())].into(), called).await?;
+    let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
+    let shape = reader.record(id).await?.map(|record| record.shape);
+    let same = children.iter().find(|child| Some(child.0.fingerprint()) == shape);
+    let is_sure = same.is_some() || children.len() == 1;
+    Ok(same.or(children.first()).map(|child| (child, id, is_sure)))
+}
+
+/// A task that cannot be planned any more.
+pub(crate) struct Lost {
+    pub node: String,
+    key: u32,
+    record: TaskRecord,
+}
+
+impl Lost {
+    pub(crate) fn of(mapping: &Mapping, records: &Tasks) -> Vec<Self> {
+        let lost = |(key, node): (u32, String)| {
+            let record = records.get(&key).cloned().unwrap_or_default();
+            Self { node, key, record }
+        };
+        mapping.lost().into_iter().map(lost).collect()
+    }
+
+    /// As far as its record tells.
+    pub(crate) async fn shown<S: State, N: NodeId, C>(
+        self,
+        table: &Arc<Table<S, N, C>>,
+        reader: &Reader,
+        pos: &Position<S>,
+    ) -> Result<TaskSnapshot, RunError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let Self { node, key, record } = self;
+        Ok(TaskSnapshot {
+            id: task_id(pos.id, key),
+            name: node,
+            input: View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
+            questions: reader.questions(table, &record.questions).await?,
+            error: record.error,
+            result: None,
+            answers: vec![],
+            subgraph: false,
+            state: None,
+            attempts: record.attempts,
+            failures: vec![],
+            wake: None,
+            effects: record.effects,
+        })
+    }
+}
+
+impl Reader {
+    /// Tells whoever watches of values that nobody reads.
+    pub(crate) fn tell_carried(&self, carried: &[CarriedRecord]) {
+        let held = carried.iter().filter(|carried| carried.slot != Slot::Absent);
+        let names: Vec<&str> = held.map(|carried| carried.channel.name.as_str()).collect();
+        if !names.is_empty() {
+            tracing::warn!(thread = %self.thread, channels = ?names, "stored channels that the state does not have are carried along");
+        }
+    }
+}
