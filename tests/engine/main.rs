@@ -23,6 +23,7 @@ mod kit;
 mod leases;
 mod limits;
 mod loops;
+mod moved;
 mod nested;
 mod order;
 mod own_state;

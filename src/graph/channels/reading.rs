@@ -13,7 +13,7 @@ use super::loose::{is_same_type, json, lost};
 use super::state::State;
 use super::value::{Held, JSON, Valued, Written, options};
 use crate::checkpoint::value_deserializer;
-use crate::graph::define::problem::short;
+use crate::graph::compile::names::told_apart;
 
 /// The kind of data-defined channels whose values say beside themselves whether they can be read.
 const PAIRED: &str = "after_finish";
@@ -113,7 +113,7 @@ pub(crate) fn decode_only<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String
 /// The same, and tells what was stored.
 pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T) -> Value) -> Result<T, Misread> {
     let unread = |stored: &str, stored_version, reason| {
-        let (stored, expected) = (short(stored), short(type_name::<T>()));
+        let (stored, expected) = told_apart(stored, type_name::<T>());
         Misread { stored, stored_version, expected, expected_version: 1, reason }
     };
     let held = Held::of(bytes).map_err(|reason| unread("?", 0, reason))?;

@@ -7,7 +7,7 @@ pub(crate) mod compiled;
 pub(crate) mod described;
 pub(crate) mod dot;
 pub(crate) mod draw;
-mod names;
+pub(crate) mod names;
 mod renames;
 pub(crate) mod resolve;
 pub(crate) mod rows;

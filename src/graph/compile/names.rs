@@ -24,7 +24,7 @@ pub(super) fn target_name<N: NodeId>(to: &Target<N>) -> String {
 }
 
 /// Two type names without their modules, unless only the modules tell them apart.
-pub(super) fn told_apart(first: &str, second: &str) -> (String, String) {
+pub(crate) fn told_apart(first: &str, second: &str) -> (String, String) {
     let (brief, other) = (short(first), short(second));
     if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
 }

@@ -258,7 +258,9 @@ impl Reader {
         let mut by_key = mapping.by_present_key(records);
         for task in tasks {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
-            let Some(record) = by_key.remove(&task.key) else { continue };
+            let Some(mut record) = by_key.remove(&task.key) else { continue };
+            // Nobody would take the answer to a question that is asked no more.
+            record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
             (task.attempts, task.first_call) = (record.attempts, record.first_call);
             (task.wake, task.effects) = (record.wake, record.effects);
             task.failures.clone_from(&record.failures);
@@ -267,16 +269,12 @@ impl Reader {
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
-            let still = |question: &QuestionRecord| table.still_asks(depth(path), question);
             task.asked = self.questions(table, &record.questions).await?;
-            for (shown, _) in task.asked.iter_mut().zip(&record.questions).filter(|(_, asked)| !still(asked)) {
-                shown.answered = true; // nobody would take an answer
-            }
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
                     let open: Vec<QuestionRecord> =
-                        record.questions.iter().filter(|asked| !asked.answered && still(asked)).cloned().collect();
+                        record.questions.iter().filter(|asked| !asked.answered).cloned().collect();
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
                     Stand::Asked { questions: self.questions(table, &open).await?, fresh }
                 }

@@ -305,7 +305,8 @@ impl<S: State> Position<S> {
 
 pub(super) fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
     match ranges.last_mut() {
-        Some(range) if range.last.checkpoint >= line => {
+        // A result that a fork took over stands where its task ran, before this line.
+        Some(range) if range.last.checkpoint >= line && row > range.last => {
             range.last = row;
             range.count += 1;
             range.bytes += size;

@@ -240,6 +240,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             records = run.move_over(&reader, records, &mapping).await?;
             (mapping, forks) = (run.own_mapping(), false);
         }
+        self.forget_unasked(&mut records);
         if !answers.is_empty() {
             self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
         } else if travels && !forks {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CarriedRecord, CheckpointId, Slot, TaskRecord};
+use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
 
 use super::handle::Thread;
 use super::snapshot::{Nested, TaskSnapshot, children_of, name, planned, task_id};
@@ -20,6 +20,12 @@ use crate::graph::run::superstep::Run;
 use crate::graph::run::task::Task;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Drops open questions that the graph asks no more: nobody would take the answer.
+    pub(crate) fn forget_unasked(&self, records: &mut Tasks) {
+        let asks = |asked: &QuestionRecord| asked.answered || self.graph.table.still_asks(0, asked);
+        records.values_mut().for_each(|record| record.questions.retain(asks));
+    }
+
     /// Fails if a subgraph that is to go on cannot.
     pub(crate) async fn check_inside(
         &self,

@@ -1,0 +1,395 @@
+//! Threads whose nodes have changed since they were stored: renamed, added, gone, started in another way, pinned.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::graph::{CompiledGraph, Misfit, Name};
+use superstep::prelude::*;
+
+use crate::pad::{
+    Approve, Builder, Ended, Graph, Pad, PadUpdate, Rename, Tally, approval, chain, id, note, start, tallied,
+};
+use crate::stores::Store;
+
+/// `first`, then a node of this name that asks, then `last`.
+fn asking(name: &str) -> Builder {
+    let builder = Builder::new().add_node(id("first"), note("first")).add_node(id("last"), note("last"));
+    builder.add_node(id(name), approval.asks::<Approve>())
+}
+
+fn asked(name: &str) -> Graph {
+    chain(asking(name), &["first", name, "last"])
+}
+
+fn misfits(status: &Status) -> Vec<String> {
+    match status {
+        Status::NeedsMigration { misfits } => misfits.iter().map(Misfit::to_string).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn refused(store: &Store, graph: &Graph) -> (RunError, Vec<String>) {
+    let told = misfits(&store.thread(graph).status().await.unwrap());
+    let before = store.thread(graph).state().await.unwrap().unwrap().id;
+    let error = store.thread(graph).resume::<Approve>(true).await.unwrap_err();
+    let proceed = store.thread(graph).proceed().await.unwrap_err();
+    let invoke = store.thread(graph).invoke(start()).await.unwrap_err();
+    assert_eq!(proceed.to_string(), error.to_string());
+    assert!(matches!(invoke, RunError::NeedsMigration { .. } | RunError::Unfinished { .. }), "{invoke:?}");
+    assert_eq!(store.thread(graph).state().await.unwrap().unwrap().id, before, "nothing was written");
+    (error, told)
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_paused_thread_goes_on_whatever_nodes_came_before_its_own(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let old = store.thread(&asked("middle")).invoke(start()).await.unwrap();
+    let question = old.questions()[0].id();
+    let more = asking("middle").add_node(id("a"), note("a")).add_node(id("b"), approval.asks::<Approve>());
+    let new = chain(more, &["first", "middle", "b", "a", "last"]);
+    let now = store.thread(&new).state().await.unwrap().unwrap();
+    assert_eq!((&now.next[..], now.misfits.len()), (&["middle".to_owned()][..], 0));
+    let then = store.thread(&new).answer(Answer::new::<Approve>(&true).to(question)).await.unwrap();
+    assert_eq!(then.questions()[0].node(), "b");
+    assert!(matches!(store.thread(&new).status().await.unwrap(), Status::Interrupted { .. }));
+    let end = store.thread(&new).resume::<Approve>(false).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "approved: true", "approved: false", "a", "last"]);
+    let all = store.thread(&new).history().await.unwrap().all().await.unwrap();
+    assert!(all.iter().any(|step| step.next == ["middle"]));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_node_that_is_gone_is_named_and_each_way_out_leads_on(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    store.thread(&asked("check")).invoke(start()).await.unwrap();
+    let (error, told) = refused(&store, &asked("review")).await;
+    assert_eq!(told, ["its node `check` no longer exists"]);
+    assert_eq!(
+        error.to_string(),
+        "thread `t` was stored by another version of the graph: its node `check` no longer exists"
+    );
+    assert!(error.help().unwrap().contains("`.renamed(\"check\", <node>)`"), "{error:?}");
+    let now = store.thread(&asked("review")).state().await.unwrap().unwrap();
+    assert_eq!((now.next, &now.values.notes[..]), (vec!["check".to_owned()], &["first".to_owned()][..]));
+    assert_eq!(now.tasks[0].questions[0].name(), "approve");
+    assert_eq!(store.thread(&asked("review")).history().await.unwrap().all().await.unwrap().len(), 3);
+    let renamed = chain(asking("review").renamed("check", id("review")), &["first", "review", "last"]);
+    let status = store.thread(&renamed).status().await.unwrap();
+    assert!(matches!(&status, Status::Interrupted { questions } if questions.len() == 1), "{status:?}");
+    let end = store.thread(&renamed).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "approved: true", "last"]);
+}
+
+#[tokio::test]
+async fn the_graph_that_stored_a_thread_goes_on_after_another_was_refused() {
+    let store = Store::memory();
+    store.thread(&asked("check")).invoke(start()).await.unwrap();
+    refused(&store, &asked("review")).await;
+    let end = store.thread(&asked("check")).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "approved: true", "last"]);
+}
+
+#[tokio::test]
+async fn a_thread_that_cannot_go_on_can_be_moved_on_by_hand_or_begun_anew() {
+    let store = Store::memory();
+    store.thread(&asked("check")).invoke(start()).await.unwrap();
+    let new = asked("review");
+    store.thread(&new).update_state_as(id("review"), Pad::update().notes(["by hand"])).await.unwrap();
+    let end = store.thread(&new).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "by hand", "last"]);
+    let store = Store::memory();
+    store.thread(&asked("check")).invoke(start()).await.unwrap();
+    let again = store.thread(&new).discard_pending().invoke(start()).await.unwrap();
+    assert_eq!(again.questions()[0].node(), "review");
+}
+
+#[tokio::test]
+async fn a_failed_task_of_a_renamed_node_is_tried_again_and_finished_siblings_are_not() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let graph = |name: &'static str, fails: bool, before: Option<&'static str>| {
+        let fail = move |_: Arc<Pad>, _: Ctx| async move {
+            if fails { Err(NodeError::permanent("no luck")) } else { Ok(Pad::update().notes([name])) }
+        };
+        let builder = Builder::new().add_node(id("done"), tallied(&tally, "done")).add_node(id(name), fail);
+        let builder = builder.add_node(id("end"), note("end"));
+        let builder = match before {
+            Some(before) => builder.renamed(before, id(name)).add_node(id("a"), note("a")).add_edge(id("end"), id("a")),
+            None => builder,
+        };
+        let builder = builder.add_edge(START, [id("done"), id(name)]);
+        builder.add_edge([id("done"), id(name)], id("end")).compile().unwrap()
+    };
+    store.thread(&graph("try", true, None)).invoke(start()).await.unwrap_err();
+    let new = graph("again", false, Some("try"));
+    assert!(matches!(store.thread(&new).status().await.unwrap(), Status::Failed { .. }));
+    let end = store.thread(&new).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["again", "done", "end", "a"]);
+    assert_eq!(tally.names(), ["done"]);
+}
+
+fn with_child(node: &str, inside: &str, child: impl FnOnce(Builder) -> Builder) -> Builder {
+    let inner = Builder::new().add_node(id("before"), note("before")).add_node(id(inside), approval.asks::<Approve>());
+    let inner = chain(child(inner), &["before", inside]);
+    Builder::new().add_node(id("first"), note("first")).add_subgraph(id(node), inner)
+}
+
+#[rstest]
+#[tokio::test]
+async fn nodes_are_renamed_inside_subgraphs_too(#[values(Store::memory(), Store::disk())] store: Store) {
+    store.thread(&chain(with_child("sub", "check", |inner| inner), &["first", "sub"])).invoke(start()).await.unwrap();
+    let only_outer = with_child("inner", "review", |inner| inner).renamed("sub", id("inner"));
+    let (_, told) = refused(&store, &chain(only_outer, &["first", "inner"])).await;
+    assert_eq!(told, ["in the subgraph of `inner`, its node `check` no longer exists"]);
+    let both = with_child("inner", "review", |inner| inner.renamed("check", id("review"))).renamed("sub", id("inner"));
+    let both = chain(both, &["first", "inner"]);
+    let status = store.thread(&both).status().await.unwrap();
+    assert!(matches!(&status, Status::Interrupted { .. }), "{status:?}");
+    let deep = store.thread(&both).state_deep().await.unwrap().unwrap();
+    assert_eq!(deep.tasks[0].state.as_ref().unwrap().next, ["review"]);
+    let end = store.thread(&both).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "before", "approved: true"]);
+}
+
+#[tokio::test]
+async fn a_subgraph_with_a_memory_keeps_it_when_its_node_is_renamed() {
+    let store = Store::memory();
+    let graph = |name: &'static str, renamed: bool| {
+        let count = |pad: Arc<Pad>, _: Ctx| async move {
+            Ok::<_, NodeError>(Pad::update().notes([format!("{}", pad.notes.len())]))
+        };
+        let inner = Builder::new().add_node(id("count"), count).add_sequence([id("count")]).compile().unwrap();
+        let inner = inner.persistence(Persistence::PerThread);
+        let inner =
+            inner.mapped(|_: &Pad| Pad::update().sum(1), |inner: &Pad| Pad::update().notes(inner.notes.clone()));
+        let builder = Builder::new().add_subgraph(id(name), inner);
+        let builder = if renamed { builder.renamed("memory", id(name)) } else { builder };
+        builder.add_sequence([id(name)]).compile().unwrap()
+    };
+    store.thread(&graph("memory", false)).invoke(start()).await.unwrap();
+    store.thread(&graph("memory", false)).invoke(start()).await.unwrap();
+    let end = store.thread(&graph("recall", true)).invoke(start()).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["0", "0", "1", "0", "1", "2"]);
+    let end = store.thread(&graph("recall", true)).invoke(start()).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes[6..], ["0", "1", "2", "3"]);
+}
+
+mod sent {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    pub(super) struct Query(pub(super) u32);
+
+    pub(super) mod later {
+        use super::*;
+        #[derive(Serialize, Deserialize)]
+        pub(crate) struct Query(pub(crate) String);
+    }
+}
+
+/// A worker that asks for odd numbers.
+fn worker(name: &str, renamed: bool) -> Graph {
+    let worker = superstep::graph::Worker::<Name, sent::Query>::new(id(name));
+    let work = |query: Arc<sent::Query>, ctx: Ctx| async move {
+        let approved = query.0 % 2 == 0 || ctx.interrupt(Approve)?;
+        Ok::<PadUpdate, NodeError>(Pad::update().notes([format!("{}: {approved}", query.0)]))
+    };
+    let send = worker.clone_each();
+    let builder = Builder::new()
+        .add_node(id("a"), note("a"))
+        .add_worker(worker, superstep::graph::worker(work).asks::<Approve>());
+    let builder = if renamed { builder.renamed("work", id(name)) } else { builder };
+    builder.add_edge(START, id("a")).add_edge(id("a"), send).compile().unwrap()
+}
+
+trait CloneEach {
+    fn clone_each(&self) -> superstep::graph::Sends<Name>;
+}
+
+impl CloneEach for superstep::graph::Worker<Name, sent::Query> {
+    fn clone_each(&self) -> superstep::graph::Sends<Name> {
+        self.each((1..=3).map(sent::Query))
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn sends_go_to_the_worker_under_its_new_name(#[values(Store::memory(), Store::disk())] store: Store) {
+    let paused = store.thread(&worker("work", false)).invoke(start()).await.unwrap();
+    let ids: Vec<_> = paused.questions().iter().map(superstep::graph::Question::id).collect();
+    let (_, told) = refused_by_id(&store, &worker("toil", false)).await;
+    assert_eq!(told, vec!["its node `work` no longer exists"; 3]);
+    let new = worker("toil", true);
+    for (at, question) in ids.into_iter().enumerate() {
+        store.thread(&new).answer(Answer::new::<Approve>(&(at == 0)).to(question)).await.unwrap();
+    }
+    let end = store.thread(&new).state().await.unwrap().unwrap();
+    assert_eq!(
+        (&end.values.notes[..], end.next.len()),
+        (&["a", "1: true", "2: true", "3: false"].map(String::from)[..], 0)
+    );
+}
+
+async fn refused_by_id(store: &Store, graph: &Graph) -> (RunError, Vec<String>) {
+    let told = misfits(&store.thread(graph).status().await.unwrap());
+    (store.thread(graph).proceed().await.unwrap_err(), told)
+}
+
+#[tokio::test]
+async fn a_payload_of_another_type_is_refused_and_the_thread_stays_readable() {
+    let store = Store::memory();
+    store.thread(&worker("work", false)).invoke(start()).await.unwrap();
+    let worker = superstep::graph::Worker::<Name, sent::later::Query>::new(id("work"));
+    let work = |query: Arc<sent::later::Query>, _: Ctx| async move {
+        Ok::<PadUpdate, NodeError>(Pad::update().notes([query.0.clone()]))
+    };
+    let sends = worker.each([]);
+    let builder = Builder::new().add_node(id("a"), note("a")).add_worker(worker, work);
+    let new = builder.add_edge(START, id("a")).add_edge(id("a"), sends).compile().unwrap();
+    let (error, told) = refused_by_id(&store, &new).await;
+    assert!(
+        told[0].starts_with("payload of `work` at checkpoint 3 of thread `t`: stored as `")
+            && told[0].contains("later::Query`"),
+        "{told:?}"
+    );
+    assert!(
+        matches!(&error, RunError::Unreadable(unreadable) if unreadable.expected.ends_with("later::Query")),
+        "{error:?}"
+    );
+    assert_eq!(store.thread(&new).state().await.unwrap().unwrap().values.notes, ["a"]);
+}
+
+#[tokio::test]
+async fn a_node_that_is_started_in_another_way_is_told() {
+    let store = Store::memory();
+    store.thread(&worker("work", false)).invoke(start()).await.unwrap();
+    let plain = chain(Builder::new().add_node(id("a"), note("a")).add_node(id("work"), note("work")), &["a", "work"]);
+    let (_, told) = refused_by_id(&store, &plain).await;
+    assert_eq!(told[0], "its task of `work` cannot start: no send starts it now");
+    let store = Store::memory();
+    store.thread(&asked("work")).invoke(start()).await.unwrap();
+    let (_, told) = refused_by_id(&store, &worker("work", false)).await;
+    assert_eq!(told, ["its task of `work` cannot start: only sends start it now"]);
+}
+
+/// `x` and `y` join at `end`; `y` asks. `more` joins too.
+fn joined(more: &[&str], edges: bool) -> Graph {
+    let builder = Builder::new().add_node(id("x"), note("x")).add_node(id("y"), approval.asks::<Approve>());
+    let builder = builder.add_node(id("end"), note("end")).add_node(id("w"), note("w"));
+    let builder =
+        more.iter().fold(builder, |builder, name| builder.add_node(id(name), note("more")).add_edge(START, id(name)));
+    let sources: Vec<Name> = ["y", "w"].iter().chain(more).map(|name| id(name)).collect();
+    let builder = builder.add_edge(START, id("x")).add_edge(id("x"), [id("y"), id("w")]);
+    if edges { builder.add_edge(id("y"), id("end")) } else { builder.add_edge(sources, id("end")) }.compile().unwrap()
+}
+
+#[rstest]
+#[case::a_source_more(joined(&["v"], false), "its half-filled join of `w` and `y` into `end` waits for `v` too now")]
+#[case::gone(joined(&[], true), "its half-filled join of `w` and `y` into `end` no longer exists")]
+#[tokio::test]
+async fn a_half_filled_join_is_found_again_or_told(#[case] new: Graph, #[case] expected: &str) {
+    let store = Store::memory();
+    let slow = |store: &Store| store.thread(&half());
+    slow(&store).invoke(start()).await.unwrap();
+    let (_, told) = refused_by_id(&store, &new).await;
+    assert_eq!(told, [expected]);
+}
+
+/// `w` has arrived, while the node before `y` asks.
+fn half() -> Graph {
+    let builder = Builder::new().add_node(id("x"), note("x")).add_node(id("y"), approval.asks::<Approve>());
+    let builder = builder.add_node(id("end"), note("end")).add_node(id("w"), note("w"));
+    let builder = builder.add_edge(START, [id("x"), id("w")]).add_edge(id("x"), id("y"));
+    builder.add_edge([id("w"), id("y")], id("end")).compile().unwrap()
+}
+
+#[tokio::test]
+async fn a_join_in_another_order_or_without_a_node_that_is_gone_goes_on() {
+    let store = Store::memory();
+    store.thread(&half()).invoke(start()).await.unwrap();
+    let end = store.thread(&joined(&[], false)).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["w", "x", "approved: true", "end"]);
+}
+
+#[tokio::test]
+async fn a_question_that_is_asked_no_more_is_open_no_more() {
+    let store = Store::memory();
+    store.thread(&asked("middle")).invoke(start()).await.unwrap();
+    let rename = |_: Arc<Pad>, ctx: Ctx| async move {
+        let title = ctx.interrupt(Rename { from: "tides".into() })?;
+        Ended::Ok(Pad::update().notes([title]))
+    };
+    let builder = Builder::new().add_node(id("first"), note("first")).add_node(id("last"), note("last"));
+    let new = chain(builder.add_node(id("middle"), rename.asks::<Rename>()), &["first", "middle", "last"]);
+    let status = store.thread(&new).status().await.unwrap();
+    assert!(matches!(&status, Status::Pending { next } if *next == ["middle"]), "{status:?}");
+    assert!(store.thread(&new).resume::<Approve>(true).await.is_err());
+    let asks = store.thread(&new).proceed().await.unwrap();
+    assert_eq!(asks.questions()[0].name(), "rename");
+    let end = store.thread(&new).resume::<Rename>("moons".to_owned()).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "moons", "last"]);
+}
+
+#[tokio::test]
+async fn a_pinned_graph_goes_on_with_its_own_threads_only() {
+    let store = Store::memory();
+    let pinned = |version| chain(asking("middle").version(version).pinned(), &["first", "middle", "last"]);
+    store.thread(&pinned(1)).invoke(start()).await.unwrap();
+    let (error, told) = refused(&store, &pinned(2)).await;
+    assert!(told[0].starts_with("the graph is pinned to version "), "{told:?}");
+    assert!(error.help().unwrap().contains("`.pinned()`"));
+    let update = store.thread(&pinned(2)).update_state(Pad::update().notes(["no"])).await.unwrap_err();
+    assert!(matches!(update, RunError::NeedsMigration { .. }));
+    let unpinned = chain(asking("middle").version(2), &["first", "middle", "last"]);
+    assert!(matches!(store.thread(&unpinned).status().await.unwrap(), Status::Interrupted { .. }));
+    let end = store.thread(&pinned(1)).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.len(), 3);
+    assert!(store.thread(&pinned(2)).invoke(start()).await.is_err(), "finished, and yet another version's");
+}
+
+#[rstest]
+#[case::a_node_still(asking("check").renamed("first", id("check")), "`first` is renamed to `check`, and is still a node")]
+#[case::to_nothing(asking("check").renamed("old", id("new")), "`old` is renamed to `new`, which is not a node")]
+#[case::twice(asking("check").renamed("old", id("check")).renamed("old", id("last")), "`old` is renamed to two nodes")]
+#[tokio::test]
+async fn a_rename_that_cannot_be_is_told_at_compile(#[case] builder: Builder, #[case] expected: &str) {
+    let built: Result<CompiledGraph<Pad, Name>, CompileError> =
+        builder.add_sequence(["first", "check", "last"].map(id)).compile();
+    let problems: Vec<String> = built.unwrap_err().problems().iter().map(ToString::to_string).collect();
+    assert_eq!(problems, [expected]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_effect_is_not_repeated_by_a_renamed_node(
+    #[values(false, true)] nested: bool,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let tally = Tally::default();
+    let graph = |name: &'static str, renamed: bool| {
+        let tally = tally.clone();
+        let act = move |_: Arc<Pad>, ctx: Ctx| {
+            let tally = tally.clone();
+            async move {
+                let sent: String = ctx
+                    .effect("send", &"letter", move |_| async move {
+                        tally.add("send");
+                        Ok::<_, NodeError>("sent".to_owned())
+                    })
+                    .await?;
+                ctx.interrupt(Approve)?;
+                Ended::Ok(Pad::update().notes([sent]))
+            }
+        };
+        let inner = Builder::new().add_node(id(name), act.asks::<Approve>());
+        let inner = if renamed { inner.renamed("act", id(name)).add_node(id("a"), note("a")) } else { inner };
+        let inner = if renamed { chain(inner, &[name, "a"]) } else { chain(inner, &[name]) };
+        if nested { chain(Builder::new().add_subgraph(id("sub"), inner), &["sub"]) } else { inner }
+    };
+    store.thread(&graph("act", false)).invoke(start()).await.unwrap();
+    let end = store.thread(&graph("perform", true)).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), tally.count()), ("sent a".into(), 1));
+}
