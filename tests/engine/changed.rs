@@ -581,3 +581,30 @@ async fn a_fork_of_the_old_code_and_one_of_the_new_do_not_meet(#[values(Store::m
     assert_eq!(lengths.first(), Some(&4), "{lengths:?}");
     assert_eq!(all.iter().filter(|step| step.values.remarks.last().is_some_and(|last| last == "old")).count(), 1);
 }
+
+#[tokio::test]
+async fn a_data_defined_state_says_the_same_of_its_past() {
+    let store = Store::memory();
+    let graph = |schema: superstep::graph::DataSchema| {
+        let idle = |_: Arc<superstep::graph::DataState>, _: Ctx| std::future::ready(Ok::<(), NodeError>(()));
+        let graph = StateGraph::<superstep::graph::DataState, Name>::with_schema(schema).add_node(id("a"), idle);
+        graph.add_sequence([id("a")]).compile().unwrap().with_shared_checkpointer(Arc::clone(&store.store))
+    };
+    let schema = |names: [&str; 3]| {
+        use superstep::graph::{DataSchema, Kind};
+        DataSchema::new(names.into_iter().zip([Kind::LastValue, Kind::Append, Kind::Add])).unwrap()
+    };
+    let old = graph(schema(["subject", "notes", "mood"]));
+    let input = old.schema().writes(json!({"subject": "tides", "notes": ["a"], "mood": 3}).as_object().unwrap());
+    old.thread("t").invoke(input).await.unwrap();
+    let louder =
+        |old: Value, _: u32| old.as_str().map(|text| text.to_uppercase().into()).ok_or_else(|| "no text".into());
+    let new = schema(["topic", "remarks", "fresh"]).was("topic", "subject").unwrap().was("remarks", "notes").unwrap();
+    let carries = graph(new.clone().upgraded("topic", 2, louder).unwrap());
+    let snapshot = carries.thread("t").state().await.unwrap().unwrap();
+    assert_eq!(snapshot.values.to_json(carries.schema()), json!({"topic": "TIDES", "remarks": ["a"], "fresh": 0}));
+    assert_eq!(snapshot.carried, ["mood"]);
+    let drops = graph(new.removed("mood").unwrap());
+    assert!(drops.thread("t").state().await.unwrap().unwrap().carried.is_empty());
+    assert!(schema(["a", "b", "c"]).was("a", "b").is_err() && schema(["a", "b", "c"]).removed("c").is_err());
+}

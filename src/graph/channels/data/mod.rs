@@ -178,6 +178,35 @@ impl State for DataState {
         Ok(DataWrite { channel, put: Put::decode(overwrite, from)? })
     }
 
+    fn upgrade_channel(
+        &mut self,
+        schema: &DataSchema,
+        channel: usize,
+        value: Value,
+        from: u32,
+    ) -> Option<Result<(), String>> {
+        let kind = schema.kind(channel);
+        Some(schema.upgrade(channel, value, from)?.and_then(|value| {
+            self.values[channel] = Some(kind.whole(value)?);
+            Ok(())
+        }))
+    }
+
+    fn upgrade_write(
+        schema: &DataSchema,
+        channel: usize,
+        overwrite: bool,
+        value: Value,
+        from: u32,
+    ) -> Option<Result<DataWrite, String>> {
+        let put = |value| if overwrite { Put::Overwrite(value) } else { Put::Reduce(value) };
+        Some(schema.upgrade(channel, value, from)?.map(|value| DataWrite { channel, put: put(value) }))
+    }
+
+    fn removed(schema: &DataSchema) -> Vec<&str> {
+        schema.gone().collect()
+    }
+
     /// Encodes what is kept: for [`Kind::AfterFinish`] the value and whether it can be read. Fails if there is none.
     fn encode_channel<E: Serializer>(&self, schema: &DataSchema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
         let value = self.kept(schema, channel)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -28,6 +29,18 @@ pub struct DataSchema {
     channels: Vec<Channel>,
     kinds: Vec<Kind>,
     by_name: HashMap<String, usize>,
+    removed: Vec<String>,
+    upgrades: HashMap<usize, Upgrade>,
+}
+
+/// Makes a value of what an earlier version stored.
+#[derive(Clone)]
+struct Upgrade(Arc<dyn Fn(Value, u32) -> Result<Value, String> + Send + Sync>);
+
+impl fmt::Debug for Upgrade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Upgrade")
+    }
 }
 
 /// What is wrong with a table of channels.
@@ -64,7 +77,13 @@ impl DataSchema {
     /// # Errors
     /// [`SchemaError::Twice`] if two channels have one name.
     pub fn new(channels: impl IntoIterator<Item = (impl Into<String>, Kind)>) -> Result<Self, SchemaError> {
-        let mut schema = Self { channels: vec![], kinds: vec![], by_name: HashMap::new() };
+        let mut schema = Self {
+            channels: vec![],
+            kinds: vec![],
+            by_name: HashMap::new(),
+            removed: vec![],
+            upgrades: HashMap::new(),
+        };
         for (name, kind) in channels {
             schema.add(name.into(), kind)?;
         }
@@ -88,6 +107,58 @@ impl DataSchema {
         let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
         self.channels[at] = self.channels[at].clone().secret();
         Ok(self)
+    }
+
+    /// Says that a channel had another name before: what is stored under it is the channel's own.
+    ///
+    /// # Errors
+    /// [`SchemaError::Unknown`] if no channel has this name, [`SchemaError::Twice`] if one has the old name.
+    pub fn was(mut self, name: &str, old: &str) -> Result<Self, SchemaError> {
+        let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
+        self.is_free(old)?;
+        self.channels[at] = self.channels[at].clone().formerly(old);
+        Ok(self)
+    }
+
+    /// Says that a channel is gone for good: what is stored of it is dropped.
+    ///
+    /// # Errors
+    /// [`SchemaError::Twice`] if a channel has this name.
+    pub fn removed(mut self, old: &str) -> Result<Self, SchemaError> {
+        self.is_free(old)?;
+        self.removed.push(old.to_owned());
+        Ok(self)
+    }
+
+    /// Gives a channel's values a version, and what makes a value (or a write) of it from what an earlier one stored.
+    ///
+    /// # Errors
+    /// [`SchemaError::Unknown`] if no channel has this name.
+    pub fn upgraded(
+        mut self,
+        name: &str,
+        version: u32,
+        upgrade: impl Fn(Value, u32) -> Result<Value, String> + Send + Sync + 'static,
+    ) -> Result<Self, SchemaError> {
+        let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
+        self.channels[at] = self.channels[at].clone().version(version);
+        self.upgrades.insert(at, Upgrade(Arc::new(upgrade)));
+        Ok(self)
+    }
+
+    fn is_free(&self, old: &str) -> Result<(), SchemaError> {
+        match self.channel(old) {
+            Some(_) => Err(SchemaError::Twice { channel: old.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn gone(&self) -> impl Iterator<Item = &str> {
+        self.removed.iter().map(String::as_str)
+    }
+
+    pub(super) fn upgrade(&self, channel: usize, value: Value, from: u32) -> Option<Result<Value, String>> {
+        self.upgrades.get(&channel).map(|upgrade| (upgrade.0)(value, from))
     }
 
     /// Returns the index of the channel with this name.
