@@ -32,6 +32,7 @@ mod pad;
 mod past;
 mod poisoned;
 mod questions;
+mod recorded;
 mod repair;
 mod replay;
 mod retention;

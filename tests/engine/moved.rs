@@ -194,7 +194,7 @@ mod sent {
 fn worker(name: &str, renamed: bool) -> Graph {
     let worker = superstep::graph::Worker::<Name, sent::Query>::new(id(name));
     let work = |query: Arc<sent::Query>, ctx: Ctx| async move {
-        let approved = query.0 % 2 == 0 || ctx.interrupt(Approve)?;
+        let approved = query.0.is_multiple_of(2) || ctx.interrupt(Approve)?;
         Ok::<PadUpdate, NodeError>(Pad::update().notes([format!("{}: {approved}", query.0)]))
     };
     let send = worker.clone_each();

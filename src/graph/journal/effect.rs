@@ -211,7 +211,7 @@ impl<C> TaskCtx<C> {
         let record = &entry.record;
         let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.wrong(wrong))?;
         let read = |bytes: Vec<u8>| {
-            value::decode(&bytes).map_err(|reason| {
+            reading::decode_only(&bytes).map_err(|reason| {
                 let what = format!("result that the test gives effect `{key}`");
                 self.wrong(RunError::Codec { what, reason })
             })
