@@ -90,6 +90,9 @@ fn after_asking(release: &Release) -> AfterAsking {
 
 async fn build(release: Arc<Release>, ctx: Ctx<Tools>) -> Result<ReleaseUpdate, NodeError> {
     let Tools { broken, busy } = ctx.context();
+    if Path::new(busy).exists() {
+        ctx.emit(format!("waiting for {busy} to go")).await;
+    }
     while Path::new(busy).exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -20,6 +20,8 @@ pub(crate) enum Ask {
     Show { thread: String, at: Option<u64>, task: Option<String> },
     /// A list of events, oldest first.
     Events { thread: String },
+    /// The same, and what happens from now on while the thread runs: events, one after the other.
+    Follow { thread: String },
     /// Stores an answer and runs nothing; a [`Stand`](super::shapes::Stand).
     Answer(AnswerAsk),
     /// Cancels a run; a [`Stand`](super::shapes::Stand).
@@ -47,8 +49,19 @@ pub(crate) enum Saying {
     Revise(String),
 }
 
+/// Who hears of events; returns whether it wants more.
+pub(crate) type Tell<'a> = &'a mut (dyn FnMut(Value) -> bool + Send);
+
 /// Whoever holds the store: this process, or another one.
 pub(crate) trait Desk: Send + Sync {
     /// Returns the reply as JSON; its shape is named at each [`Ask`].
     fn ask(&self, ask: Ask) -> Call<'_, Value>;
+
+    /// Tells what happened in a thread, and goes on for as long as a process runs it.
+    fn follow<'a>(&'a self, thread: String, tell: Tell<'a>) -> Call<'a, ()>;
+
+    /// Returns whether whoever was asked ended without a reply.
+    fn has_left(&self) -> bool {
+        false
+    }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Failure {
     pub error: String,
     pub causes: Vec<String>,
     pub help: Option<String>,
-    #[serde(skip, default = "one")]
+    #[serde(default = "one")]
     pub code: u8,
     /// What to do about it, with `{verb}` where a command of this program is to stand.
     #[serde(default, skip_serializing_if = "Option::is_none")]

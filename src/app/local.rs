@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::decide::{Reply, Verdict};
-use super::desk::{AnswerAsk, Ask, Desk, Saying};
+use super::desk::{AnswerAsk, Ask, Desk, Saying, Tell};
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
@@ -25,9 +25,16 @@ pub(crate) struct Local {
     pub store: Arc<dyn Checkpointer>,
 }
 
+/// What came of opening a store.
+pub(crate) enum Opening {
+    Open(Local),
+    /// Another process holds it: which one, and since when.
+    Held(Failure),
+}
+
 impl Local {
-    /// Opens a store that must be there.
-    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path) -> Result<Self, Failure> {
+    /// Opens a store that must be there, unless another process holds it.
+    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path) -> Result<Opening, Failure> {
         if !path.join("holder").exists() {
             let help = "a `run` makes one; name another with `--store PATH` or SUPERSTEP_STORE";
             return Err(Failure::new(format!("there is no store at {}", path.display())).help(help));
@@ -36,9 +43,12 @@ impl Local {
     }
 
     /// Opens a store, or makes one.
-    pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<Self, Failure> {
-        let store = SledCheckpointer::open(path).map_err(unopened)?;
-        Ok(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })
+    pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<Opening, Failure> {
+        match SledCheckpointer::open(path) {
+            Ok(store) => Ok(Opening::Open(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })),
+            Err(error @ CheckpointError::Locked { .. }) => Ok(Opening::Held(error.into())),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A thread that must be there.
@@ -141,13 +151,25 @@ impl Desk for Local {
                     json(&thread.history(limit.unwrap_or(usize::MAX), channel.as_deref()).await?)
                 }
                 Ask::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
-                Ask::Events { thread } => json(&self.thread(&thread).await?.events(None).await?),
+                Ask::Events { thread } | Ask::Follow { thread } => {
+                    json(&self.thread(&thread).await?.events(None).await?)
+                }
                 Ask::Answer(ask) => self.record(ask).await,
                 Ask::Cancel { thread } => {
                     self.info(&thread).await?;
-                    Err(Failure::new(format!("thread `{thread}` is not running: there is nothing to cancel")))
+                    let error = format!("thread `{thread}` is not running: there is nothing to cancel");
+                    Err(Failure::new(error).hint("`{status}` tells how it stands"))
                 }
             }
+        })
+    }
+
+    /// Nothing happens while nobody else holds the store.
+    fn follow<'a>(&'a self, thread: String, tell: Tell<'a>) -> Call<'a, ()> {
+        Box::pin(async move {
+            let told = self.thread(&thread).await?.events(None).await?;
+            _ = told.into_iter().all(tell);
+            Ok(())
         })
     }
 }
@@ -178,14 +200,4 @@ fn reply(verdict: Verdict, feedback: Option<String>, by: &Option<String>) -> Rep
 
 pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(|error| Failure::new(format!("the reply is no JSON: {error}")))
-}
-
-fn unopened(error: CheckpointError) -> Failure {
-    let locked = matches!(error, CheckpointError::Locked { .. });
-    let failure = Failure::from(error);
-    if locked {
-        failure.help("wait for that process, end it, or name another store with `--store PATH`")
-    } else {
-        failure
-    }
 }

@@ -7,12 +7,13 @@
 //! | `erased`; `typed`, `thread`, `run` | a graph without its types; the same with them |
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
-//! | `desk`, `local` | what may be asked of whoever holds the store; this process |
+//! | `desk`, `local`, `control` | what may be asked of whoever holds the store; this process; another one, by a socket |
 //! | `shapes`, `happened`, `text`, `watch`, `print` | JSON for programs; lines and trees for people |
 
 mod args;
 mod caller;
 mod commands;
+mod control;
 mod decide;
 mod desk;
 mod entry;

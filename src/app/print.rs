@@ -9,9 +9,13 @@ use super::text::{clean, safe_json};
 
 /// Prints text. A pipe that was closed is no failure: the run goes on.
 pub(crate) fn say(text: &str) {
+    _ = try_say(text);
+}
+
+/// Prints text and returns whether somebody still reads it.
+pub(crate) fn try_say(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
-    _ = out.write_all(text.as_bytes());
-    _ = out.flush();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
 /// Prints JSON for programs.

@@ -11,6 +11,7 @@ use clap::parser::ValueSource;
 use super::args::{self, Globals, Wish};
 use super::caller::Caller;
 use super::commands::Session;
+use super::control::Control;
 use super::entry::{Entry, Register};
 use super::failure::Failure;
 use super::graphs::Graphs;
@@ -130,7 +131,8 @@ impl App {
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
         let view = View::fitting(globals.json);
-        let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command };
+        let control = Control::default();
+        let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command, control };
         perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
     }
 }

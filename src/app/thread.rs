@@ -29,7 +29,7 @@ pub(crate) struct TypedThread<S: State, N, C> {
 /// What a replay tells.
 const TOLD: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages];
 /// What a run is watched by.
-const MODES: [Mode; 3] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom];
+const MODES: [Mode; 4] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages];
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
     fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {

@@ -4,6 +4,7 @@
 
 mod interrupts;
 mod listing;
+mod live;
 mod place;
 
 use place::Place;

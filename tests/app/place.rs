@@ -1,7 +1,8 @@
 //! A fresh directory, and the program in it.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use superstep::prelude::*;
@@ -42,6 +43,22 @@ impl Place {
         let called = self.call(&[words, &["--json"]].concat());
         assert_eq!(called.code(), code, "{words:?}: {}{}", called.out(), called.err());
         serde_json::from_str(&called.out()).unwrap()
+    }
+
+    /// Begins a run whose node waits for `idle`, and has said so.
+    pub(crate) fn busy(&self, thread: &str) -> Child {
+        std::fs::write(self.path("busy"), "").unwrap();
+        let mut command = self.command(&["run", "release", "1.2.0", "--thread", thread]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
+        assert_eq!(lines.next().unwrap(), format!("thread {thread}"));
+        assert_eq!(lines.next().unwrap(), "superstep 1: Build says \"waiting for busy to go\"");
+        child
+    }
+
+    /// Lets the node go on.
+    pub(crate) fn idle(&self) {
+        std::fs::remove_file(self.path("busy")).unwrap();
     }
 
     /// Puts a thread of a graph into the store that the program does not have.

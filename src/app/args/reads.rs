@@ -102,8 +102,11 @@ pub(crate) struct Show {
 }
 
 /// Tell what happened in a thread, oldest first
+///
+/// Tells what happened in a thread, oldest first. With --follow, goes on while a process runs the thread, and ends with the
+/// run; with --json then, each event is a line.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  {bin} events first --json")]
+#[command(after_help = "Examples:\n  {bin} events first --json\n  {bin} events first --follow")]
 pub(crate) struct Events {
     /// The thread's name
     #[arg(value_name = "THREAD")]

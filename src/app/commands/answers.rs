@@ -42,7 +42,7 @@ impl Session {
                 .push_str(&format!("\nthe answer is stored. Go on with\n  {}\n", self.caller.on("proceed", &thread)));
             return Ok(told);
         }
-        let local = self.local()?;
+        let local = self.answering()?;
         let found = local.thread(&thread).await?;
         let answer = answer(&*found, ask).await?;
         self.follow(&*found, &thread, Go::Answer(Box::new(answer))).await

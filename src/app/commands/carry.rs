@@ -38,7 +38,7 @@ impl Session {
     pub(super) async fn import(&self, args: Import) -> Result<Told, Failure> {
         let Import { file, thread, trust: trusted } = args;
         let opened = File::open(&file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
-        let local = Local::create(&self.graphs, &self.store)?;
+        let local = self.created()?;
         let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::named);
         let imported = import_thread(&*local.store, opened, &options).await?;
         if trusted {

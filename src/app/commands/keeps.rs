@@ -23,8 +23,8 @@ impl Session {
                 (swept.to_string(), json!({ "threads": [{ "thread": thread, "swept": swept }] }))
             }
         };
-        drop(local); // compaction wants the store for itself
         if args.compact {
+            self.let_go(local).await; // compaction wants the store for itself
             let compacted = SledCheckpointer::compact(&self.store)?;
             text.push_str(&format!("\ncompacted: {compacted}"));
             json["compacted"] = crate::app::local::json(&compacted)?;

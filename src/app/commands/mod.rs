@@ -4,6 +4,7 @@ mod answers;
 mod carry;
 mod edits;
 mod given;
+mod holds;
 mod keeps;
 mod reads;
 mod replays;
@@ -13,15 +14,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::args::{Verb, Wish};
 use super::caller::Caller;
-use super::desk::{Ask, Desk};
+use super::control::Control;
 use super::failure::Failure;
 use super::graphs::Graphs;
-use super::local::{Local, json};
+use super::local::json;
 use super::shapes::{Asked, Stand};
 use super::{text, watch};
 
@@ -52,15 +52,19 @@ pub(crate) struct Session {
     pub view: watch::View,
     /// The command line itself, for completions.
     pub command: clap::Command,
+    /// What other processes may ask of this one.
+    pub control: Control,
 }
 
 impl Session {
     /// Does what was asked for.
     pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<Told, Failure> {
-        match wish {
+        let told = match wish {
             Wish::Run(args) => self.run(&args).await,
             Wish::Do(verb) => self.verb(verb).await,
-        }
+        };
+        self.control.close().await;
+        told
     }
 
     async fn verb(&self, verb: Verb) -> Result<Told, Failure> {
@@ -92,21 +96,6 @@ impl Session {
             Verb::Graph(args) => self.draw(args).await,
             Verb::Completions(args) => self.completions(&args),
         }
-    }
-
-    /// This process, holding a store that must be there.
-    fn local(&self) -> Result<Local, Failure> {
-        Local::open(&self.graphs, &self.store)
-    }
-
-    /// Whoever holds the store. A process that holds it already is to be asked here.
-    fn desk(&self) -> Result<Box<dyn Desk>, Failure> {
-        Ok(Box::new(self.local()?))
-    }
-
-    async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Failure> {
-        let reply = self.desk()?.ask(ask).await?;
-        serde_json::from_value(reply).map_err(|error| Failure::new(format!("the reply makes no sense: {error}")))
     }
 
     /// A thread as it stands, as text and JSON.

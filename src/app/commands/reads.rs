@@ -6,8 +6,10 @@ use super::{Session, Told};
 use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads};
 use crate::app::desk::Ask;
 use crate::app::failure::Failure;
+use crate::app::print::try_say;
 use crate::app::shapes::{GraphLine, Shown, Step, ThreadLine};
-use crate::app::text;
+use crate::app::text::{self, safe_json};
+use crate::app::watch::View;
 
 impl Session {
     pub(super) async fn threads(&self, args: Threads) -> Result<Told, Failure> {
@@ -41,8 +43,25 @@ impl Session {
     }
 
     pub(super) async fn events(&self, args: Events) -> Result<Told, Failure> {
+        if args.follow {
+            return self.followed(&args.thread).await;
+        }
         let events: Vec<Value> = self.ask(Ask::Events { thread: args.thread }).await?;
         Told::new(text::events(&events), &events)
+    }
+
+    /// Tells events as they happen: a line for each.
+    async fn followed(&self, thread: &str) -> Result<Told, Failure> {
+        let json = self.view == View::Quiet;
+        let mut tell = |event: Value| {
+            if json {
+                try_say(&format!("{}\n", safe_json(&event.to_string())))
+            } else {
+                try_say(&text::events(&[event]))
+            }
+        };
+        self.listen(thread, &mut tell).await?;
+        Told::new("", &Value::Null)
     }
 
     pub(super) fn list_graphs(&self) -> Result<Told, Failure> {

@@ -24,7 +24,7 @@ impl Session {
         if args.thread.is_some_and(str::is_empty) {
             return Err(Failure::usage("a thread needs a name: \"\" is none"));
         }
-        let local = Local::create(&self.graphs, &self.store)?;
+        let local = self.created()?;
         let name = match args.thread {
             Some(name) => self.unused(&local, name).await?,
             None => fresh(&local, args.graph).await?,
@@ -55,27 +55,41 @@ impl Session {
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<Told, Failure> {
-        let stand: Stand = self.ask(Ask::Cancel { thread }).await?;
-        self.stands(stand, Exit::Cancelled.code())
+        let stand: Stand = self.ask(Ask::Cancel { thread: thread.clone() }).await?;
+        let exit = match stand.status.as_str() {
+            "finished" => Exit::Finished, // it was faster
+            "interrupted" => Exit::Asking,
+            "waiting" => Exit::Waiting,
+            _ => Exit::Cancelled,
+        };
+        let mut told = self.stands(stand, exit.code())?;
+        told.text.push_str(&self.afterwards(exit, &thread));
+        Ok(told)
     }
 
     /// Runs a thread, tells what happens, and says where it stopped.
     pub(super) async fn follow(&self, thread: &dyn AnyThread, name: &str, go: Go) -> Result<Told, Failure> {
         let cancel = signal::cancels();
+        let running = self.control.runs(name, cancel.token.clone());
         let mut run = thread.run(go, cancel.token.clone())?;
         let mut watch = watch::Watch::new(self.view, name);
         let mut ticks = tokio::time::interval(watch::TICK);
         loop {
             tokio::select! {
                 event = run.next() => match event {
-                    Some(event) => watch.tell(&event),
+                    Some(event) => {
+                        running.tell(&event);
+                        watch.tell(&event);
+                    }
                     None => break,
                 },
                 _ = ticks.tick() => watch.tick(cancel.token.is_cancelled()),
             }
         }
         watch.end();
-        let exit = match run.end().await {
+        let ended = run.end().await;
+        drop(running);
+        let exit = match ended {
             Ok(exit) => exit,
             Err(error) => return Err(Failure::from(error).spelled(&self.caller, Some(name))),
         };

@@ -1,0 +1,124 @@
+//! The runs of this process, and what they told so far, for whoever asks. A run never waits for those who listen.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+use tokio::sync::broadcast;
+
+use crate::app::happened::happened;
+use crate::graph::{CancellationToken, Event};
+
+/// How many events of a run are kept for those who come later.
+const KEPT: usize = 1024;
+/// How many bytes of them.
+const KEPT_BYTES: usize = 4 << 20;
+/// The most bytes of one event; of a larger one only what and where is told.
+const LARGEST: usize = 1 << 20;
+
+/// The runs of this process by thread.
+#[derive(Default)]
+pub(crate) struct Live(Mutex<HashMap<String, Arc<Track>>>);
+
+/// A run and what it told.
+struct Track {
+    cancel: CancellationToken,
+    ended: CancellationToken,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    lines: VecDeque<Arc<str>>,
+    bytes: usize,
+    /// None once the run has ended.
+    listeners: Option<broadcast::Sender<Arc<str>>>,
+}
+
+/// A run under way; once dropped, it has ended.
+pub(crate) struct Running {
+    live: Arc<Live>,
+    thread: String,
+    track: Arc<Track>,
+}
+
+/// What a run told so far, and what it tells from now on.
+pub(crate) struct Followed {
+    pub before: Vec<Arc<str>>,
+    pub rest: broadcast::Receiver<Arc<str>>,
+}
+
+impl Live {
+    pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> Running {
+        let told = Told { listeners: Some(broadcast::Sender::new(KEPT)), ..Told::default() };
+        let track = Arc::new(Track { cancel, ended: CancellationToken::new(), told: Mutex::new(told) });
+        lock(&self.0).insert(thread.to_owned(), Arc::clone(&track));
+        Running { live: Arc::clone(self), thread: thread.to_owned(), track }
+    }
+}
+
+#[cfg(unix)]
+impl Live {
+    pub(super) fn has(&self, thread: &str) -> bool {
+        lock(&self.0).contains_key(thread)
+    }
+
+    /// Cancels a run; returns what tells that it has ended. None if there is no such run.
+    pub(super) fn cancel(&self, thread: &str) -> Option<CancellationToken> {
+        let track = lock(&self.0).get(thread).cloned()?;
+        track.cancel.cancel();
+        Some(track.ended.clone())
+    }
+
+    pub(super) fn follow(&self, thread: &str) -> Option<Followed> {
+        let track = lock(&self.0).get(thread).cloned()?;
+        let told = lock(&track.told);
+        let rest = told.listeners.as_ref()?.subscribe();
+        Some(Followed { before: told.lines.iter().cloned().collect(), rest })
+    }
+}
+
+impl Running {
+    /// Something happened.
+    pub(crate) fn tell(&self, event: &Event) {
+        let Some(told) = happened(event) else { return };
+        let text = told.to_string();
+        let line = if text.len() <= LARGEST {
+            text
+        } else {
+            json!({ "kind": told["kind"], "step": told["step"], "node": told["node"], "left_out": text.len() })
+                .to_string()
+        };
+        lock(&self.track.told).add(line.into());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut runs = lock(&self.live.0);
+        if runs.get(&self.thread).is_some_and(|track| Arc::ptr_eq(track, &self.track)) {
+            runs.remove(&self.thread);
+        }
+        drop(runs);
+        lock(&self.track.told).listeners = None;
+        self.track.ended.cancel();
+    }
+}
+
+impl Told {
+    fn add(&mut self, line: Arc<str>) {
+        if let Some(listeners) = &self.listeners {
+            _ = listeners.send(Arc::clone(&line)); // nobody may listen
+        }
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        while self.lines.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.lines.pop_front() else { break };
+            self.bytes -= oldest.len();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

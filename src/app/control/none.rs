@@ -1,0 +1,43 @@
+//! Where there are no such sockets: nobody is asked, and nobody answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Reached;
+use super::live::Live;
+use crate::app::desk::{Ask, Desk, Tell};
+use crate::app::erased::Call;
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+
+pub(crate) enum Serving {}
+
+impl Serving {
+    pub(super) async fn close(self) {
+        match self {}
+    }
+}
+
+pub(super) fn serve(_: &Local, _: &Arc<Live>, _: &Path) -> Option<Serving> {
+    None
+}
+
+pub(crate) enum Remote {}
+
+impl Remote {
+    pub(super) async fn connect(_: &Path) -> Result<Reached, Failure> {
+        Ok(Reached::Nobody)
+    }
+}
+
+impl Desk for Remote {
+    fn ask(&self, _: Ask) -> Call<'_, Value> {
+        match *self {}
+    }
+
+    fn follow<'a>(&'a self, _: String, _: Tell<'a>) -> Call<'a, ()> {
+        match *self {}
+    }
+}

@@ -1,0 +1,133 @@
+//! The desk in another process: the one that holds the store.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Mutex;
+
+use super::Reached;
+use super::socket::connect;
+use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, say};
+use crate::app::desk::{Ask, Desk, Tell};
+use crate::app::erased::Call;
+use crate::app::failure::Failure;
+
+/// How long the first line may take.
+const GREETING: Duration = Duration::from_secs(2);
+/// How long a reply may take.
+const REPLY: Duration = Duration::from_secs(60);
+/// How long events may be silent.
+const SILENCE: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// A connection to the process that holds the store.
+pub(crate) struct Remote {
+    pid: u32,
+    left: AtomicBool,
+    wires: Mutex<Wires>,
+}
+
+struct Wires {
+    read: Lines<OwnedReadHalf>,
+    write: OwnedWriteHalf,
+}
+
+impl Remote {
+    pub(super) async fn connect(store: &Path) -> Result<Reached, Failure> {
+        let peer = match connect(store).await {
+            Ok(peer) => peer,
+            Err(error) if is_absence(&error) => return Ok(Reached::Nobody),
+            Err(error) => return Err(Failure::new("cannot ask the process that holds the store").because(&error)),
+        };
+        let (read, write) = peer.into_split();
+        let mut read = Lines::new(read);
+        match read.said::<Greeting>(GREETING).await {
+            Ok(Some(Greeting { superstep: VERSION, pid })) => {
+                Ok(Reached::Desk(Self { pid, left: AtomicBool::new(false), wires: Mutex::new(Wires { read, write }) }))
+            }
+            Ok(Some(Greeting { superstep, pid })) => {
+                let error = format!(
+                    "process {pid} holds the store and speaks version {superstep} of the protocol, not {VERSION}"
+                );
+                Err(Failure::new(error).help("use the release that it is made with, or wait until it ends"))
+            }
+            Ok(None) => Ok(Reached::Nobody), // it just ended
+            Err(error) if is_absence(&error) => Ok(Reached::Nobody),
+            Err(error) => Err(Failure::new("the process that holds the store does not answer").because(&error)),
+        }
+    }
+
+    fn gone(&self) -> Failure {
+        self.left.store(true, Relaxed);
+        let error = format!("process {}, which holds the store, ended before it replied", self.pid);
+        Failure::new(error).hint("`{status}` shows how the thread stands now")
+    }
+
+    fn silent(&self, error: &io::Error) -> Failure {
+        if is_absence(error) {
+            return self.gone();
+        }
+        Failure::new(format!("process {}, which holds the store, does not reply", self.pid)).because(error)
+    }
+}
+
+impl Wires {
+    async fn send(&mut self, ask: &Ask) -> Result<(), Failure> {
+        let request = Request { version: VERSION, ask };
+        let size = serde_json::to_vec(&request).map_or(0, |text| text.len());
+        if size > REQUEST {
+            let error = format!("{size} bytes are too many for another process: it takes up to {REQUEST}");
+            return Err(Failure::new(error).help("wait until the process that holds the store has ended"));
+        }
+        _ = say(&mut self.write, &request).await; // whoever refuses says why; reading tells
+        Ok(())
+    }
+}
+
+impl Desk for Remote {
+    fn ask(&self, ask: Ask) -> Call<'_, Value> {
+        Box::pin(async move {
+            let mut wires = self.wires.lock().await;
+            wires.send(&ask).await?;
+            match wires.read.said(REPLY).await {
+                Ok(Some(Reply::Ok(value))) => Ok(value),
+                Ok(Some(Reply::Failed(failure))) => Err(failure),
+                Ok(Some(Reply::Event(_)) | None) => Err(self.gone()),
+                Err(error) => Err(self.silent(&error)),
+            }
+        })
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.load(Relaxed)
+    }
+
+    fn follow<'a>(&'a self, thread: String, tell: Tell<'a>) -> Call<'a, ()> {
+        Box::pin(async move {
+            let mut wires = self.wires.lock().await;
+            wires.send(&Ask::Follow { thread }).await?;
+            loop {
+                match wires.read.said(SILENCE).await {
+                    Ok(Some(Reply::Event(event))) => {
+                        if !tell(event) {
+                            return Ok(()); // nobody reads any more
+                        }
+                    }
+                    Ok(Some(Reply::Ok(_))) => return Ok(()),
+                    Ok(Some(Reply::Failed(failure))) => return Err(failure),
+                    Ok(None) => return Err(self.gone()),
+                    Err(error) => return Err(self.silent(&error)),
+                }
+            }
+        })
+    }
+}
+
+/// Nobody listens: not yet, no more, or too many wait.
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, WouldBlock};
+    matches!(error.kind(), NotFound | ConnectionRefused | ConnectionReset | BrokenPipe | WouldBlock)
+}

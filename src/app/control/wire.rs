@@ -1,0 +1,119 @@
+//! The protocol: one JSON object a line. Whoever serves greets first, with the protocol's version; then each request is one
+//! line, and its reply one line, or, for events, one line each and a last one. Knows limits; must not know what is meant.
+//!
+//! ```text
+//! < {"superstep":1,"pid":4711}
+//! > {"version":1,"ask":"status","thread":"first"}
+//! < {"ok":{"thread":"first","graph":"essay",…}}
+//! > {"version":1,"ask":"follow","thread":"first"}
+//! < {"event":{"kind":"start","node":"Plan","step":1}}
+//! < {"ok":null}
+//! > nonsense
+//! < {"failed":{"error":"the request is not JSON: …","causes":[],"help":null,"code":2}}
+//! ```
+
+use std::io;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
+
+use crate::app::desk::Ask;
+use crate::app::failure::Failure;
+
+/// The protocol's version.
+pub(super) const VERSION: u32 = 1;
+/// The longest request, in bytes.
+pub(super) const REQUEST: usize = 1 << 20;
+/// The longest reply, in bytes: a state may be large.
+pub(super) const REPLY: usize = 1 << 30;
+/// How long a line may take to be taken off.
+const WRITE: Duration = Duration::from_secs(10);
+
+/// The first line of whoever serves.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Greeting {
+    /// The protocol's version.
+    pub superstep: u32,
+    pub pid: u32,
+}
+
+/// A line of whoever asks.
+#[derive(Debug, Serialize)]
+pub(super) struct Request<'a> {
+    pub version: u32,
+    #[serde(flatten)]
+    pub ask: &'a Ask,
+}
+
+/// A line of whoever serves.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reply {
+    /// The last line of a reply.
+    Ok(Value),
+    /// The last line of a reply.
+    Failed(Failure),
+    /// One of several lines.
+    Event(Value),
+}
+
+/// Reads a request, whatever was sent.
+pub(super) fn request(line: &[u8]) -> Result<Ask, Failure> {
+    let wrong = |error: serde_json::Error| Failure::usage(format!("the request is not JSON: {error}"));
+    let sent: Value = serde_json::from_slice(line).map_err(wrong)?;
+    if sent["version"] != VERSION {
+        let error = format!("the request has protocol version {}; this process speaks {VERSION}", sent["version"]);
+        return Err(Failure::usage(error));
+    }
+    serde_json::from_value(sent).map_err(|error| Failure::usage(format!("the request makes no sense: {error}")))
+}
+
+/// Lines of a peer.
+pub(super) struct Lines<R>(BufReader<R>);
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self(BufReader::new(reader))
+    }
+
+    /// Returns the next line; none at the end. A line that was broken off is one that never was.
+    pub(super) async fn next(&mut self, limit: usize, within: Duration) -> io::Result<Option<Vec<u8>>> {
+        timeout(within, self.read(limit)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+
+    async fn read(&mut self, limit: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut line = vec![];
+        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        (&mut self.0).take(most).read_until(b'\n', &mut line).await?;
+        match line.pop() {
+            Some(b'\n') => Ok(Some(line)),
+            Some(_) if line.len() >= limit => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {limit} bytes")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Waits until the peer is gone, or says something out of turn.
+    pub(super) async fn gone(&mut self) {
+        _ = self.0.fill_buf().await;
+    }
+
+    /// Reads a line of whoever serves.
+    pub(super) async fn said<T: DeserializeOwned>(&mut self, within: Duration) -> io::Result<Option<T>> {
+        let Some(line) = self.next(REPLY, within).await? else { return Ok(None) };
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+}
+
+/// Writes a line; a peer that does not take it off is given up.
+pub(super) async fn say(writer: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    let written = timeout(WRITE, writer.write_all(&text)).await;
+    written.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}

@@ -1,0 +1,244 @@
+//! A live run is not a locked box: other processes look at its store, answer, listen and cancel, by way of its socket.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::interrupts::send;
+use crate::place::Place;
+
+const SOCKET: &str = ".superstep/store/control.sock";
+
+fn ended(mut child: Child) -> Option<i32> {
+    child.wait().unwrap().code()
+}
+
+/// Greets and returns a connection and its lines.
+fn connected(place: &Place) -> (UnixStream, BufReader<UnixStream>) {
+    let stream = UnixStream::connect(place.path(SOCKET)).unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap());
+    assert_eq!(line(&mut lines)["superstep"], 1);
+    (stream, lines)
+}
+
+fn line(lines: &mut impl BufRead) -> Value {
+    let mut text = String::new();
+    lines.read_line(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Asks how thread `r1` stands until it runs.
+fn until_running(place: &Place, rest: &[&str]) {
+    let words = [&["status", "r1", "--json"], rest].concat();
+    let is_running = |out: &str| serde_json::from_str::<Value>(out).is_ok_and(|stand| stand["status"] == "running");
+    assert!((0..500).any(|_| is_running(&place.call(&words).out())), "{}", place.call(&words).out());
+}
+
+#[test]
+fn a_live_run_lets_others_look() {
+    let place = Place::new();
+    let asked = place.json(10, &["run", "release", "1.0.0", "--thread", "r0"]);
+    let child = place.busy("r1");
+
+    let running = place.json(0, &["status", "r1"]);
+    assert_eq!((&running["status"], &running["next"]), (&json!("running"), &json!(["Build"])));
+    let threads = place.json(0, &["threads"]);
+    assert_eq!(threads.as_array().unwrap().len(), 2);
+    let waiting = place.json(0, &["threads", "--waiting"]);
+    assert_eq!(waiting[0]["questions"][0]["commands"][0], "own_tool approve r0");
+    assert_eq!(place.json(0, &["history", "r1"])[0]["source"], "loop");
+    assert_eq!(place.json(0, &["show", "r0"])["checkpoint"], asked["checkpoint"]);
+    assert!(place.json(0, &["events", "r0"]).to_string().contains("may_ship"));
+    let unknown = place.call(&["status", "r2"]);
+    assert_eq!((unknown.code(), unknown.err().contains("did you mean")), (1, true), "{}", unknown.err());
+    assert_eq!(place.call(&["history", "r0", "--channel", "lgo"]).code(), 2);
+
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+    assert!(!place.path(SOCKET).exists());
+}
+
+#[test]
+fn an_answer_is_stored_beside_a_live_run() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.0.0", "--thread", "r0"]);
+    let child = place.busy("r1");
+
+    let needs = place.call(&["approve", "r0"]);
+    assert_eq!((needs.code(), needs.err().contains("--record-only")), (1, true), "{}", needs.err());
+    let stored = place.json(0, &["approve", "r0", "--record-only", "--by", "ada"]);
+    assert_eq!((&stored["status"], &stored["questions"]), (&json!("pending"), &json!([])));
+    let late = place.call(&["approve", "r0", "--record-only"]);
+    assert_eq!((late.code(), late.err().starts_with("error: thread `r0` has no open question")), (1, true));
+    let busy = place.call(&["resume", "r1", "--answer", "1", "--record-only"]);
+    assert_eq!(busy.code(), 1);
+    insta::assert_snapshot!(busy.err().replace(&child.id().to_string(), "PID"), @r"
+    error: thread `r1` is running just now in process PID: it takes answers once it stops
+     help: wait until it stops; `own_tool events r1 --follow` tells when, `own_tool cancel r1` stops it
+    ");
+
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+    let done = place.json(0, &["proceed", "r0"]);
+    assert_eq!(done["state"]["decision"], "ship");
+}
+
+#[test]
+fn a_live_run_is_cancelled_from_elsewhere() {
+    let place = Place::new();
+    let child = place.busy("r1");
+    let cancelled = place.call(&["cancel", "r1"]);
+    assert_eq!(cancelled.code(), 13, "{}", cancelled.err());
+    let end = cancelled.out().lines().rev().take(3).map(str::to_owned).collect::<Vec<_>>().join("|");
+    assert_eq!(end, "  own_tool proceed r1|cancelled; what is done is kept. Go on with|", "{}", cancelled.out());
+    assert_eq!(ended(child), Some(13));
+
+    let nothing = place.call(&["cancel", "r1"]);
+    assert_eq!(nothing.code(), 1);
+    insta::assert_snapshot!(nothing.err(), @r"
+    error: thread `r1` is not running: there is nothing to cancel
+     help: `own_tool status r1` tells how it stands
+    ");
+    place.idle();
+    assert_eq!(place.json(10, &["proceed", "r1"])["state"]["log"], json!(["built 1.2.0"]));
+}
+
+#[rstest]
+#[case::a_first_run(false)]
+#[case::a_run_that_goes_on(true)]
+fn events_are_followed_until_the_run_ends(#[case] goes_on: bool) {
+    let place = Place::new();
+    let mut child = place.busy("r1");
+    if goes_on {
+        assert_eq!(place.call(&["cancel", "r1"]).code(), 13);
+        child.wait().unwrap();
+        child = place.command(&["proceed", "r1"]).stdout(Stdio::null()).spawn().unwrap();
+        until_running(&place, &[]);
+    }
+    let mut follower = place.command(&["events", "r1", "--follow", "--json"]);
+    let mut follower = follower.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap());
+    let mut told = vec![];
+    while told.last().is_none_or(|last: &Value| last["kind"] != "custom") {
+        told.push(line(&mut lines)); // while the node waits
+    }
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+    told.extend(lines.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
+    assert_eq!(ended(follower), Some(0));
+
+    let kinds = |events: &[Value]| {
+        let mut kinds: Vec<Value> = events.iter().map(|event| event["kind"].clone()).collect();
+        kinds.dedup(); // the cancelled attempt said the same
+        kinds
+    };
+    let recorded = place.json(0, &["events", "r1"]);
+    assert_eq!(kinds(&told), kinds(recorded.as_array().unwrap()));
+    let afterwards = place.call(&["events", "r1", "--follow", "--json"]);
+    assert_eq!((afterwards.code(), afterwards.out().lines().count()), (0, recorded.as_array().unwrap().len()));
+}
+
+#[test]
+fn only_the_owner_may_ask() {
+    let place = Place::new();
+    let child = place.busy("r1");
+    let mode = |path: &str| std::fs::metadata(place.path(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(SOCKET), mode(".superstep/store")), (0o600, 0o700));
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+}
+
+#[test]
+fn a_killed_owner_leaves_nothing_in_the_way() {
+    let place = Place::new();
+    let mut child = place.busy("r1");
+    send("-KILL", &child);
+    child.wait().unwrap();
+    assert!(place.path(SOCKET).exists());
+    assert_eq!(place.json(0, &["status", "r1"])["status"], "pending");
+
+    let child = place.busy("r2");
+    assert_eq!(place.json(0, &["status", "r2"])["status"], "running");
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+    assert!(!place.path(SOCKET).exists());
+}
+
+#[test]
+fn what_needs_the_store_itself_names_its_holder() {
+    let place = Place::new();
+    let child = place.busy("r1");
+    let pid = child.id();
+    for words in [
+        &["update", "r1", "--values", "{}"][..],
+        &["fork", "r1", "--at", "1"],
+        &["gc", "--keep-last", "1"],
+        &["delete", "r1"],
+        &["run", "nap"],
+    ] {
+        let told = place.call(words);
+        assert_eq!(told.code(), 1, "{words:?}: {}", told.err());
+        let named = told.err().contains(&format!("(pid {pid}, own_tool, since 20"));
+        assert!(named && told.err().contains("this command needs the store for itself"), "{}", told.err());
+    }
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+}
+
+#[test]
+fn a_hostile_client_disturbs_nobody() {
+    let place = Place::new();
+    let child = place.busy("r1");
+    let too_long = format!("{}\n", "[".repeat(2 << 20));
+    let deep = format!("{{\"version\":1,\"ask\":{}\n", "[".repeat(100_000));
+    for sent in ["garbage\n", "\n", "null\n", "{}\n", &too_long, &deep, "\u{0}\u{ff}\n"] {
+        let (mut stream, mut lines) = connected(&place);
+        _ = stream.write_all(sent.as_bytes()); // it may hang up before it has read all
+        assert!(line(&mut lines)["failed"]["error"].is_string(), "{}", &sent[..20.min(sent.len())]);
+    }
+    let (mut stream, mut lines) = connected(&place);
+    for request in
+        [json!({"ask": "status"}), json!({"version": 2, "ask": "threads"}), json!({"version": 1, "ask": "rm"})]
+    {
+        stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+        assert_eq!(line(&mut lines)["failed"]["code"], 2);
+    }
+    stream.write_all(b"{\"version\":1,\"ask\":\"status\",\"thread\":\"r1\"}\n").unwrap();
+    assert_eq!(line(&mut lines)["ok"]["status"], "running");
+
+    let half_open: Vec<UnixStream> = (0..100).map(|_| UnixStream::connect(place.path(SOCKET)).unwrap()).collect();
+    _ = (&half_open[0]).write_all(b"{\"version\":1,");
+    _ = (&half_open[1]).write_all(b"{\"version\":1,\"ask\":\"follow\",\"thread\":\"r1\"}\n");
+    drop(half_open);
+    assert_eq!(place.json(0, &["status", "r1"])["status"], "running");
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+}
+
+#[test]
+fn a_long_path_has_its_socket_too() {
+    let place = Place::new();
+    let store = place.path(&"long/".repeat(40));
+    let mut command = place.command(&["run", "release", "1.2.0", "--thread", "r1"]);
+    std::fs::write(place.path("busy"), "").unwrap();
+    let child = command.env("SUPERSTEP_STORE", &store).stdout(Stdio::null()).spawn().unwrap();
+    until_running(&place, &["--store", store.to_str().unwrap()]);
+    assert!(store.join("control.sock").exists());
+    place.idle();
+    assert_eq!(ended(child), Some(10));
+}
+
+#[test]
+fn those_who_only_look_wait_for_each_other() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let call = |_| place.command(&["status", "r1"]).stdout(Stdio::null()).spawn().unwrap();
+    let children: Vec<Child> = (0..8).map(call).collect();
+    for child in children {
+        assert_eq!(ended(child), Some(0));
+    }
+}
