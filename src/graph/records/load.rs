@@ -153,7 +153,8 @@ impl Reader {
         let (mut kept, mut keys) = (vec![], vec![]);
         for write in stored {
             let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
-            let Some(overwrite) = mapping.taken_as(table, write) else { continue };
+            // What the present rule cannot apply is shown all the same; no run goes on with it.
+            let overwrite = mapping.taken_as(table, write).unwrap_or(write.overwrite);
             kept.push(WriteRecord { channel, overwrite, ..*write });
             keys.push((
                 mapping.row_key(table, path, channel, write.overwrite, row),
