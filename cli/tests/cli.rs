@@ -326,9 +326,11 @@ fn the_whole_help() {
       -V, --version  Print version
 
     Everywhere:
-          --store <PATH>  Where threads are kept: a directory [env: SUPERSTEP_STORE] [default:
-                          .superstep/store]
-          --json          Print JSON for programs; errors too, on standard error
+          --store <PATH>   Where threads are kept: a directory [env: SUPERSTEP_STORE] [default:
+                           .superstep/store]
+          --json           Print JSON for programs; errors too, on standard error
+          --log[=<LEVEL>]  Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn,
+                           info [env: SUPERSTEP_LOG]
 
     A first run, in two processes:
       superstep run approval --thread first

@@ -29,6 +29,11 @@ pub(crate) fn show_help(text: &str) {
     _ = std::io::stderr().write_all(text.as_bytes());
 }
 
+/// Prints a line of the log.
+pub(crate) fn note(line: &str) {
+    _ = std::io::stderr().write_all(line.as_bytes());
+}
+
 /// Prints what went wrong.
 pub(crate) fn complain(failure: &Failure, json: bool) {
     let text = if json { told_json(failure) } else { told(failure) };

@@ -15,6 +15,7 @@ use super::control::Control;
 use super::entry::{Entry, Register};
 use super::failure::Failure;
 use super::graphs::Graphs;
+use super::log;
 use super::print::{complain, say, say_json, show_help};
 use super::typed::Typed;
 use super::watch::View;
@@ -130,7 +131,7 @@ impl App {
         let caller = Caller { bin: called, store: given_store(&matches, &globals) };
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
-        let view = View::fitting(globals.json);
+        let view = View::fitting(globals.json, globals.log.is_some());
         let control = Control::default();
         let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command, control };
         perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
@@ -138,6 +139,7 @@ impl App {
 }
 
 fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, Failure> {
+    globals.log.into_iter().for_each(log::start);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
     let told = runtime.block_on(session.perform(wish))?;

@@ -5,6 +5,7 @@
 mod interrupts;
 mod listing;
 mod live;
+mod log;
 mod place;
 
 use place::Place;

@@ -30,7 +30,7 @@ impl Place {
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = example("own_tool");
-        command.env_remove("SUPERSTEP_STORE").current_dir(&self.0).args(words);
+        command.env_remove("SUPERSTEP_STORE").env_remove("SUPERSTEP_LOG").current_dir(&self.0).args(words);
         command
     }
 

@@ -21,6 +21,7 @@ pub(crate) use replays::{Diff, Mode, Replay};
 pub(crate) use runs::RunArgs;
 
 use super::erased::AnyGraph;
+use super::log::Level;
 
 /// What every command takes.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +35,12 @@ pub(crate) struct Globals {
     /// Print JSON for programs; errors too, on standard error
     #[arg(long, global = true)]
     pub json: bool,
+
+    /// Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn, info
+    #[arg(hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "LEVEL", env = "SUPERSTEP_LOG", hide_env_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "info")]
+    pub log: Option<Level>,
 }
 
 /// The commands, but for `run`, which is made from the registered graphs.

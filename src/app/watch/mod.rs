@@ -23,10 +23,10 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// What fits the standard output.
-    pub(crate) fn fitting(json: bool) -> Self {
+    /// What fits the standard output. A tree that moves and a log on one terminal would write over each other.
+    pub(crate) fn fitting(json: bool, log: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        match (json, stdout().is_terminal() && !dumb) {
+        match (json, stdout().is_terminal() && !dumb && !log) {
             (true, _) => Self::Quiet,
             (false, false) => Self::Lines,
             (false, true) => Self::Tree { colours: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) },

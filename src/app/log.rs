@@ -1,0 +1,48 @@
+//! What runs tell a log, as lines for people on standard error. Knows `tracing`, no graph; the only file that names its
+//! subscriber.
+
+use std::io::{Result, Write};
+
+use clap::ValueEnum;
+use tracing::Level as Loudness;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+use super::print::note;
+use super::text::clean;
+
+/// How much of what happens is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// What ended a run
+    Error,
+    /// What went wrong, attempts that are made again too
+    Warn,
+    /// When runs, supersteps and tasks begin and end, and what is asked
+    Info,
+}
+
+/// Tells from now on. A program that listens to `tracing` itself goes on doing so instead.
+pub(crate) fn start(level: Level) {
+    let loudness = match level {
+        Level::Error => Loudness::ERROR,
+        Level::Warn => Loudness::WARN,
+        Level::Info => Loudness::INFO,
+    };
+    let told = tracing_subscriber::fmt().with_max_level(loudness).with_target(false).with_ansi(false);
+    let told = told.with_span_events(FmtSpan::NEW | FmtSpan::CLOSE).with_writer(|| Lines).finish();
+    _ = tracing::subscriber::set_global_default(told);
+}
+
+/// Escapes what a terminal would obey: errors of nodes may say anything.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> Result<usize> {
+        note(&format!("{}\n", clean(String::from_utf8_lossy(line).trim_end())));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
