@@ -22,6 +22,7 @@ pub(crate) trait AnyGraph: Send + Sync {
     fn name(&self) -> &str;
     fn line(&self) -> GraphLine;
     fn has_breakpoints(&self) -> bool;
+    fn fingerprint(&self) -> u64;
     fn draw(&self, format: Format, depth: usize) -> String;
     /// Adds the graph's own arguments to the command that runs it; returns their ids.
     fn own_args(&self, command: Command) -> (Command, Vec<String>);

@@ -12,7 +12,7 @@ use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::near::near;
-use super::shapes::{Shown, ThreadLine};
+use super::shapes::{Shown, Stand, ThreadLine};
 use super::time::rfc3339;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, ThreadId};
 use crate::graph::{Answer, InterruptId, Standing, ThreadInfo};
@@ -84,35 +84,32 @@ impl Local {
     async fn threads(&self, status: Option<String>, waiting: bool) -> Result<Vec<ThreadLine>, Failure> {
         let mut lines = vec![];
         for info in ThreadInfo::all(&*self.store).await? {
-            let standing = self.standing(&info).await?;
-            let fits = status.as_ref().is_none_or(|status| *status == standing);
-            if !fits || (waiting && info.standing != Standing::Interrupted) {
+            if waiting && info.standing != Standing::Interrupted {
                 continue;
             }
-            let questions =
-                if waiting { Some(self.thread(info.id.as_str()).await?.stand().await?.questions) } else { None };
-            lines.push(ThreadLine {
-                thread: info.id.to_string(),
-                graph: info.graph,
-                status: standing,
-                step: info.step,
-                updated_at: rfc3339(info.updated_at),
-                questions,
-            });
+            let asked = waiting || self.only_its_graph_knows(&info);
+            let stand = if asked { Some(self.stand(&info).await) } else { None };
+            let mut line = line(info, stand);
+            line.questions.take_if(|_| !waiting);
+            let fits = status.as_ref().is_none_or(|status| *status == line.status);
+            let asks = !waiting || line.status == Standing::Interrupted.as_str();
+            lines.extend((fits && asks).then_some(line));
         }
         lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
         Ok(lines)
     }
 
-    /// Only a graph knows its breakpoints.
-    async fn standing(&self, info: &ThreadInfo) -> Result<String, Failure> {
-        let graph = self.graphs.find(&info.graph).filter(|graph| graph.has_breakpoints());
-        match graph {
-            Some(graph) if info.standing == Standing::Pending => {
-                Ok(graph.thread(Arc::clone(&self.store), info.id.clone()).stand().await?.status)
-            }
-            _ => Ok(info.standing.to_string()),
-        }
+    /// Only a graph knows its breakpoints, and whether it can go on with what another version of it stored.
+    fn only_its_graph_knows(&self, info: &ThreadInfo) -> bool {
+        let Some(graph) = self.graphs.find(&info.graph) else { return false };
+        let ended = matches!(info.standing, Standing::Finished | Standing::Running | Standing::Damaged);
+        let stopped = info.standing == Standing::Pending && graph.has_breakpoints();
+        stopped || (!ended && info.fingerprint != graph.fingerprint())
+    }
+
+    async fn stand(&self, info: &ThreadInfo) -> Result<Stand, Failure> {
+        let graph = self.graphs.of_thread(info.id.as_str(), &info.graph)?;
+        graph.thread(Arc::clone(&self.store), info.id.clone()).stand().await
     }
 
     async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<Shown, Failure> {
@@ -172,6 +169,29 @@ impl Desk for Local {
             Ok(())
         })
     }
+}
+
+/// A thread in a list, with what its graph says of it. What keeps one from being read hides no other.
+fn line(info: ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine {
+    let mut line = ThreadLine {
+        thread: info.id.to_string(),
+        graph: info.graph,
+        status: info.standing.to_string(),
+        step: info.step,
+        updated_at: rfc3339(info.updated_at),
+        reason: info.reason,
+        questions: None,
+    };
+    match stand {
+        None => {}
+        Some(Err(failure)) => line.reason = Some(failure.error),
+        Some(Ok(stand)) => {
+            line.reason = stand.reason.filter(|_| stand.status == Standing::NeedsMigration.as_str());
+            line.questions = (stand.status == Standing::Interrupted.as_str()).then_some(stand.questions);
+            line.status = stand.status;
+        }
+    }
+    line
 }
 
 /// Makes the answer that was meant.

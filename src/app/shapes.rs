@@ -14,9 +14,12 @@ pub(crate) struct Stand {
     pub questions: Vec<Asked>,
     pub state: Value,
     pub checkpoint: Option<u64>,
-    /// Why it failed.
+    /// Why it failed, or needs migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The ways out, if it needs migration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
     /// Until when it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
@@ -63,6 +66,9 @@ pub(crate) struct ThreadLine {
     pub status: String,
     pub step: i64,
     pub updated_at: String,
+    /// What cannot be read of it, or does not fit its graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Its open questions, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<Asked>>,

@@ -28,6 +28,8 @@ pub(crate) struct TypedThread<S: State, N, C> {
 
 /// What a replay tells.
 const TOLD: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages];
+/// How the command line moves a thread on by hand.
+const BY_HAND: &str = "; by hand here: `update THREAD --as-node NODE`";
 /// What a run is watched by.
 const MODES: [Mode; 4] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages];
 
@@ -64,12 +66,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Box::pin(async move {
             let status = self.thread.status().await?;
             let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
-            let (mut questions, mut reason, mut until) = (vec![], None, None);
+            let (mut questions, mut reason, mut help, mut until) = (vec![], None, None, None);
             match &status {
                 Status::Interrupted { questions: open } => questions = open.iter().map(|one| self.asked(one)).collect(),
                 Status::Failed { reason: why } => reason = Some(why.clone()),
                 Status::Waiting { until: time, .. } => until = Some(rfc3339(millis(*time))),
-                Status::NeedsMigration { misfits } => reason = misfits.first().map(ToString::to_string),
+                Status::NeedsMigration { misfits } => {
+                    reason = misfits.first().map(ToString::to_string);
+                    help = misfits.first().map(|misfit| format!("{}{BY_HAND}", misfit.help()));
+                }
                 Status::Finished | Status::Pending { .. } | Status::Stopped { .. } | Status::Running => {}
             }
             Ok(Stand {
@@ -82,6 +87,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
                 reason,
+                help,
                 until,
             })
         })

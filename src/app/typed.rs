@@ -59,6 +59,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         self.graph.has_breakpoints()
     }
 
+    fn fingerprint(&self) -> u64 {
+        self.graph.fingerprint()
+    }
+
     fn draw(&self, format: Format, depth: usize) -> String {
         match format {
             Format::Mermaid => self.graph.mermaid(depth),

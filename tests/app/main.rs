@@ -6,6 +6,7 @@ mod interrupts;
 mod listing;
 mod live;
 mod log;
+mod misfits;
 mod place;
 
 use place::Place;

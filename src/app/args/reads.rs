@@ -19,8 +19,12 @@ pub(crate) enum Word {
     Waiting,
     /// A task failed
     Failed,
+    /// Another version of the graph stored it, and this one cannot go on with it
+    NeedsMigration,
     /// A run holds it just now
     Running,
+    /// One of its records cannot be read
+    Damaged,
 }
 
 impl Word {
@@ -32,7 +36,9 @@ impl Word {
             Self::Stopped => "stopped",
             Self::Waiting => "waiting",
             Self::Failed => "failed",
+            Self::NeedsMigration => "needs-migration",
             Self::Running => "running",
+            Self::Damaged => "damaged",
         }
     }
 }
@@ -41,6 +47,9 @@ impl Word {
 ///
 /// Lists the threads of the store: graph, status, superstep, time of the last one. With --waiting, lists all open questions
 /// with the command that answers each.
+///
+/// One that needs migration was stored by another version of its graph: `status THREAD` says what does not fit and what to do.
+/// One that is damaged has a record that cannot be read: `repair` saves what can be, `delete` removes it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} threads --status failed\n  {bin} threads --waiting")]
 pub(crate) struct Threads {

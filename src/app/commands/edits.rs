@@ -6,7 +6,7 @@ use super::{Session, Told, given};
 use crate::app::args::{Delete, Fork, Update};
 use crate::app::erased::{AnyThread, Given};
 use crate::app::failure::Failure;
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{CheckpointId, ThreadId};
 
 impl Session {
     pub(super) async fn update(&self, args: Update) -> Result<Told, Failure> {
@@ -53,8 +53,11 @@ impl Session {
 
     pub(super) async fn delete(&self, args: Delete) -> Result<Told, Failure> {
         let local = self.local()?;
-        let info = local.info(&args.thread).await?;
-        local.delete(&info.id).await?;
+        let id = ThreadId::from(args.thread.as_str());
+        if !local.store.threads(None, usize::MAX).await?.contains(&id) {
+            local.info(&args.thread).await?; // says which names are near
+        }
+        local.delete(&id).await?; // a damaged one too
         Told::new(format!("deleted {}\n", args.thread), &json!({ "deleted": args.thread }))
     }
 }

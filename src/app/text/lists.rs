@@ -17,7 +17,11 @@ pub(crate) fn threads(lines: &[ThreadLine]) -> String {
         let step = line.step.to_string();
         vec![line.thread.clone(), line.graph.clone(), line.status.clone(), step, line.updated_at.clone()]
     }));
-    columns(&rows)
+    let reason = |line: &ThreadLine| {
+        let reason = line.reason.as_ref()?;
+        Some(format!("{} {}: {}\n", clean(&line.thread), clean(&line.status), clean(reason)))
+    };
+    columns(&rows) + &lines.iter().filter_map(reason).collect::<String>()
 }
 
 /// Open questions by thread, with the commands that answer them.
@@ -26,7 +30,8 @@ pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
         return "no open questions\n".into();
     }
     let thread = |line: &ThreadLine| {
-        let asked = questions(line.questions.as_deref().unwrap_or_default());
+        let mut asked = questions(line.questions.as_deref().unwrap_or_default());
+        line.reason.iter().for_each(|reason| asked.push_str(&format!("  {}\n", clean(reason))));
         format!("{} ({})\n{asked}", clean(&line.thread), clean(&line.graph))
     };
     lines.iter().map(thread).collect::<Vec<_>>().join("\n")

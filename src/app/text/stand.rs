@@ -14,6 +14,7 @@ pub(crate) fn stand(stand: &Stand) -> String {
     if !stand.next.is_empty() {
         text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
     }
+    stand.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
     text.push_str(&fields(&stand.state));
     text + &questions(&stand.questions)
 }
@@ -23,6 +24,7 @@ fn told(stand: &Stand) -> String {
         ("interrupted", ..) if stand.questions.len() == 1 => "waits for an answer".into(),
         ("interrupted", ..) => format!("waits for {} answers", stand.questions.len()),
         ("failed", Some(reason), _) => format!("failed: {}", clean(reason)),
+        ("needs-migration", Some(reason), _) => format!("needs migration: {}", clean(reason)),
         ("stopped", ..) => "stopped at a breakpoint".into(),
         ("waiting", _, Some(until)) => format!("waits until {until}"),
         (status, ..) => clean(status).into_owned(),

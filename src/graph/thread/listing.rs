@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, Head, Key, Order, Shape, TaskRecord,
-    TaskStatus, ThreadId, decode_record,
+    AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, Head, Key, Order, Shape,
+    TaskRecord, TaskStatus, ThreadId, decode_record,
 };
 
 use super::past::Status;
@@ -36,11 +36,13 @@ pub enum Standing {
     NeedsMigration,
     /// A run holds it just now.
     Running,
+    /// One of its records cannot be read.
+    Damaged,
 }
 
 impl Standing {
     /// Every word there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Finished,
         Self::Pending,
         Self::Interrupted,
@@ -49,6 +51,7 @@ impl Standing {
         Self::Failed,
         Self::NeedsMigration,
         Self::Running,
+        Self::Damaged,
     ];
 
     /// Returns the word: `finished`, `pending` and so on.
@@ -62,6 +65,7 @@ impl Standing {
             Self::Failed => "failed",
             Self::NeedsMigration => "needs-migration",
             Self::Running => "running",
+            Self::Damaged => "damaged",
         }
     }
 }
@@ -105,6 +109,10 @@ pub struct ThreadInfo {
     pub created_at: u64,
     /// When its newest checkpoint was made, in milliseconds since 1970.
     pub updated_at: u64,
+    /// The [fingerprint](crate::graph::CompiledGraph::fingerprint) of the graph that stored its newest checkpoint.
+    pub fingerprint: u64,
+    /// Why it is [`Damaged`](Standing::Damaged).
+    pub reason: Option<String>,
 }
 
 impl ThreadInfo {
@@ -116,7 +124,8 @@ impl ThreadInfo {
         Listing::over(store).info(id).await
     }
 
-    /// Returns all threads of a store, in byte order of length and name.
+    /// Returns all threads of a store, in byte order of length and name. One whose records cannot be read is
+    /// [`Damaged`](Standing::Damaged), and hides no other.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -124,7 +133,7 @@ impl ThreadInfo {
         let mut listing = Listing::over(store);
         let mut all = vec![];
         for id in store.threads(None, usize::MAX).await? {
-            all.extend(listing.info(&id).await?);
+            all.extend(listing.info(&id).await.or_else(|error| damaged(&id, error).map(Some))?);
         }
         Ok(all)
     }
@@ -144,12 +153,14 @@ impl<'a> Listing<'a> {
 
     async fn info(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
         let Some(head) = self.store.head(id).await? else { return Ok(None) };
-        let newest = Key::Checkpoint(head.checkpoint.unwrap_or_default());
-        let mut found = self.store.get(id, vec![Key::About, newest]).await?;
+        let checkpoint = head.checkpoint.unwrap_or_default();
+        let keys = vec![Key::About, Key::Task { checkpoint, task: COMMAND_KEY }, Key::Checkpoint(checkpoint)];
+        let mut found = self.store.get(id, keys).await?;
         let record: Option<CheckpointRecord> = decoded(id, "checkpoint", found.pop().flatten())?;
+        let commanded = found.pop().flatten().is_some();
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
-        let standing = self.standing(id, head, record.as_ref()).await?;
+        let standing = self.standing(id, head, record.as_ref(), commanded).await?;
         Ok(Some(ThreadInfo {
             id: id.clone(),
             graph: about.graph,
@@ -157,7 +168,9 @@ impl<'a> Listing<'a> {
             checkpoint: head.checkpoint,
             step: record.as_ref().map_or(-1, |record| record.step),
             created_at: about.created_at,
-            updated_at: record.map_or(about.created_at, |record| record.created_at),
+            updated_at: record.as_ref().map_or(about.created_at, |record| record.created_at),
+            fingerprint: record.map_or(0, |record| record.shape),
+            reason: None,
         }))
     }
 
@@ -166,11 +179,15 @@ impl<'a> Listing<'a> {
         id: &ThreadId,
         head: Head,
         record: Option<&CheckpointRecord>,
+        commanded: bool,
     ) -> Result<Standing, RunError> {
         if self.store.is_claimed(id) {
             return Ok(Standing::Running);
         }
         let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::Finished) };
+        if !commanded && plans_nothing(&record.control) {
+            return Ok(Standing::Finished); // most are: their tasks are not looked for
+        }
         let mut tasks = self.tasks(id, checkpoint).await?;
         let command = tasks.remove(&COMMAND_KEY).unwrap_or_default();
         let asks = |task: &&TaskRecord| task.status == TaskStatus::Interrupted;
@@ -237,6 +254,32 @@ impl<'a> Listing<'a> {
         });
         Ok(complete.collect())
     }
+}
+
+/// Whether nothing follows a checkpoint, whatever its graph is.
+fn plans_nothing(control: &ControlRecord) -> bool {
+    let joins = control.joins.iter().any(|(_, join)| join.arrived.iter().any(|word| *word != 0));
+    let nodes = control.ready.is_empty() && control.deferred.is_empty() && control.start.is_none();
+    nodes && control.sends.is_empty() && !joins
+}
+
+/// A thread whose records cannot be read, as a list shows it; any other error stays one.
+fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
+    match &error {
+        RunError::Checkpoint(CheckpointError::Damaged { .. } | CheckpointError::Format { .. }) => {}
+        _ => return Err(error),
+    }
+    Ok(ThreadInfo {
+        id: id.clone(),
+        graph: String::new(),
+        standing: Standing::Damaged,
+        checkpoint: None,
+        step: -1,
+        created_at: 0,
+        updated_at: 0,
+        fingerprint: 0,
+        reason: Some(error.to_string()),
+    })
 }
 
 /// Whether the first time that tasks wait for has not come.
