@@ -286,6 +286,8 @@ pub enum EffectKind {
     Random,
     /// Until when a task sleeps.
     Sleep,
+    /// How a side effect failed last: it is done again by the next attempt, and fails so in a replay.
+    Failure,
 }
 
 /// One entry of a task's journal.

@@ -378,13 +378,15 @@ async fn each_round_of_a_loop_has_its_own_effects() {
         )
         .compile()
         .unwrap();
+    let graph_of_rounds = inner.clone();
     for graph in [inner.clone(), outer(WAYS[0], inner.clone(), false), outer(WAYS[2], inner, false)] {
         let (store, before) = (Store::memory(), world.happened().len());
         let outcome = store.thread(&graph).invoke(start()).await.unwrap();
         assert_eq!((outcome.state().notes.len(), world.happened().len() - before), (3, 3));
     }
+    graph_of_rounds.invoke(start()).await.unwrap(); // without a store
     let keys = world.keys();
-    assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), 9, "{keys:?}");
+    assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), 12, "{keys:?}");
 }
 
 #[tokio::test]
@@ -474,4 +476,40 @@ async fn an_error_handler_does_not_take_the_bodys_effects_for_its_own() {
     let graph = chain(Builder::new().add_node(id("pay"), node), &["pay"]);
     let outcome = store.thread(&graph).invoke(start()).await.unwrap();
     assert_eq!(outcome.state().notes.join(","), "refund 2");
+}
+
+#[tokio::test]
+async fn a_key_that_is_too_long_is_refused_before_the_effect_happens() {
+    let world = World::default();
+    let seen = world.clone();
+    let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        let world = seen.clone();
+        Box::pin(async move {
+            let pay = |key: String| async move { Ok::<_, NodeError>(world.happens("pay", &key)) };
+            ctx.effect("k".repeat(5000), &(), pay).await?;
+            Ok(Pad::update())
+        })
+    };
+    let graph = chain(Builder::new().add_node(id("pay"), node), &["pay"]);
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert!(error.to_string().contains("the key `kkkk"), "{error}");
+    assert_eq!(world.happened().len(), 0);
+}
+
+/// The nodes of the second version have other indexes.
+#[rstest]
+#[tokio::test]
+async fn an_effect_is_not_done_again_by_a_changed_graph(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(false, true)] afresh: bool,
+) {
+    let world = World::default();
+    let node = paying(&world, failing(1));
+    let before = chain(Builder::new().add_node(id("a"), note("a")).add_node(id("pay"), node.clone()), &["a", "pay"]);
+    store.thread(&before).invoke(start()).await.unwrap_err();
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
+    let now = chain(builder.add_node(id("pay"), node), &["a", "b", "c", "pay"]);
+    let thread = store.thread(&now);
+    let outcome = if afresh { thread.retry().await } else { thread.proceed().await }.unwrap();
+    assert_eq!((outcome.state().notes.join(","), world.happened().len()), ("a,pay 1".into(), 1));
 }

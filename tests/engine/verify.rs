@@ -331,3 +331,63 @@ async fn what_if_goes_on_over_what_was_recorded() {
     "#);
     assert_eq!((everything(&store.thread(&graph(Nothing, &tally))).await == before, tally.count()), (true, 1));
 }
+
+#[tokio::test]
+async fn a_failure_that_the_body_dealt_with_is_no_difference() {
+    let store = Store::memory();
+    let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
+        Box::pin(async move {
+            let primary = ctx.effect("primary", &1, |_| async { Err::<u32, _>("busy") }).await;
+            let got = match primary {
+                Ok(got) => got,
+                Err(_) => ctx.effect("fallback", &1, |_| async { Ok::<_, NodeError>(2) }).await?,
+            };
+            Ok(Pad::update().sum(i64::from(got)))
+        })
+    };
+    let graph = chain(Builder::new().add_node(id("node"), node.replayable()), &["node"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert!(verified.agrees() && verified.not_verified.is_empty(), "{verified}");
+}
+
+#[tokio::test]
+async fn a_thread_that_a_command_began_agrees() {
+    let store = Store::memory();
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_edge(START, id("a"));
+    let graph = builder.allow(Lint::Unreachable).compile().unwrap();
+    let begin = Command::update(start()).goto(id("b"));
+    store.thread(&graph).command(begin).await.unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert!(verified.agrees(), "{verified}");
+}
+
+#[rstest]
+#[case::finished(false)]
+#[case::after_a_question(true)]
+#[tokio::test]
+async fn what_durability_exit_leaves_out_is_told(#[case] asks: bool) {
+    let store = Store::memory();
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b"));
+    let nodes = if asks { vec!["a", "ask", "b"] } else { vec!["a", "b"] };
+    let builder = if asks { builder.add_node(id("ask"), approval.asks::<Approve>()) } else { builder };
+    let graph = chain(builder, &nodes);
+    let thread = || store.thread(&graph).durability(Durability::Exit);
+    thread().invoke(start()).await.unwrap();
+    if asks {
+        thread().resume::<Approve>(true).await.unwrap();
+    }
+    thread().invoke(start()).await.unwrap();
+    let verified = thread().verify().await.unwrap();
+    assert!(verified.agrees() && !verified.not_verified.is_empty(), "{verified}");
+}
+
+#[tokio::test]
+async fn what_if_says_where_new_input_came() {
+    let store = Store::memory();
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let told = store.thread(&graph).what_if().await.unwrap();
+    assert_eq!(told.stopped.unwrap().why, "the thread was given something new here");
+}

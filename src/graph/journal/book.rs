@@ -19,6 +19,8 @@ pub(crate) const ORIGIN: &str = "";
 pub(crate) struct Journal {
     checkpoint: CheckpointId,
     task: u32,
+    /// The superstep: without a store nothing else tells the tasks of a loop apart.
+    step: i64,
     /// Whether the task may have begun an effect before this attempt, in this process or another.
     began: AtomicBool,
     /// Whether the checkpoint that planned the task is known to be on disk.
@@ -55,10 +57,11 @@ pub(crate) enum Found {
 }
 
 impl Journal {
-    pub(crate) fn new(checkpoint: CheckpointId, task: u32) -> Self {
+    pub(crate) fn new(checkpoint: CheckpointId, task: u32, step: i64) -> Self {
         Self {
             checkpoint,
             task,
+            step,
             began: AtomicBool::new(false),
             planned: AtomicBool::new(false),
             replays: false,
@@ -71,7 +74,15 @@ impl Journal {
         let entry = |(key, record)| (key, Entry { record, safe: true });
         let inner = Inner { entries: records.into_iter().map(entry).collect(), ..Inner::default() };
         let began = AtomicBool::new(true);
-        Self { checkpoint, task, began, planned: AtomicBool::new(true), replays: false, inner: Mutex::new(inner) }
+        Self {
+            checkpoint,
+            task,
+            step: 0,
+            began,
+            planned: AtomicBool::new(true),
+            replays: false,
+            inner: Mutex::new(inner),
+        }
     }
 
     /// The same, to be read again: nothing may be added.
@@ -129,6 +140,11 @@ impl Journal {
         left.next().map(|(key, entry)| (key[prefix.len()..].to_owned(), entry.record.shown.clone()))
     }
 
+    /// Whether it was copied for a fork whose tasks go on.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.lock().entries.contains_key(ORIGIN)
+    }
+
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.lock().entries.len()
@@ -138,7 +154,10 @@ impl Journal {
     pub(crate) fn origin(&self) -> String {
         let inner = self.lock();
         let origin = inner.entries.get(ORIGIN).map(|entry| entry.record.idempotency.clone());
-        origin.unwrap_or_else(|| name(self.checkpoint, self.task))
+        origin.unwrap_or_else(|| match self.checkpoint {
+            CheckpointId(0) => format!("{}.{}", name(self.checkpoint, self.task), self.step),
+            _ => name(self.checkpoint, self.task),
+        })
     }
 
     /// Adds an entry that rides on the next commit of the task.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::book::{EFFECTS_LIMIT, Found};
-use crate::checkpoint::{EffectKind, EffectRecord};
+use crate::checkpoint::{CheckpointError, Commit, EffectKind, EffectRecord};
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::{reading, value};
 use crate::graph::define::node::{Boxed, NodeError};
@@ -120,6 +120,7 @@ where
             let begun = task.begin_entry(EffectKind::Effect, &key, arguments).await;
             let mut entry = match begun.map_err(|wrong| task.wrong(wrong))? {
                 Begun::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
+                Begun::Failed(error) => return Err(error),
                 Begun::New(entry) => entry,
             };
             let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
@@ -131,7 +132,10 @@ where
             }
             let result = match result {
                 Some(found) => found,
-                None => body(idempotency).await.map_err(E::into)?,
+                None => match body(idempotency).await.map_err(E::into) {
+                    Ok(result) => result,
+                    Err(error) => return Err(task.failed(&key, &entry, error)),
+                },
             };
             entry.set(&key, &result).map_err(|wrong| task.wrong(wrong))?;
             task.keep(entry).await.map_err(|wrong| task.wrong(wrong))?;
@@ -163,6 +167,8 @@ impl Entry {
 /// What the journal has for an entry that a body asks for.
 pub(crate) enum Begun {
     Recorded(EffectRecord),
+    /// In a replay: how the effect failed.
+    Failed(NodeError),
     New(Entry),
 }
 
@@ -176,6 +182,11 @@ impl<C> TaskCtx<C> {
     ) -> Result<Begun, RunError> {
         let arguments = arguments?;
         let full = self.entry_key(kind, key);
+        if full.len() > Commit::MAX_NAME {
+            let what = format!("the key `{}…` with the way to its task", key.chars().take(40).collect::<String>());
+            let (bytes, limit) = (full.len(), Commit::MAX_NAME);
+            return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
+        }
         if !self.inside().used.insert(full.clone()) {
             return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
         }
@@ -191,6 +202,13 @@ impl<C> TaskCtx<C> {
                 Ok(Begun::Recorded(record))
             }
             Found::Missing => {
+                if let Found::Recorded(record, _) = self.journal().find(&self.entry_key(EffectKind::Failure, key))
+                    && kind == EffectKind::Effect
+                    && record.arguments == hash
+                {
+                    let text: String = self.taken(key, &record)?;
+                    return Ok(Begun::Failed(text.into()));
+                }
                 let (node, now) = (self.facts.name.clone(), shown(&arguments));
                 Err(RunError::NotRecorded { node, key: key.to_owned(), now })
             }
@@ -229,6 +247,16 @@ impl<C> TaskCtx<C> {
     fn idempotency(&self, key: &str) -> String {
         let hash = Canon::Text(key.to_owned()).hash();
         format!("{:08x}-{}-{hash:016x}", self.birth(), self.journal().origin())
+    }
+
+    /// Notes how an effect failed, for replays: an attempt does it again.
+    fn failed(&self, key: &str, entry: &Entry, error: NodeError) -> NodeError {
+        let record = EffectRecord { kind: EffectKind::Failure, ..entry.record.clone() };
+        let mut failure = Entry { key: self.entry_key(EffectKind::Failure, key), record };
+        if failure.set(key, &error.to_string()).is_ok() {
+            self.note(failure);
+        }
+        error
     }
 
     /// Puts the result on disk, if there is a store.

@@ -12,7 +12,7 @@ use crate::graph::run::task::SENT;
 impl<C> TaskCtx<C> {
     /// The journal of the root graph's task that this one is, or is inside of.
     pub(crate) fn journal(&self) -> &Arc<Journal> {
-        let own = || Arc::new(Journal::new(self.checkpoint, self.task));
+        let own = || Arc::new(Journal::new(self.checkpoint, self.task, self.step));
         let found = self.level.journal.as_ref().unwrap_or_else(|| self.journal.get_or_init(own));
         if self.again || self.attempt > 1 {
             found.begin_again();
@@ -33,6 +33,7 @@ impl<C> TaskCtx<C> {
             EffectKind::Time => 't',
             EffectKind::Random => 'r',
             EffectKind::Sleep => 's',
+            EffectKind::Failure => 'f',
         };
         format!("{}{kind}:{key}", self.place())
     }
@@ -80,5 +81,5 @@ impl<C> TaskCtx<C> {
 }
 
 fn escaped(name: &str) -> String {
-    name.replace('%', "%25").replace('/', "%2F")
+    name.replace('%', "%25").replace('/', "%2F").replace('.', "%2E")
 }

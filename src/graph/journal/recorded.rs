@@ -121,6 +121,9 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         let task = &*self.0;
         match task.begin_entry(kind, key, Ok(Canon::Nil)).await? {
             Begun::Recorded(record) => task.taken(key, &record),
+            Begun::Failed(_) => {
+                Err(RunError::NotRecorded { node: task.facts.name.clone(), key: key.to_owned(), now: String::new() })
+            }
             Begun::New(mut entry) => {
                 let value = value();
                 entry.set(key, &value)?;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::script::{EffectCall, Script, Test};
 use super::whole::{go_on, to_the_end};
-use crate::checkpoint::{Checkpointer, FailingCheckpointer, MemoryCheckpointer};
+use crate::checkpoint::{
+    CheckpointId, Checkpointer, EffectKind, EffectRecord, FailingCheckpointer, Key, MemoryCheckpointer, Order,
+    ThreadId, decode_record,
+};
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
@@ -110,9 +113,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let dying = self.thread(Arc::new(failing(inner, commit)), &script);
         let _cut = to_the_end(&dying, Some(input.clone()), &script).await;
         drop(dying);
+        let (kept, before) = (acknowledged(&*store).await?, script.calls().len());
         let thread = self.thread(store, &script);
         let ended = go_on(&thread, input.clone(), &script).await;
-        self.end(ended, &script)
+        let end = self.end(ended, &script)?;
+        let again = script.calls().into_iter().skip(before).find(|call| kept.contains(&call.idempotency));
+        again.map_or(Ok(end), |call| Err(RunError::EffectTwice { node: "(after the cut)".into(), key: call.key }))
     }
 
     fn end(&self, ended: Result<Outcome<S>, RunError>, script: &Script) -> Result<End, RunError> {
@@ -129,6 +135,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let order = |call: EffectCall| (call.idempotency, call.key, call.arguments);
         Ok(End { channels, effects: script.calls().into_iter().map(order).collect() })
     }
+}
+
+/// The idempotency keys of the effects that are on disk.
+async fn acknowledged(store: &MemoryCheckpointer) -> Result<BTreeSet<String>, RunError> {
+    let thread = ThreadId::from("test");
+    let at = |id| Key::Effect { checkpoint: CheckpointId(id), task: 0, key: String::new() };
+    let found = store.scan(&thread, at(0)..=at(u64::MAX), Order::Ascending, usize::MAX).await?;
+    let read = |(key, bytes): (Key, Vec<u8>)| decode_record::<EffectRecord>(&thread, key, &bytes);
+    let records: Vec<EffectRecord> = found.into_iter().map(read).collect::<Result<_, _>>()?;
+    let done = records.into_iter().filter(|record| record.kind == EffectKind::Effect);
+    Ok(done.map(|record| record.idempotency).collect())
 }
 
 fn failed(commit: u64, lost: bool, error: RunError) -> CutError {

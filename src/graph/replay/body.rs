@@ -33,7 +33,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         for task in &mut self.tasks {
             let Some(record) = step.records.get(&task.key) else { continue };
             if let Some(known) = task.answers.as_ref().filter(|_| !comparison.goes_on) {
-                let payloads = payloads(reader, (self.pos.id, task.key), record).await?;
+                let stored = step.mapping.stored_task(task.key);
+                let payloads = payloads(reader, (self.pos.id, stored), record).await?;
                 let (answers, askers) = (known.answers.clone(), known.askers.clone());
                 task.answers = Some(Arc::new(Known { answers, askers, payloads }));
             }
@@ -69,7 +70,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
         }
         let mut now = taken(recorded);
-        let blind = is_data_defined::<S>() || !now.fires;
+        let blind = is_data_defined::<S>() || !now.fires || recorded.cached;
         if blind || (node == START_NODE && self.tasks.len() > 1) {
             (now.targets, now.sends, now.routed) = (recorded.targets.clone(), recorded.sends.clone(), true);
         } else if self.tasks.len() > 1 {
@@ -104,6 +105,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let task = &self.tasks[at];
         ctx.calls.store(task.first_call, Ordering::Relaxed);
         ctx.inside().first_call = task.first_call;
+        ctx.inside().stored = Some(step.mapping.stored_task(task.key));
         let payload = task.packet.as_ref().map(|packet| &packet.payload);
         let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
         let ended = body.await;
@@ -155,7 +157,9 @@ fn is_data_defined<S: State>() -> bool {
 
 /// What was recorded and is not asked for any more.
 fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>) -> Option<Difference> {
-    if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()) {
+    // another attempt may have come another way
+    let one_way = record.is_none_or(|record| record.failures.is_empty()) && !ctx.journal().is_copy();
+    if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()).filter(|_| one_way) {
         return Some(Difference::new(format!("effect `{}`", entry.0), read(entry.1), ()));
     }
     let asked = ctx.asked.load(Ordering::Relaxed) as usize;
@@ -191,7 +195,8 @@ async fn payloads(
     record: &TaskRecord,
 ) -> Result<BTreeMap<u32, Vec<u8>>, RunError> {
     let row = |place: u32| {
-        let kept = record.questions.iter().find(|asked| asked.place == place && asked.task == task);
+        let kept =
+            record.questions.iter().find(|asked| asked.place == place && asked.task == task && asked.asker.is_some());
         let own = RowId { checkpoint, task, slot: RowId::QUESTIONS + place };
         Key::Row(kept.map_or(own, |asked| asked.payload))
     };

@@ -28,7 +28,8 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     comparison: &Comparison,
 ) -> Result<Left<T>, RunError> {
     let (task, reader) = (&ctx.0, &comparison.reader);
-    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
+    let stored = task.inside().stored.unwrap_or(task.task);
+    let caller = Caller { checkpoint: task.checkpoint, task: stored, call: pointed_at(ctx, call) };
     let lost = || {
         comparison.lose();
         other_than_recorded(ctx)
@@ -40,7 +41,7 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
-    if let Some(input) = input(begin) {
+    if let Some(input) = input(begin).map(|input| run.taken(input)) {
         compare_input(&run, &walk, &input, comparison).await?;
     }
     let ended = if comparison.diverged() { None } else { run.compared(&mut walk, comparison, u64::MAX).await? };

@@ -39,24 +39,24 @@ pub(crate) fn writes<S: State, N: NodeId, C>(
     recorded: &[S::Write],
     now: &[S::Write],
 ) -> Result<Option<Difference>, RunError> {
-    let place = |write: &S::Write| (S::channel_of(write), S::overwrites(write));
+    let saved = |write: &&S::Write| S::channels(&table.schema)[S::channel_of(write)].stored() != Stored::Never;
+    let recorded: Vec<&S::Write> = recorded.iter().filter(saved).collect();
+    let now: Vec<&S::Write> = now.iter().filter(saved).collect();
+    let place = |write: &&S::Write| (S::channel_of(write), S::overwrites(write));
     if !recorded.iter().map(place).eq(now.iter().map(place)) {
-        let names = |writes: &[S::Write]| -> Vec<Value> {
+        let names = |writes: &[&S::Write]| -> Vec<Value> {
             writes.iter().map(|write| table.channel(S::channel_of(write)).into()).collect()
         };
-        let same = names(recorded) == names(now);
+        let same = names(&recorded) == names(&now);
         let what = if same { "writes that overwrite" } else { "channels written" };
-        let told = |writes: &[S::Write]| match same {
+        let told = |writes: &[&S::Write]| match same {
             true => writes.iter().map(|write| S::overwrites(write).into()).collect(),
             false => names(writes),
         };
-        return Ok(Some(Difference::new(what, told(recorded), told(now))));
+        return Ok(Some(Difference::new(what, told(&recorded), told(&now))));
     }
     for (recorded, now) in recorded.iter().zip(now) {
         let at = S::channel_of(now);
-        if S::channels(&table.schema)[at].stored() == Stored::Never {
-            continue;
-        }
         let [was, is] = [recorded, now].map(|write| value::canon_write::<S>(&table.schema, write));
         let what = || format!("write to `{}`", table.channel(at));
         if let Some(difference) = values(table, at, what, &was?, &is?) {

@@ -40,7 +40,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let made = step.made.clone();
             if step.is_whole() {
                 self.superstep(step, comparison).await?;
-            } else if unfinished {
+            } else {
                 self.skip(&step, comparison);
             }
             if comparison.diverged() {
@@ -63,8 +63,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Some(next) if next.source == crate::checkpoint::Source::Loop => "with durability `exit` it is not recorded",
             Some(_) => "its superstep was dropped",
         };
-        for task in step.tasks.iter().filter(|task| task.is_done() && task.node != START_NODE) {
-            comparison.skips(self.spot(), &self.node_name(task.node), why);
+        let done = step.tasks.iter().filter(|task| task.is_done() && task.node != START_NODE);
+        let names: Vec<_> = done.map(|task| self.node_name(task.node)).collect();
+        names.iter().for_each(|name| comparison.skips(self.spot(), name, why));
+        let led_on = step.after.as_ref().is_some_and(|next| next.source == crate::checkpoint::Source::Loop);
+        if names.is_empty() && led_on {
+            comparison.skips(self.spot(), "", why);
         }
     }
 

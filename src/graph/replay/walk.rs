@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::checkpoint::{Key, LogRange, RowId, Slot, Source};
+use crate::checkpoint::{Key, LogRange, RowId, Slot, Source, TaskStatus};
 
 use super::line::Listed;
 use crate::graph::channels::mask::Mask;
@@ -42,7 +42,13 @@ impl<S: State> Recorded<S> {
     /// nor with durability `exit`, which leaves out what lies between.
     pub(crate) fn is_whole(&self) -> bool {
         let next = self.after.as_ref();
-        next.is_some_and(|next| next.source == Source::Loop && next.step == self.made.step + 1)
+        next.is_some_and(|next| next.source == Source::Loop && next.step == self.made.step + 1) && self.is_recorded()
+    }
+
+    /// Whether anything is kept of what the tasks came to; START's result is the input.
+    fn is_recorded(&self) -> bool {
+        let starts = self.before.start.is_some();
+        starts || self.tasks.is_empty() || self.records.values().any(|record| record.status == TaskStatus::Done)
     }
 }
 

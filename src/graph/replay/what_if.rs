@@ -1,7 +1,7 @@
 //! Running a line of supersteps again with a changed graph, over what was recorded: answers, effects, times, and the writes
 //! of nodes that may not be run. Ends at the first task that nothing is recorded for.
 
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{CheckpointId, Source};
 
 use super::report::{Comparison, NotVerified, WhatIf};
 use super::walk::{Recorded, Walk};
@@ -29,6 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             let recorded = self.matched(&mut step);
             if self.tasks.is_empty() || supersteps == limit {
+                stopped = self.ends_here(&step, supersteps == limit);
                 break;
             }
             stopped = self.unrecorded(&step, &recorded);
@@ -77,6 +78,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (tasks, recorded) = matched.into_iter().unzip();
         self.tasks = tasks;
         recorded
+    }
+
+    /// Why a run ends that has no task left, or as many supersteps as were asked for.
+    fn ends_here(&self, step: &Recorded<S>, limited: bool) -> Option<NotVerified> {
+        let given = step.after.as_ref().is_some_and(|next| next.source == Source::Input);
+        let why = match (self.tasks.is_empty(), given) {
+            (true, false) => return None,
+            (true, true) => "the thread was given something new here",
+            (false, _) if limited => "so many supersteps were asked for",
+            (false, _) => return None,
+        };
+        Some(NotVerified { step: self.pos.step + 1, namespace: vec![], node: String::new(), why: why.into() })
     }
 
     /// The first task that cannot be brought to a result.

@@ -234,9 +234,11 @@ pub(crate) struct Inside {
     /// The entries of the journal that this attempt has used.
     pub used: HashSet<String>,
     /// How many entries without keys of their own it has used, by kind.
-    pub nth: [u32; 5],
+    pub nth: [u32; 6],
     /// When the first task of its subgraphs that sleeps goes on.
     pub wake: Option<u64>,
+    /// In a replay: the task's key in the graph that recorded it.
+    pub stored: Option<u32>,
 }
 
 impl Inside {

@@ -252,6 +252,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let from = self.node_name(START_NODE);
             let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, START_KEY) };
             resolve.command(goto, START_NODE, &mut finished)?;
+            finished.chosen = (finished.targets.len() as u32, finished.sends.len() as u32);
         }
         let Some(at) = self.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
             return Ok(());

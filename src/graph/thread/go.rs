@@ -240,6 +240,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             records = run.move_over(&reader, records, &mapping).await?;
             (mapping, forks) = (run.own_mapping(), false);
         }
+        let mapped_at = run.pos.id;
         self.forget_unasked(&mut records);
         if !answers.is_empty() {
             self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
@@ -266,7 +267,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
             run.wake_due();
         }
-        let journals = reader.journals(run.pos.id, &mapping).await?;
+        let moved = (run.pos.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
+        let journals = reader.journals(run.pos.id, moved.as_ref().unwrap_or(&mapping)).await?;
         run.tasks.iter_mut().for_each(|task| task.journal = journals.get(&task.key).cloned());
         mapping.check(&reader)?;
         Ok(run)

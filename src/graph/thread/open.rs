@@ -66,14 +66,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
-        let foreign = foreign(&**store, id).await?;
-        if foreign.is_some_and(|foreign| !foreign.trusted) {
-            return Err(RunError::Foreign { thread: id.clone() });
-        }
+        self.check_trusted().await?;
         let born = || Head { checkpoint: None, next: 1, birth: self.outside.noise() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
         Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability, name))))
+    }
+
+    /// Code is not run over what was made elsewhere until somebody trusts it.
+    pub(crate) async fn check_trusted(&self) -> Result<(), RunError> {
+        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(()) };
+        let foreign = foreign(&**store, id).await?;
+        match foreign.is_some_and(|foreign| !foreign.trusted) {
+            true => Err(RunError::Foreign { thread: id.clone() }),
+            false => Ok(()),
+        }
     }
 
     /// Reads without claiming.

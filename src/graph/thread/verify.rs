@@ -25,7 +25,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// For so many supersteps only: [`replay`](Self::replay)`(Replay::Verify).supersteps(1)`. Subgraphs are compared with the
     /// task they run in.
     ///
-    /// Not compared: a superstep that has not ended, what durability [`Exit`](crate::graph::Durability::Exit) leaves out, the
+    /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability [`Exit`](crate::graph::Durability::Exit) leaves out, the
     /// routes of graphs read from data, and channels that are never saved.
     ///
     /// # Errors
@@ -58,6 +58,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn replayed(&self, goes_on: bool) -> Result<Option<Replayed<S, N, C>>, RunError> {
         self.check_whole("a replay")?;
+        self.check_trusted().await?;
         let (reader, head) = self.reader("a replay").await?;
         let Some(head) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
         self.check_at(&reader).await?;
