@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer, Retention, gc};
+use superstep::graph::{Replay, Replayed};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, everything, id, note, start};
@@ -218,4 +219,35 @@ async fn a_history_that_is_read_during_a_removal_tells_what_is_left() {
     let left: Vec<_> = history.all().await.unwrap().iter().map(|made| made.id).collect();
     let kept = CheckpointId(ids(&thread).await[1]);
     assert!(left.contains(&kept) && !left.contains(&newest), "what had been listed may be told, or passed over");
+}
+
+#[tokio::test]
+async fn what_is_left_replays_from_the_oldest_checkpoint_that_is_kept() {
+    let store = Store::memory();
+    let inner = Builder::new().add_node(id("c"), note("c")).add_node(id("d"), note("d"));
+    let inner = chain(inner, &["c", "d"]).persistence(Persistence::PerThread);
+    let builder = Builder::new().add_node(id("a"), note("a")).add_subgraph(id("inner"), inner.clone());
+    let graph = chain(builder.add_node(id("b"), note("b")), &["a", "inner", "b"]);
+    let thread = store.thread(&graph);
+    for _ in 0..3 {
+        thread.invoke(start()).await.unwrap();
+    }
+    let whole = thread.verify().await.unwrap().verified;
+    let tagged = thread.clone().at(CheckpointId(ids(&thread).await[9]));
+    tagged.tag("alone").await.unwrap();
+    for keep in [7, 1] {
+        assert!(thread.gc(&Retention::new().keep_last(keep)).await.unwrap().checkpoints > 0);
+        let left = ids(&thread).await;
+        for thread in [&thread, &thread.clone().at(CheckpointId(left[1])), &tagged] {
+            let Replayed::Recorded { .. } = thread.replay(Replay::Recorded).await.unwrap() else { panic!() };
+            let mut events = thread.replay(Replay::Recorded).stream_deep([Mode::Tasks, Mode::Checkpoints]);
+            while events.next().await.is_some() {}
+            events.finish().await.unwrap();
+            let verified = thread.verify().await.unwrap();
+            assert!(verified.divergence.is_none() && verified.verified < whole, "{verified:?}");
+            assert!(thread.what_if().await.unwrap().differences.is_empty());
+        }
+        thread.subgraph(&inner, ["inner"]).replay(Replay::Recorded).await.unwrap();
+    }
+    assert_eq!(thread.verify().await.unwrap().verified, 1);
 }

@@ -1,4 +1,5 @@
-//! The line of checkpoints that led to one: parents of parents, oldest first; forks beside it are not read.
+//! The line of checkpoints that led to one: parents of parents, oldest first; forks beside it are not read. It begins at the
+//! first checkpoint or, where older ones were removed, at the oldest that is kept.
 
 use std::collections::BTreeSet;
 
@@ -29,28 +30,28 @@ impl Reader {
                     line.push((id, record));
                 }
             }
+            if line.is_empty() {
+                return Err(RunError::UnknownCheckpoint { thread: self.thread.clone(), checkpoint: tip });
+            }
             if line.len() == before {
-                return Err(self.lost(tip, newest, &line));
+                break; // its parent was removed
             }
         }
         line.reverse();
         Ok(line)
     }
 
-    /// A line ends at a checkpoint that is not there.
-    fn lost(&self, tip: CheckpointId, missing: CheckpointId, line: &[Listed]) -> RunError {
-        match line.last() {
-            None => RunError::UnknownCheckpoint { thread: self.thread.clone(), checkpoint: tip },
-            Some((below, _)) => self.damaged(&format!("checkpoint {missing:?}"), &format!("{below:?} follows it")),
-        }
-    }
-
     /// The checkpoints of a subgraph that led to `tip`, as far as they were made after `since`.
     pub(crate) async fn nested_line(&self, tip: CheckpointId, since: CheckpointId) -> Result<Vec<Listed>, RunError> {
         let (mut line, mut next) = (vec![], Some(tip));
         while let Some(id) = next.filter(|id| *id > since) {
-            let missing = || self.damaged(&format!("checkpoint {id:?} of a subgraph"), "it is missing");
-            let record = self.record(id).await?.ok_or_else(missing)?;
+            let record = match self.record(id).await? {
+                Some(record) => record,
+                None if line.is_empty() => {
+                    return Err(self.damaged(&format!("checkpoint {id:?} of a subgraph"), "it is missing"));
+                }
+                None => break, // it was removed
+            };
             next = record.parent;
             line.push((id, record));
         }

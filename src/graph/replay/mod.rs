@@ -39,7 +39,8 @@ use walk::Walk;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Replay {
-    /// Tells the events again from the store; nothing runs. From the handle's checkpoint on, else from the first.
+    /// Tells the events again from the store; nothing runs. From the handle's checkpoint on, else from the
+    /// first; after [`gc`](crate::graph::Thread::gc) from the oldest checkpoint that is kept.
     ///
     /// The events are those that runs of the thread told, superstep by superstep along the line of checkpoints that led to the
     /// newest one; branches that were left are not told. What the records do not tell:
@@ -96,7 +97,8 @@ impl<S: State, N, C> std::fmt::Debug for Replaying<S, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Replays the thread, from its first checkpoint or that of [`at`](Self::at) to the newest that followed it.
+    /// Replays the thread, from its first checkpoint or that of [`at`](Self::at) to the newest that followed it. Where
+    /// checkpoints were removed it begins at the oldest kept one with no gap after it.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, Replay, State};

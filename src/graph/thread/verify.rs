@@ -25,8 +25,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// For so many supersteps only: [`replay`](Self::replay)`(Replay::Verify).supersteps(1)`. Subgraphs are compared with the
     /// task they run in.
     ///
-    /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability [`Exit`](crate::graph::Durability::Exit) leaves out, the
-    /// routes of graphs read from data, and channels that are never saved.
+    /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability
+    /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved,
+    /// and what [`gc`](Self::gc) removed: it begins at the oldest checkpoint that is kept.
     ///
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
