@@ -8,6 +8,7 @@ mod live;
 mod log;
 mod misfits;
 mod place;
+mod reads;
 
 use place::Place;
 use serde_json::json;
