@@ -52,7 +52,7 @@ impl Channel {
             name: name.unraw().to_string(),
             value: field.ty.clone(),
             write: write.unwrap_or_else(|| field.ty.clone()),
-            fallible: attributes.is_fallible() || matches!(rule, Rule::Messages),
+            fallible: attributes.is_fallible() || matches!(rule, Rule::Add | Rule::Messages),
             rule,
             rule_span,
             secret: attributes.is_secret(),

@@ -1,5 +1,9 @@
 //! The ready-made reducers. Each takes the channel's value and one write; none knows where they come from.
 
+use std::any::Any;
+use std::ops::AddAssign;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Appends to a list. `#[channel(append)]`
@@ -8,8 +12,41 @@ pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
 }
 
 /// Adds to a sum. `#[channel(add)]`
-pub fn add<T: std::ops::AddAssign>(sum: &mut T, more: T) {
-    *sum += more;
+///
+/// Integers and [`Duration`](std::time::Duration) are checked, in every build; other types are added by their `+=`.
+///
+/// # Errors
+/// If the sum would be out of the type's range; it stays as it was.
+pub fn add<T: AddAssign + 'static>(sum: &mut T, more: T) -> Result<(), String> {
+    let checked: [fn(&mut dyn Any, &dyn Any) -> Option<bool>; 13] = [
+        |sum, more| sum_of(sum, more, i8::checked_add),
+        |sum, more| sum_of(sum, more, i16::checked_add),
+        |sum, more| sum_of(sum, more, i32::checked_add),
+        |sum, more| sum_of(sum, more, i64::checked_add),
+        |sum, more| sum_of(sum, more, i128::checked_add),
+        |sum, more| sum_of(sum, more, isize::checked_add),
+        |sum, more| sum_of(sum, more, u8::checked_add),
+        |sum, more| sum_of(sum, more, u16::checked_add),
+        |sum, more| sum_of(sum, more, u32::checked_add),
+        |sum, more| sum_of(sum, more, u64::checked_add),
+        |sum, more| sum_of(sum, more, u128::checked_add),
+        |sum, more| sum_of(sum, more, usize::checked_add),
+        |sum, more| sum_of(sum, more, Duration::checked_add),
+    ];
+    match checked.iter().find_map(|add| add(sum, &more)) {
+        Some(true) => {}
+        Some(false) => return Err(format!("it would overflow: `{}` cannot hold the sum", std::any::type_name::<T>())),
+        None => *sum += more,
+    }
+    Ok(())
+}
+
+/// Adds, if both are of this type; returns whether the sum is in range.
+fn sum_of<T: Copy + 'static>(sum: &mut dyn Any, more: &dyn Any, checked: fn(T, T) -> Option<T>) -> Option<bool> {
+    let (sum, more) = (sum.downcast_mut::<T>()?, more.downcast_ref::<T>()?);
+    let added = checked(*sum, *more);
+    *sum = added.unwrap_or(*sum);
+    Some(added.is_some())
 }
 
 /// Adds the members of a set. `#[channel(union)]`
