@@ -16,7 +16,7 @@ use superstep::prelude::*;
 /// What the runs need from outside; never stored.
 #[derive(Default)]
 struct Tools {
-    /// A file that, if it is there, lets building fail.
+    /// A file that, if it is there, lets building fail; a directory lets it panic.
     broken: &'static str,
     /// A file that building waits for to go.
     busy: &'static str,
@@ -96,6 +96,7 @@ async fn build(release: Arc<Release>, ctx: Ctx<Tools>) -> Result<ReleaseUpdate, 
     while Path::new(busy).exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    assert!(!Path::new(broken).is_dir(), "{broken} is a directory");
     if Path::new(broken).exists() {
         return Err(format!("{broken} is in the way").into());
     }

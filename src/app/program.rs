@@ -1,6 +1,8 @@
 //! `App`: a program's graphs as a command line.
 
+use std::any::Any;
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -99,15 +101,28 @@ impl App {
 
     /// Reads the arguments of the process, does what they say, and returns the exit code: 0 finished, 10 waiting for a person,
     /// 11 halted or stopped by a budget, 12 rejected, 13 cancelled, 14 waiting for a time, 2 wrong usage, 1 any other error.
+    ///
+    /// A panic is told once, as the error it leads to. Where it was is told too if `RUST_BACKTRACE` is set, without `--json`.
     #[must_use = "return it from `main`"]
     pub fn main(self) -> ExitCode {
-        self.run_with(std::env::args_os()).into()
+        let args: Vec<OsString> = std::env::args_os().collect();
+        let json = wants_json(&args);
+        let traces = std::env::var_os("RUST_BACKTRACE").is_some_and(|set| set != "0");
+        if json || !traces {
+            std::panic::set_hook(Box::new(|_| {}));
+        }
+        let done = catch_unwind(AssertUnwindSafe(|| self.run_with(args)));
+        done.unwrap_or_else(|panic| {
+            complain(&panicked(&*panic), json);
+            1
+        })
+        .into()
     }
 
     /// The same, with arguments given; the first is the program's name. Returns the exit code.
     pub fn run_with(self, args: impl IntoIterator<Item = impl Into<OsString>>) -> u8 {
         let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-        let json = args.iter().any(|arg| arg == "--json");
+        let json = wants_json(&args);
         self.called(&args).unwrap_or_else(|failure| {
             complain(&failure, json);
             failure.code
@@ -136,6 +151,17 @@ impl App {
         let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command, control };
         perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
     }
+}
+
+fn wants_json(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--json")
+}
+
+/// A panic that the engine did not make an error of: it was outside of nodes, routers and reducers.
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    Failure::new(format!("the program panicked: {}", text.unwrap_or_default()))
+        .help("set RUST_BACKTRACE=1 to see where, and leave out --json")
 }
 
 fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, Failure> {

@@ -30,6 +30,17 @@ fn a_graph_takes_arguments_of_its_own() {
 }
 
 #[test]
+fn a_panic_is_told_once() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("broken")).unwrap();
+    let output = place.command(&["run", "release", "1.2.0", "--json"]).env("RUST_BACKTRACE", "1").output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert!(told["error"].as_str().unwrap().contains("broken is a directory"), "{told}");
+    let called = place.call(&["run", "release", "1.2.0", "--thread", "r2"]);
+    assert!(called.err().starts_with("error: "), "{}", called.err());
+}
+
+#[test]
 fn its_own_question_is_decided_in_plain_words() {
     let place = Place::new();
     let asked = place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
