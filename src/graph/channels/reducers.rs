@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// Adds to a number of one type; none if the values are of another.
+type Sum = fn(&mut dyn Any, &dyn Any) -> Option<bool>;
+
 /// Appends to a list. `#[channel(append)]`
 pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
     list.extend(more);
@@ -18,7 +21,7 @@ pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
 /// # Errors
 /// If the sum would be out of the type's range; it stays as it was.
 pub fn add<T: AddAssign + 'static>(sum: &mut T, more: T) -> Result<(), String> {
-    let checked: [fn(&mut dyn Any, &dyn Any) -> Option<bool>; 13] = [
+    let checked: [Sum; 13] = [
         |sum, more| sum_of(sum, more, i8::checked_add),
         |sum, more| sum_of(sum, more, i16::checked_add),
         |sum, more| sum_of(sum, more, i32::checked_add),
