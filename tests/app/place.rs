@@ -30,7 +30,10 @@ impl Place {
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = example("own_tool");
-        command.env_remove("SUPERSTEP_STORE").env_remove("SUPERSTEP_LOG").current_dir(&self.0).args(words);
+        for ours in ["SUPERSTEP_STORE", "SUPERSTEP_LOG", "RUST_BACKTRACE"] {
+            command.env_remove(ours);
+        }
+        command.current_dir(&self.0).args(words);
         command
     }
 
