@@ -11,6 +11,11 @@ use superstep::prelude::*;
 mod import;
 #[path = "../../fuzz/bodies/records.rs"]
 mod records;
+#[path = "../crash/rng.rs"]
+#[allow(dead_code, reason = "the crash tests draw in more ways")]
+mod rng;
+
+use rng::Rng;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Letter {
@@ -86,35 +91,24 @@ async fn store() -> Arc<MemoryCheckpointer> {
     store
 }
 
-/// Steele, Lea and Flood: SplitMix64.
-struct Rng(u64);
-
 impl Rng {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) >> 8).unwrap() % end.max(1)
-    }
-
     /// Changes bytes: flips, counts up, cuts, puts in, takes from another seed.
     fn change(&mut self, seeds: &[Vec<u8>], keep: usize) -> Vec<u8> {
-        let mut bytes = seeds[self.below(seeds.len())].clone();
-        for _ in 0..=self.below(4) {
-            let at = keep + self.below(bytes.len().saturating_sub(keep));
+        let mut bytes = seeds[self.index(seeds.len())].clone();
+        for _ in 0..=self.index(4) {
+            let at = keep + self.index(bytes.len().saturating_sub(keep));
             if at >= bytes.len() {
                 continue;
             }
-            match self.below(6) {
-                0 => bytes[at] ^= 1 << self.below(8),
-                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xfb, 0xfc, 0xfd, 0xff][self.below(8)],
+            match self.index(6) {
+                0 => bytes[at] ^= 1 << self.index(8),
+                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xfb, 0xfc, 0xfd, 0xff][self.index(8)],
                 2 => bytes[at] = bytes[at].wrapping_add(1),
                 3 => bytes.truncate(at),
-                4 => bytes.insert(at, u8::try_from(self.below(256)).unwrap()),
+                4 => bytes.insert(at, u8::try_from(self.index(256)).unwrap()),
                 _ => {
-                    let other = &seeds[self.below(seeds.len())];
-                    let (from, length) = (self.below(other.len()), self.below(32));
+                    let other = &seeds[self.index(seeds.len())];
+                    let (from, length) = (self.index(other.len()), self.index(32));
                     let piece = other[from..other.len().min(from + length)].to_vec();
                     bytes.splice(at..bytes.len().min(at + piece.len()), piece);
                 }
@@ -137,7 +131,7 @@ async fn no_bytes_make_the_record_decoder_panic() {
         }
     }
     seeds.iter().for_each(|seed| records::body(seed));
-    let mut rng = Rng(7);
+    let mut rng = Rng::new(7);
     for _ in 0..20_000 {
         records::body(&rng.change(&seeds, 0));
     }
@@ -153,7 +147,7 @@ async fn no_bytes_make_an_import_panic_or_leave_half_a_thread() {
         assert!(import::body(&file));
         seeds.push(file);
     }
-    let mut rng = Rng(8);
+    let mut rng = Rng::new(8);
     let taken = (0..3_000).filter(|nth| import::body(&rng.change(&seeds, if nth % 4 == 0 { 0 } else { 14 }))).count();
     assert!(taken > 0, "no changed file got past the checksums");
 }

@@ -5,19 +5,11 @@ use std::path::Path;
 
 #[path = "../../fuzz/bodies/cases.rs"]
 mod body;
+#[path = "../crash/rng.rs"]
+#[allow(dead_code, reason = "the crash tests draw in more ways")]
+mod rng;
 
-/// Steele, Lea and Flood: SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) >> 8).unwrap_or_default() % end.max(1)
-    }
-}
+use rng::Rng;
 
 /// Reads cases of which words were exchanged, cut out or spoilt.
 pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {
@@ -26,11 +18,11 @@ pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {
         return Err("no cases".into());
     };
     let seeds: Vec<Vec<u8>> = seeds.iter().map(|case| case.to_string().into_bytes()).collect();
-    let mut rng = Rng(9);
+    let mut rng = Rng::new(9);
     let (mut read, mut refused) = (0, 0);
     for _ in 0..6_000 {
-        let mut bytes = seeds[rng.below(seeds.len())].clone();
-        for _ in 0..=rng.below(3) {
+        let mut bytes = seeds[rng.index(seeds.len())].clone();
+        for _ in 0..=rng.index(3) {
             change(&mut bytes, &seeds, &mut rng);
         }
         if body::body(&bytes) > 0 { read += 1 } else { refused += 1 }
@@ -40,17 +32,17 @@ pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {
 
 /// Most changes put one word in the place of another, so that the text stays JSON.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], rng: &mut Rng) {
-    let at = rng.below(bytes.len());
+    let at = rng.index(bytes.len());
     if bytes.is_empty() {
         return;
     }
-    match rng.below(8) {
+    match rng.index(8) {
         0 => bytes.truncate(at),
         1 => bytes[at] = bytes[at].wrapping_add(1),
-        2 => bytes[at] ^= 1 << rng.below(8),
+        2 => bytes[at] ^= 1 << rng.index(8),
         _ => {
-            let other = &seeds[rng.below(seeds.len())];
-            let from = rng.below(other.len());
+            let other = &seeds[rng.index(seeds.len())];
+            let from = rng.index(other.len());
             let (old, new) = (word(bytes, at), word(other, from));
             bytes.splice(old, other[new].iter().copied());
         }

@@ -120,7 +120,7 @@ impl Drawing {
     fn nodes(&mut self, layers: &[Vec<String>]) -> Builder {
         let mut builder = self.builder();
         let last = layers.len() - 1;
-        let child = 1 + self.rng.below(last as u64 - 1) as usize;
+        let child = 1 + self.rng.index(last - 1);
         for (layer, nodes) in layers.iter().enumerate() {
             for (at, name) in nodes.iter().enumerate() {
                 let onward = layers.get(layer + 1).map(|next| next[0].as_str());

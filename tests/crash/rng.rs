@@ -21,6 +21,11 @@ impl Rng {
         self.next() % end
     }
 
+    /// A place in something so long; zero if it is empty.
+    pub(crate) fn index(&mut self, end: usize) -> usize {
+        self.below(end.max(1) as u64) as usize
+    }
+
     /// True once in `n` times.
     pub(crate) fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
