@@ -1,45 +1,32 @@
 //! Commands that only look: threads, states, histories, graphs.
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::app::erased::Format;
+use crate::graph::Standing;
 
-/// Words for how a thread stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Word {
-    /// Nothing is left to run
-    Finished,
-    /// Something is left to run
-    Pending,
-    /// Questions are open
-    Interrupted,
-    /// It stands at a breakpoint
-    Stopped,
-    /// It waits for a time
-    Waiting,
-    /// A task failed
-    Failed,
-    /// Another version of the graph stored it, and this one cannot go on with it
-    NeedsMigration,
-    /// A run holds it just now
-    Running,
-    /// One of its records cannot be read
-    Damaged,
+impl ValueEnum for Standing {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()).help(told(*self)))
+    }
 }
 
-impl Word {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Pending => "pending",
-            Self::Interrupted => "interrupted",
-            Self::Stopped => "stopped",
-            Self::Waiting => "waiting",
-            Self::Failed => "failed",
-            Self::NeedsMigration => "needs-migration",
-            Self::Running => "running",
-            Self::Damaged => "damaged",
-        }
+fn told(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Finished => "Nothing is left to run",
+        Standing::Pending => "Something is left to run",
+        Standing::Interrupted => "Questions are open",
+        Standing::Stopped => "It stands at a breakpoint",
+        Standing::Waiting => "It waits for a time",
+        Standing::Failed => "A task failed",
+        Standing::NeedsMigration => "Another version of the graph stored it, and this one cannot go on with it",
+        Standing::Running => "A run holds it just now",
+        Standing::Damaged => "One of its records cannot be read",
     }
 }
 
@@ -55,7 +42,7 @@ impl Word {
 pub(crate) struct Threads {
     /// Only threads that stand so
     #[arg(long, value_name = "STATUS")]
-    pub status: Option<Word>,
+    pub status: Option<Standing>,
 
     /// Only threads with open questions, with the questions
     #[arg(long, conflicts_with = "status")]
