@@ -48,7 +48,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// # use superstep::prelude::*;
     /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String }
     /// # #[derive(NodeId)] enum Step { Write }
-    /// # fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> { unimplemented!() }
+    /// # async fn write(_: std::sync::Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// # fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
+    /// #     StateGraph::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()
+    /// # }
     /// #[derive(clap::Args)]
     /// struct About {
     ///     /// What the essay is about.

@@ -29,7 +29,10 @@ use super::watch::View;
 /// # use superstep::prelude::*;
 /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String }
 /// # #[derive(NodeId)] enum Step { Write }
-/// # fn essay() -> Result<CompiledGraph<Draft, Step>, CompileError> { unimplemented!() }
+/// # async fn write(_: std::sync::Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+/// # fn essay() -> Result<CompiledGraph<Draft, Step>, CompileError> {
+/// #     StateGraph::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()
+/// # }
 /// fn main() -> std::process::ExitCode {
 ///     App::new().graph("essay", essay().about("Writes an essay.")).main()
 /// }
