@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Adds to a number of one type; none if the values are of another.
-type Sum = fn(&mut dyn Any, &dyn Any) -> Option<bool>;
-
 /// Appends to a list. `#[channel(append)]`
 pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
     list.extend(more);
@@ -21,22 +18,7 @@ pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
 /// # Errors
 /// If the sum would be out of the type's range; it stays as it was.
 pub fn add<T: AddAssign + 'static>(sum: &mut T, more: T) -> Result<(), String> {
-    let checked: [Sum; 13] = [
-        |sum, more| sum_of(sum, more, i8::checked_add),
-        |sum, more| sum_of(sum, more, i16::checked_add),
-        |sum, more| sum_of(sum, more, i32::checked_add),
-        |sum, more| sum_of(sum, more, i64::checked_add),
-        |sum, more| sum_of(sum, more, i128::checked_add),
-        |sum, more| sum_of(sum, more, isize::checked_add),
-        |sum, more| sum_of(sum, more, u8::checked_add),
-        |sum, more| sum_of(sum, more, u16::checked_add),
-        |sum, more| sum_of(sum, more, u32::checked_add),
-        |sum, more| sum_of(sum, more, u64::checked_add),
-        |sum, more| sum_of(sum, more, u128::checked_add),
-        |sum, more| sum_of(sum, more, usize::checked_add),
-        |sum, more| sum_of(sum, more, Duration::checked_add),
-    ];
-    match checked.iter().find_map(|add| add(sum, &more)) {
+    match checked_sum(sum, &more) {
         Some(true) => {}
         Some(false) => return Err(format!("it would overflow: `{}` cannot hold the sum", std::any::type_name::<T>())),
         None => *sum += more,
@@ -44,12 +26,21 @@ pub fn add<T: AddAssign + 'static>(sum: &mut T, more: T) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds, if both are of this type; returns whether the sum is in range.
-fn sum_of<T: Copy + 'static>(sum: &mut dyn Any, more: &dyn Any, checked: fn(T, T) -> Option<T>) -> Option<bool> {
-    let (sum, more) = (sum.downcast_mut::<T>()?, more.downcast_ref::<T>()?);
-    let added = checked(*sum, *more);
-    *sum = added.unwrap_or(*sum);
-    Some(added.is_some())
+/// Adds to a number whose sum may be out of range, and returns whether it is not; none for other types. Which type it is is
+/// known when it is compiled, so nothing is looked up when it runs.
+fn checked_sum<T: 'static>(sum: &mut T, more: &T) -> Option<bool> {
+    let (sum, more): (&mut dyn Any, &dyn Any) = (sum, more);
+    macro_rules! of {
+        ($($number:ty),*) => {
+            $(if let (Some(sum), Some(more)) = (sum.downcast_mut::<$number>(), more.downcast_ref::<$number>()) {
+                let added = sum.checked_add(*more);
+                *sum = added.unwrap_or(*sum);
+                return Some(added.is_some());
+            })*
+        };
+    }
+    of!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, Duration);
+    None
 }
 
 /// Adds the members of a set. `#[channel(union)]`
