@@ -130,7 +130,7 @@ impl Reader {
         Ok(start.into_iter().chain(nodes).chain(sent).chain(mapping.lost().into_iter().map(|(_, name)| name)).collect())
     }
 
-    async fn start<S: State, N: NodeId, C>(
+    pub(crate) async fn start<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         path: &str,

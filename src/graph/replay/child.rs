@@ -71,8 +71,9 @@ async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     comparison: &Comparison,
 ) -> Result<(), RunError> {
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };
-    let (pos, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
-    let Some(start) = pos.start else { return Ok(()) };
+    let Some(start) = &record.control.start else { return Ok(()) };
+    let mapping = comparison.reader.mapping(&run.table, *id, record).await?;
+    let start = comparison.reader.start(&run.table, &record.namespace, start, &mapping).await?;
     if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0)? {
         difference.what = format!("input, {}", difference.what);
         let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.level.names };

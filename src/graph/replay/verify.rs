@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::checkpoint::TaskStatus;
+use crate::checkpoint::{Source, TaskRecord, TaskStatus};
 
 use super::compare;
 use super::report::{Comparison, Difference, Spot};
@@ -58,15 +58,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A superstep whose results no checkpoint holds.
     fn skip(&mut self, step: &Recorded<S>, comparison: &Comparison) {
         self.pos = step.made.clone();
+        let led_on = step.after.as_ref().is_some_and(|next| next.source == Source::Loop);
         let why = match &step.after {
             None => "its superstep has not ended",
-            Some(next) if next.source == crate::checkpoint::Source::Loop => "with durability `exit` it is not recorded",
+            Some(_) if led_on => "with durability `exit` it is not recorded",
             Some(_) => "its superstep was dropped",
         };
         let done = step.tasks.iter().filter(|task| task.is_done() && task.node != START_NODE);
         let names: Vec<_> = done.map(|task| self.node_name(task.node)).collect();
         names.iter().for_each(|name| comparison.skips(self.spot(), name, why));
-        let led_on = step.after.as_ref().is_some_and(|next| next.source == crate::checkpoint::Source::Loop);
         if names.is_empty() && led_on {
             comparison.skips(self.spot(), "", why);
         }
@@ -128,7 +128,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         recorded: &[Option<Box<Finished<S>>>],
     ) -> Option<(String, Difference)> {
-        let by_task = |(key, record): (&u32, &crate::checkpoint::TaskRecord)| {
+        let by_task = |(key, record): (&u32, &TaskRecord)| {
             let own = *key != COMMAND_KEY && *key != UPDATE_KEY && record.status == TaskStatus::Done;
             (own && self.tasks.iter().all(|task| task.key != *key)).then_some(*key)
         };
