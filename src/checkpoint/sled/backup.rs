@@ -20,18 +20,27 @@ impl SledCheckpointer {
     pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
         let path = path.as_ref();
         refuse_existing(path, "back up the store")?;
-        let partial = beside(path, ".partial");
-        clear(&partial)?;
-        match build(from, &partial).await {
-            Ok(report) => {
-                io_at(path, "back up the store", fs::rename(&partial, path))?;
-                sync_parent(path)?;
-                Ok(report)
-            }
-            Err(error) => {
-                let _ = fs::remove_dir_all(&partial); // the failure is what the caller has to know
-                Err(error)
-            }
+        built_beside(path, "back up the store", async |partial| build(from, partial).await).await
+    }
+}
+
+/// Builds a store beside its place, and moves it there when it is whole and on disk.
+pub(super) async fn built_beside<T>(
+    path: &Path,
+    what: &str,
+    build: impl AsyncFnOnce(&Path) -> Result<T, CheckpointError>,
+) -> Result<T, CheckpointError> {
+    let partial = beside(path, ".partial");
+    clear(&partial)?;
+    match build(&partial).await {
+        Ok(report) => {
+            io_at(path, what, fs::rename(&partial, path))?;
+            sync_parent(path)?;
+            Ok(report)
+        }
+        Err(error) => {
+            let _ = fs::remove_dir_all(&partial); // the failure is what the caller has to know
+            Err(error)
         }
     }
 }
@@ -44,7 +53,7 @@ async fn build(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, Chec
 }
 
 /// Removes what an interrupted attempt left, and nothing else.
-pub(super) fn clear(partial: &Path) -> Result<(), CheckpointError> {
+fn clear(partial: &Path) -> Result<(), CheckpointError> {
     if !partial.exists() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::SledCheckpointer;
-use super::backup::{beside, clear, refuse_existing, sync_parent};
+use super::backup::{built_beside, refuse_existing};
 use super::disk::{broken, io_at};
 use super::lock::Lock;
 use super::tip::Tip;
@@ -35,20 +35,7 @@ impl SledCheckpointer {
         refuse_existing(path, "repair the store")?;
         let _lock = if damaged.join("holder").exists() { Some(Lock::take(damaged)?) } else { None };
         let carved = Carved::from(files).map_err(|(file, error)| unread(&file, &error))?;
-        let partial = beside(path, ".partial");
-        clear(&partial)?;
-        let built = build(damaged, &carved, &partial).await;
-        match built {
-            Ok(report) => {
-                io_at(path, "repair the store", fs::rename(&partial, path))?;
-                sync_parent(path)?;
-                Ok(report)
-            }
-            Err(error) => {
-                let _ = fs::remove_dir_all(&partial); // the failure is what the caller has to know
-                Err(error)
-            }
-        }
+        built_beside(path, "repair the store", async |partial| build(damaged, &carved, partial).await).await
     }
 }
 
