@@ -6,6 +6,7 @@
 //! Layout: magic (3 bytes), format, codec, length of the name, name (thread, key), part, parts, commit, length of the
 //! payload (numbers in base 128, least digit first), crc32c of all that and the payload, payload.
 
+#[cfg(feature = "sled")]
 use super::error::CheckpointError;
 use super::id::ThreadId;
 use super::key::Key;
@@ -65,6 +66,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Returns where in `bytes` rows may begin.
+    #[cfg(feature = "sled")]
     pub(crate) fn starts(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
         bytes.windows(MAGIC.len()).enumerate().filter(|(_, at)| **at == MAGIC).map(|(at, _)| at)
     }
@@ -93,6 +95,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Reads what a row that is not whole says of itself: its name and its commit. Neither can be trusted.
+    #[cfg(feature = "sled")]
     pub(crate) fn glimpse(bytes: &'a [u8]) -> Option<(&'a [u8], u64)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         check_format(&mut rest).ok()?;
@@ -107,6 +110,7 @@ impl<'a> Envelope<'a> {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`] or [`CheckpointError::Format`], naming thread and key.
+    #[cfg(feature = "sled")]
     pub(crate) fn open(name: &[u8], part: u32, bytes: &'a [u8]) -> Result<Self, CheckpointError> {
         let row = Self::carve(bytes).map_err(|flaw| flaw.of(name))?;
         if row.name != name || row.part != part || row.part >= row.parts {
@@ -137,6 +141,7 @@ pub(crate) enum Flaw {
     Newer(u8),
 }
 
+#[cfg(feature = "sled")]
 impl Flaw {
     fn of(self, name: &[u8]) -> CheckpointError {
         match self {
@@ -149,11 +154,13 @@ impl Flaw {
 }
 
 /// Returns the error of the record called `name`.
+#[cfg(feature = "sled")]
 pub(crate) fn damaged(name: &[u8], reason: &str) -> CheckpointError {
     let (thread, what) = describe(name);
     CheckpointError::Damaged { thread, what, reason: reason.into() }
 }
 
+#[cfg(feature = "sled")]
 fn describe(name: &[u8]) -> (String, String) {
     match split_name(name) {
         Some((thread, key)) => (thread.to_string(), key.to_string()),
