@@ -1,17 +1,7 @@
-//! Times as people and programs write them. Knows the calendar, no zone but UTC.
+//! Times as programs write them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Returns milliseconds since 1970.
-pub(crate) fn now() -> u64 {
-    millis(SystemTime::now())
-}
-
-/// Returns a time in milliseconds since 1970.
-pub(crate) fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
+use crate::checkpoint::time::date;
+pub(crate) use crate::checkpoint::time::{millis, now};
 
 /// Returns a time in milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.
 pub(crate) fn rfc3339(millis: u64) -> String {
@@ -19,17 +9,6 @@ pub(crate) fn rfc3339(millis: u64) -> String {
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
-}
-
-/// Returns year, month and day of a day since 1970. Howard Hinnant's `civil_from_days`.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod envelope;
 mod error;
 #[cfg(feature = "test-util")]
 mod failing;
+pub(crate) mod fnv;
 mod id;
 mod key;
 mod key_bytes;
@@ -25,6 +26,7 @@ mod shape;
 #[cfg(feature = "sled")]
 mod sled;
 mod threads;
+pub(crate) mod time;
 mod transport;
 
 #[cfg(all(feature = "sled", feature = "test-util"))]

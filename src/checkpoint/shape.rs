@@ -1,16 +1,16 @@
 //! The number that tells versions of a graph apart. Knows the names only.
 
+use super::fnv::Fnv;
 use super::record::Shape;
 
 impl Shape {
     /// Returns the number that tells versions of a graph apart: FNV-1a over the names, the same on every machine and in
     /// every release.
     pub fn fingerprint(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut hash = Fnv::new();
         let mut mix = |bytes: &[u8]| {
-            for byte in bytes.iter().chain(&[0xff]) {
-                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
+            hash.mix(bytes);
+            hash.mix(&[0xff]);
         };
         for channel in &self.channels {
             mix(channel.name.as_bytes());
@@ -25,6 +25,6 @@ impl Shape {
         for (sources, target) in &self.joins {
             sources.iter().chain([target]).for_each(|node| mix(&node.to_le_bytes()));
         }
-        hash
+        hash.finish()
     }
 }

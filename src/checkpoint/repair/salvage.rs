@@ -10,7 +10,7 @@ use super::judge::Judge;
 use super::report::{LostCheckpoint, RepairedThread};
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::threads::tags::now;
+use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, ForeignRecord, Head, Key, Record, RowId, ThreadId, decode_record,
     encode_record,

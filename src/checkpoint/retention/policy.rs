@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::checkpoint::threads::anatomy::Anatomy;
-use crate::checkpoint::threads::tags::now;
+use crate::checkpoint::time::now;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Head, Shape, TaskStatus};
 
 /// Which checkpoints of a thread are kept: any that one of the rules keeps. LangGraph has no counterpart.

@@ -4,10 +4,10 @@
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::disk::io_at;
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::time::{date, now};
 
 /// The file that is locked and holds the name of the process.
 const NAME: &str = "holder";
@@ -48,7 +48,7 @@ impl Drop for Lock {
 fn signature() -> String {
     let command = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let command = command.unwrap_or_else(|| "unknown command".into());
-    format!("pid {}, {command}, since {}", std::process::id(), utc(seconds_now()))
+    format!("pid {}, {command}, since {}", std::process::id(), utc(now() / 1000))
 }
 
 fn holder(path: &Path) -> String {
@@ -61,20 +61,9 @@ fn holder(path: &Path) -> String {
     }
 }
 
-fn seconds_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-/// Returns a time as people write it. The calendar is Howard Hinnant's `civil_from_days`, for days after 1970.
+/// Returns a time as people write it.
 fn utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let ((year, month, day), second) = (date(seconds / 86_400), seconds % 86_400);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3_600, second / 60 % 60, second % 60)
 }
 

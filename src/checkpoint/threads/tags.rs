@@ -1,8 +1,7 @@
 //! Names for checkpoints, by which they are kept. Knows the contract and the records of tags only.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use super::pages::Pages;
+use crate::checkpoint::time::now;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, TagRecord, ThreadId, decode_record, encode_record,
 };
@@ -82,9 +81,4 @@ pub(super) async fn change(
     let (epoch, expected) = (lease.epoch(), head.checkpoint);
     store.commit(Commit { thread: thread.clone(), epoch, expected, head, puts, deletes }).await?;
     Ok(found.into_iter().next().flatten())
-}
-
-/// Milliseconds since 1970.
-pub(in crate::checkpoint) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

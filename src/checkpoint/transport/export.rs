@@ -11,7 +11,7 @@ use super::redact::redact;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::capture::Captured;
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::threads::tags::now;
+use crate::checkpoint::time::now;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Record, Shape, ThreadId};
 
 /// How a thread is exported.

@@ -13,7 +13,7 @@ use super::file::{bad, read};
 use super::skim::skim;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::deposit::deposit;
-use crate::checkpoint::threads::tags::now;
+use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
     Key, Record, ThreadId, decode_record, encode_record,

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::checkpoint::fnv::Fnv;
+pub(crate) use crate::checkpoint::time::{millis, now};
+
 /// Where a thread takes the time from: for tests, and for machines whose clock is set by somebody else.
 pub trait Clock: Send + Sync + 'static {
     /// Returns the time.
@@ -53,8 +56,9 @@ impl Outside {
     /// A number that is the same at one place for one seed, whatever was drawn before.
     pub(crate) fn noise_at(&self, place: impl FnOnce() -> String) -> u64 {
         let Some(first) = self.first else { return noise() };
-        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        mixed(place().bytes().fold(0xcbf2_9ce4_8422_2325 ^ first, mix))
+        let mut hash = Fnv::seeded(first);
+        hash.mix(place().as_bytes());
+        mixed(hash.finish())
     }
 }
 
@@ -63,16 +67,6 @@ fn mixed(seed: u64) -> u64 {
     let z = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now() -> u64 {
-    millis(SystemTime::now())
-}
-
-/// A time in milliseconds since 1970.
-pub(crate) fn millis(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Milliseconds since 1970 as a time; one that is too late to be told is the latest that can be.

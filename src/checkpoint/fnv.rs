@@ -1,0 +1,23 @@
+//! FNV-1a: a hash that is the same on every machine and in every release, and that nobody relies on for safety.
+
+/// The hash of the bytes mixed in so far.
+pub(crate) struct Fnv(u64);
+
+impl Fnv {
+    pub(crate) fn new() -> Self {
+        Self::seeded(0)
+    }
+
+    /// Other seeds, other hashes.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(0xcbf2_9ce4_8422_2325 ^ seed)
+    }
+
+    pub(crate) fn mix(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
+
+    pub(crate) fn finish(&self) -> u64 {
+        self.0
+    }
+}
