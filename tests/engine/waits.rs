@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rstest::rstest;
-use superstep::graph::Boxed;
+use superstep::graph::{Answer, Boxed, CancellationToken, Standing, ThreadInfo};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -137,4 +137,183 @@ async fn new_input_is_refused_while_a_task_waits() {
     store.thread(&graph).invoke(start()).await.unwrap();
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "thread `t` is not at rest: `nap` has not finished");
+}
+
+/// How a list shows the thread at a time.
+async fn listed(store: &Store, seconds: u64) -> Standing {
+    ThreadInfo::read_at(&*store.store, &"t".into(), at(seconds)).await.unwrap().unwrap().standing
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_thread_waits_only_if_nothing_else_can_run(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(false, true)] inside: bool,
+) {
+    let (hand, tally, token) = (Hand::default(), Tally::default(), CancellationToken::new());
+    let cancel = token.clone();
+    let stuck = move |_: Arc<Pad>, _: Ctx| {
+        let first = !cancel.is_cancelled();
+        cancel.cancel();
+        async move { if first { std::future::pending().await } else { Ok::<_, NodeError>(Pad::update().notes(["went"])) } }
+    };
+    let graph = fan(Builder::new().add_node(id("nap"), sleepy(&tally)).add_node(id("stuck"), stuck), &["nap", "stuck"]);
+    let graph = if inside { chain(Builder::new().add_subgraph(id("outer"), graph), &["outer"]) } else { graph };
+    let thread = || hand.on(store.thread(&graph));
+    hand.set(100);
+    let outcome = thread().max_concurrency(1).cancel_with(token).invoke(start()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
+    let status = thread().status().await.unwrap();
+    assert_eq!((status.standing(), listed(&store, 100).await), (Standing::Pending, Standing::Pending));
+    assert_eq!(until(&thread().proceed().await.unwrap()), 110);
+    assert_eq!((waits(thread()).await, tally.count()), (Some(110), 1));
+    assert_eq!((listed(&store, 109).await, listed(&store, 110).await), (Standing::Waiting, Standing::Pending));
+    let all = ThreadInfo::all_at(&*store.store, at(109)).await.unwrap();
+    assert_eq!(all.iter().map(|info| info.standing).collect::<Vec<_>>(), [Standing::Waiting]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_answer_that_is_only_recorded_lets_a_waiting_task_run(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let hand = Hand::default();
+    let graph = chain(Builder::new().add_node(id("node"), beside("nap", "ask")), &["node"]);
+    let thread = || hand.on(store.thread(&graph));
+    thread().invoke(start()).await.unwrap();
+    let token = CancellationToken::new();
+    token.cancel();
+    thread().cancel_with(token).resume::<Approve>(true).await.unwrap();
+    let status = thread().status().await.unwrap();
+    assert_eq!((status.standing(), listed(&store, 0).await), (Standing::Pending, Standing::Pending));
+    assert_eq!(until(&thread().proceed().await.unwrap()), 10);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_wait_inside_a_subgraph_ends_when_it_is_moved_by_hand(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(false, true)] asks: bool,
+) {
+    let (hand, tally, after) = (Hand::default(), Tally::default(), Tally::default());
+    let naps = Builder::new().add_node(id("nap"), sleepy(&tally)).add_node(id("after"), tallied(&after, "after"));
+    let naps = chain(naps, &["nap", "after"]);
+    let middle = Builder::new().add_node(id("ask"), approval.asks::<Approve>()).add_subgraph(id("naps"), naps.clone());
+    let middle = if asks { fan(middle, &["ask", "naps"]) } else { fan(middle.allow(Lint::Unreachable), &["naps"]) };
+    let graph = chain(Builder::new().add_subgraph(id("outer"), middle), &["outer"]);
+    let thread = || hand.on(store.thread(&graph));
+    hand.set(100);
+    thread().invoke(start()).await.unwrap();
+    let inside = thread().subgraph(&naps, ["outer", "naps"]);
+    inside.update_state_as(id("nap"), Pad::update().notes(["by hand"])).await.unwrap();
+    let made = inside.state().await.unwrap().unwrap().created_at;
+    assert_eq!(made, 100_000, "by the clock of the handle");
+    let standing = if asks { Standing::Interrupted } else { Standing::Pending };
+    let status = thread().status().await.unwrap();
+    assert_eq!((status.standing(), listed(&store, 100).await), (standing, standing));
+    let mut outcome = thread().proceed().await.unwrap();
+    assert_eq!((after.count(), tally.count()), (1, 1), "{outcome:?}");
+    if asks {
+        outcome = thread().resume::<Approve>(true).await.unwrap();
+    }
+    let notes = outcome.finished().unwrap().notes.clone();
+    assert_eq!(notes.join(","), if asks { "approved: true,by hand,after" } else { "by hand,after" });
+}
+
+/// A node that does two things at once: sleeps, asks, or calls a graph that does.
+fn beside(one: &'static str, other: &'static str) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone {
+    move |_, ctx: Ctx| {
+        Box::pin(async move {
+            let (one, other) = tokio::join!(part(one, &ctx), part(other, &ctx));
+            Ok(Pad::update().notes([one?, other?]))
+        })
+    }
+}
+
+async fn part(what: &str, ctx: &Ctx) -> Result<String, NodeError> {
+    match what {
+        "nap" => ctx.sleep(Duration::from_secs(10)).await?,
+        "ask" => return Ok(format!("{}", ctx.interrupt(Approve)?)),
+        _ => {
+            let called = ctx.call(&called(what), start()).await?;
+            return Ok(called.notes.join("+"));
+        }
+    }
+    Ok("slept".into())
+}
+
+/// What a node calls.
+fn called(what: &str) -> Graph {
+    match what {
+        "call that asks" => chain(Builder::new().add_node(id("asks"), approval.asks::<Approve>()), &["asks"]),
+        _ => chain(Builder::new().add_node(id("naps"), sleepy(&Tally::default())), &["naps"]),
+    }
+}
+
+#[rstest]
+#[case("nap", "call that asks", 1, Some(10), "slept,approved: true")]
+#[case("call that asks", "nap", 1, Some(10), "approved: true,slept")]
+#[case("nap", "ask", 1, Some(10), "slept,true")]
+#[case("ask", "call that naps", 1, Some(10), "true,slept")]
+#[case("call that naps", "ask", 1, Some(10), "slept,true")]
+#[case("ask", "call that asks", 2, None, "true,approved: true")]
+#[case("call that asks", "ask", 2, None, "approved: true,true")]
+#[tokio::test]
+async fn what_a_task_asks_and_waits_for_at_once_hides_nothing(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[case] one: &'static str,
+    #[case] other: &'static str,
+    #[case] asked: usize,
+    #[case] wake: Option<u64>,
+    #[case] notes: &str,
+) {
+    let hand = Hand::default();
+    let builder = Builder::new().add_node(id("node"), beside(one, other));
+    let builder = builder.calls(&id("node"), &called("call that asks")).calls(&id("node"), &called("call that naps"));
+    let graph = chain(builder, &["node"]);
+    let thread = || hand.on(store.thread(&graph));
+    let mut outcome = thread().invoke(start()).await.unwrap();
+    assert_eq!(outcome.questions().len(), asked, "{outcome:?}");
+    let task = thread().state().await.unwrap().unwrap().tasks.remove(0);
+    if one != "call that asks" || wake.is_none() {
+        assert_eq!(task.wake, wake.map(at));
+    }
+    for question in outcome.questions().to_vec() {
+        outcome = thread().answer(Answer::new::<Approve>(&true).to(question.id())).await.unwrap();
+    }
+    for seconds in [10, 30].into_iter().filter(|_| wake.is_some()) {
+        if let Outcome::Finished(_) = outcome {
+            break;
+        }
+        assert_eq!(until(&outcome), seconds);
+        hand.set(seconds);
+        outcome = thread().proceed().await.unwrap();
+    }
+    assert_eq!(outcome.finished().unwrap().notes.join(","), notes);
+}
+
+#[rstest]
+#[tokio::test]
+async fn answers_and_copies_for_a_fork_are_dated_by_the_clock_of_the_handle(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (hand, tally) = (Hand::default(), Tally::default());
+    let builder = Builder::new().add_node(id("ask"), approval.asks::<Approve>()).add_node(id("nap"), sleepy(&tally));
+    let child = fan(builder, &["ask", "nap"]);
+    let graph = chain(Builder::new().add_subgraph(id("outer"), child.clone()), &["outer"]);
+    let thread = || hand.on(store.thread(&graph));
+    let inside = || thread().subgraph(&child, ["outer"]);
+    hand.set(100);
+    thread().invoke(start()).await.unwrap();
+    hand.set(105);
+    thread().resume::<Approve>(true).await.unwrap();
+    let answers: Vec<u64> =
+        inside().state().await.unwrap().unwrap().tasks.iter().flat_map(|task| &task.answers).map(|a| a.at).collect();
+    assert_eq!(answers, [105_000]);
+    hand.set(107);
+    let from = inside().state().await.unwrap().unwrap().id;
+    thread().at(from).proceed().await.unwrap();
+    let root: Vec<u64> = thread().history().await.unwrap().all().await.unwrap().iter().map(|c| c.created_at).collect();
+    assert_eq!(root.first(), Some(&107_000), "{root:?}");
+    assert_eq!(inside().state().await.unwrap().unwrap().created_at, 107_000);
 }

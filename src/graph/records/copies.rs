@@ -5,18 +5,22 @@ use crate::checkpoint::{BoxFuture, CheckpointId, CheckpointRecord, Key, Source, 
 use super::reader::Reader;
 use super::recorder::{Puts, Recorder};
 use super::save::pointer;
-use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
 use crate::graph::run::superstep::Caller;
 
 /// What a handle writes on every checkpoint it makes.
-pub(crate) type Words = [(String, String)];
+#[derive(Clone, Copy)]
+pub(crate) struct Stamp<'a> {
+    pub words: &'a [(String, String)],
+    /// In milliseconds since 1970.
+    pub now: u64,
+}
 
 /// Copies the subgraphs of a task for a fork of its checkpoint: two forks do not share a child (V10).
 pub(crate) fn copy_children<'a>(
     reader: &'a Reader,
     recorder: &'a Recorder,
-    words: &'a Words,
+    stamp: Stamp<'a>,
     from: (CheckpointId, u32),
     to: (CheckpointId, u32),
     puts: &'a mut Puts,
@@ -24,7 +28,7 @@ pub(crate) fn copy_children<'a>(
     Box::pin(async move {
         for (_, call, child) in reader.called(from.0, from.1).await? {
             let by = Caller { checkpoint: to.0, task: to.1, call };
-            copy_child(reader, recorder, words, child, by, puts).await?;
+            copy_child(reader, recorder, stamp, child, by, puts).await?;
         }
         Ok(())
     })
@@ -34,17 +38,17 @@ pub(crate) fn copy_children<'a>(
 pub(crate) async fn copy_child(
     reader: &Reader,
     recorder: &Recorder,
-    words: &Words,
+    stamp: Stamp<'_>,
     child: CheckpointId,
     by: Caller,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
-    let copy = forked(recorder, words, child, record, false, puts)?;
+    let copy = forked(recorder, stamp, child, record, false, puts)?;
     puts.push(pointer(by, copy)?);
     for (task, record) in reader.tasks(child).await? {
         puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
-        copy_children(reader, recorder, words, (child, task), (copy, task), puts).await?;
+        copy_children(reader, recorder, stamp, (child, task), (copy, task), puts).await?;
     }
     Ok(())
 }
@@ -56,7 +60,7 @@ pub(crate) fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
 /// Copies a checkpoint as the first of a new line.
 pub(crate) fn forked(
     recorder: &Recorder,
-    words: &Words,
+    stamp: Stamp<'_>,
     from: CheckpointId,
     mut record: CheckpointRecord,
     root: bool,
@@ -64,8 +68,8 @@ pub(crate) fn forked(
 ) -> Result<CheckpointId, RunError> {
     let id = recorder.next_id();
     (record.parent, record.source, record.step) = (Some(from), Source::Fork, record.step + 1);
-    (record.line, record.epoch, record.created_at) = (id, recorder.lease().epoch(), clock::now());
-    record.metadata = words.to_vec();
+    (record.line, record.epoch, record.created_at) = (id, recorder.lease().epoch(), stamp.now);
+    record.metadata = stamp.words.to_vec();
     let key = if root { Key::Checkpoint(id) } else { Key::Nested(id) };
     puts.push((key, encode_record(&record)?));
     Ok(id)

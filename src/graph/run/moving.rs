@@ -1,6 +1,8 @@
 //! A run that goes on with a checkpoint which another version of its graph stored: it makes one of its own first, so that
 //! what the other version stored stays as it is.
 
+use std::sync::Arc;
+
 use crate::checkpoint::{Key, Source, encode_record};
 
 use super::error::RunError;
@@ -9,7 +11,7 @@ use super::task::{COMMAND_KEY, UPDATE_KEY};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::journal::copy;
-use crate::graph::records::copies::copy_children;
+use crate::graph::records::copies::{Stamp, copy_children};
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 
@@ -30,12 +32,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
         self.pos.owed.extend(mapping.take_owed());
         self.fork(Source::Fork, vec![]).await?;
-        let (mut puts, mut moved, words) = (vec![], Tasks::new(), self.shared.metadata.clone());
+        let (mut puts, mut moved) = (vec![], Tasks::new());
+        let shared = Arc::clone(&self.shared);
+        let stamp = Stamp { words: &shared.metadata, now: shared.now() };
         for (key, record) in records.into_iter().filter(|(key, _)| ![COMMAND_KEY, UPDATE_KEY].contains(key)) {
             let Ok(task) = mapping.task(key) else { continue };
             let record = mapping.translated(&table, &record);
             puts.push((Key::Task { checkpoint: self.pos.id, task }, encode_record(&record)?));
-            copy_children(reader, &recorder, &words, (origin, key), (self.pos.id, task), &mut puts).await?;
+            copy_children(reader, &recorder, stamp, (origin, key), (self.pos.id, task), &mut puts).await?;
             moved.insert(task, record);
         }
         if path.is_empty() {

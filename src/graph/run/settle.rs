@@ -129,12 +129,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Err(ctx.passed_on(&error).unwrap_or_else(|| RunError::Node { node, step, error: Arc::new(error) }))
             }
             (Some(Raised::Wrong(error)), _) => Err(error.clone()),
-            (Some(Raised::Ask(question)), Err(_)) => Ok(Unusual::Asked(vec![question.clone()], None)),
-            (Some(Raised::Sleep(until)), Err(_)) => Ok(Unusual::Asked(vec![], Some(*until))),
-            (Some(Raised::Inside), Err(_)) => {
-                let inside = ctx.inside();
-                Ok(Unusual::Asked(inside.questions.clone(), inside.wake))
-            }
+            (Some(Raised::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),
+            (Some(Raised::Sleep(until)), Err(_)) => Ok(with_inside(ctx, None, Some(*until))),
+            (Some(Raised::Inside), Err(_)) => Ok(with_inside(ctx, None, None)),
             (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
@@ -334,6 +331,13 @@ pub(crate) enum Judged<S: State> {
     /// Questions, and when it goes on by itself.
     Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
+}
+
+/// What a task asks and waits for itself, and what its subgraphs do beside it.
+fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> Unusual<S, N> {
+    let mut inside = ctx.inside();
+    inside.note_wake(until);
+    Unusual::Asked(own.into_iter().chain(&inside.questions).cloned().collect(), inside.wake)
 }
 
 enum Unusual<S: State, N> {

@@ -13,7 +13,6 @@ use crate::graph::define::node::NodeId;
 use crate::graph::define::problem::short;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
-use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
 use crate::graph::run::superstep::Run;
 
@@ -58,7 +57,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
-            store(reader, run.pos.id, records, matched, row, &mut changed, &mut puts).await?;
+            let matched = (matched, row, self.outside.now());
+            store(reader, run.pos.id, records, matched, &mut changed, &mut puts).await?;
         }
         for ((checkpoint, task), record) in changed {
             puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
@@ -159,24 +159,23 @@ async fn store(
     reader: &Reader,
     root: CheckpointId,
     records: &Tasks,
-    matched: Matched,
-    row: RowId,
+    (matched, row, at): (Matched, RowId, u64),
     changed: &mut BTreeMap<(CheckpointId, u32), TaskRecord>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let Matched { question, root: task, answer, bytes } = matched;
     puts.push((Key::Row(row), bytes));
-    let (mut at, mut task) = (root, task);
-    let mut record = match changed.remove(&(at, task)) {
+    let (mut checkpoint, mut task) = (root, task);
+    let mut record = match changed.remove(&(checkpoint, task)) {
         Some(record) => record,
         None => records.get(&task).cloned().unwrap_or_default(),
     };
     let asker = loop {
         let asker = mark(&mut record, &question);
-        let below = below(reader, at, task, &question, changed).await?;
+        let below = below(reader, checkpoint, task, &question, changed).await?;
         let Some((child, inner_task, inner_record)) = below else { break asker.unwrap_or_default() };
-        changed.insert((at, task), record);
-        (at, task, record) = (child, inner_task, inner_record);
+        changed.insert((checkpoint, task), record);
+        (checkpoint, task, record) = (child, inner_task, inner_record);
     };
     record.answers.push(AnswerRecord {
         place: question.place,
@@ -184,11 +183,11 @@ async fn store(
         name: question.name,
         value: row,
         by: answer.by,
-        at: clock::now(),
+        at,
         note: answer.note,
     });
     record.answers.sort_by_key(|answer| answer.place);
-    changed.insert((at, task), record);
+    changed.insert((checkpoint, task), record);
     Ok(())
 }
 

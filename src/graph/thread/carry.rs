@@ -7,6 +7,7 @@ use super::snapshot::planned;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::journal::copy;
+use crate::graph::records::copies::Stamp;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
@@ -16,6 +17,11 @@ use crate::graph::run::superstep::Run;
 use crate::graph::run::task::COMMAND_KEY;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// What is written on copies made for a fork.
+    pub(crate) fn stamp(&self) -> Stamp<'_> {
+        Stamp { words: &self.metadata, now: self.outside.now() }
+    }
+
     /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
     pub(crate) async fn forget(
         &self,
@@ -57,7 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
             puts.push((run.task_key(key), encode_record(record)?));
             let to = (run.pos.id, key);
-            super::travel::copy_children(reader, recorder, &self.metadata, (from, key), to, &mut puts).await?;
+            super::travel::copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
         puts.extend(copy::journals(reader, from, run.pos.id, planned, mapping).await?);

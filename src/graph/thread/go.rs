@@ -282,7 +282,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !nested {
             return Ok(None);
         }
-        super::travel::inside(&reader, recorder, &self.metadata, id).await?;
+        super::travel::inside(&reader, recorder, self.stamp(), id).await?;
         let mut thread = self.clone();
         thread.at = None;
         Ok(Some(thread))

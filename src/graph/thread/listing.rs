@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::time::SystemTime;
 
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, Head, Key, Order, Shape,
@@ -121,7 +122,16 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn read(store: &dyn Checkpointer, id: &ThreadId) -> Result<Option<Self>, RunError> {
-        Listing::over(store).info(id).await
+        Self::read_at(store, id, SystemTime::now()).await
+    }
+
+    /// The same as it stands at a time, which tells whether it waits: for threads with a [`clock`](crate::graph::Thread::clock)
+    /// of their own.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn read_at(store: &dyn Checkpointer, id: &ThreadId, now: SystemTime) -> Result<Option<Self>, RunError> {
+        Listing::over(store, now).info(id).await
     }
 
     /// Returns all threads of a store, in byte order of length and name. One whose records cannot be read is
@@ -130,7 +140,15 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn all(store: &dyn Checkpointer) -> Result<Vec<Self>, RunError> {
-        let mut listing = Listing::over(store);
+        Self::all_at(store, SystemTime::now()).await
+    }
+
+    /// The same as they stand at a time, which tells whether they wait.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn all_at(store: &dyn Checkpointer, now: SystemTime) -> Result<Vec<Self>, RunError> {
+        let mut listing = Listing::over(store, now);
         let mut all = vec![];
         for id in store.threads(None, usize::MAX).await? {
             all.extend(listing.info(&id).await.or_else(|error| damaged(&id, error).map(Some))?);
@@ -144,11 +162,13 @@ struct Listing<'a> {
     store: &'a dyn Checkpointer,
     /// How many sources each join has, by the graph's fingerprint.
     joins: HashMap<u64, Vec<(usize, u32)>>,
+    /// In milliseconds since 1970.
+    now: u64,
 }
 
 impl<'a> Listing<'a> {
-    fn over(store: &'a dyn Checkpointer) -> Self {
-        Self { store, joins: HashMap::new() }
+    fn over(store: &'a dyn Checkpointer, now: SystemTime) -> Self {
+        Self { store, joins: HashMap::new(), now: clock::millis(now) }
     }
 
     async fn info(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
@@ -203,7 +223,7 @@ impl<'a> Listing<'a> {
             0 => Standing::Finished,
             // All have ended, and yet no checkpoint follows: their results could not be applied.
             planned if done == planned => Standing::Failed,
-            _ if sleeps(&tasks) => Standing::Waiting,
+            planned if done + sleeping(&tasks, self.now) == planned => Standing::Waiting,
             _ => Standing::Pending,
         })
     }
@@ -282,10 +302,10 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     })
 }
 
-/// Whether the first time that tasks wait for has not come.
-fn sleeps(tasks: &Tasks) -> bool {
-    let waiting = tasks.values().filter(|task| task.status == TaskStatus::Waiting);
-    waiting.filter_map(|task| task.wake).min().is_some_and(|wake| wake > clock::now())
+/// How many tasks wait for a time that has not come.
+fn sleeping(tasks: &Tasks, now: u64) -> usize {
+    let waits = |task: &&TaskRecord| task.status == TaskStatus::Waiting && task.wake.is_some_and(|wake| wake > now);
+    tasks.values().filter(waits).count()
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(

@@ -41,7 +41,7 @@ pub enum Status {
         /// The questions.
         questions: Vec<Question>,
     },
-    /// Tasks wait for a time that has not come: `proceed()` goes on from then on.
+    /// All tasks that have not ended wait for a time that has not come: `proceed()` goes on from then on.
     Waiting {
         /// When the first of them goes on.
         until: SystemTime,
@@ -193,12 +193,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
         let stops = !started && self.stops(&reader, id).await?;
-        let wakes = snapshot.tasks.iter().filter_map(|task| task.wake).min();
+        let wakes = self.wakes(&snapshot);
         let next = snapshot.next;
-        if let Some(until) = wakes.filter(|&until| clock::millis(until) > self.outside.now()) {
+        if let Some(until) = wakes {
             return Ok(Status::Waiting { until, next });
         }
         Ok(if stops { Status::Stopped { next } } else { Status::Pending { next } })
+    }
+
+    /// When the first task goes on, if each that has not ended waits for a time that has not come.
+    fn wakes(&self, snapshot: &StateSnapshot<S>) -> Option<SystemTime> {
+        let now = self.outside.now();
+        let waits = |task: &&TaskSnapshot| task.questions.is_empty(); // answers let a task run before its time
+        let wakes = snapshot.tasks.iter().filter(waits).filter_map(|task| task.wake);
+        let wakes: Vec<SystemTime> = wakes.filter(|&wake| clock::millis(wake) > now).collect();
+        wakes.iter().min().copied().filter(|_| wakes.len() == snapshot.next.len())
     }
 
     /// Why the superstep at the head cannot go on, if it cannot.

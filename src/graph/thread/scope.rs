@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, encode_record};
+use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
 
 use super::edit::Updated;
 use super::go::position;
@@ -83,6 +83,17 @@ fn is_inside(namespace: &[String], way: &[String]) -> bool {
     rest.is_some_and(|rest| rest.first().is_none_or(|next| !next.starts_with('#')))
 }
 
+/// Lets a task go on that waits for a time; false if it does not. Beside open questions that are asked elsewhere in it, its
+/// time has come.
+fn woken(record: &mut TaskRecord, now: u64) -> bool {
+    match record.status {
+        TaskStatus::Waiting => (record.status, record.wake) = (TaskStatus::Pending, None),
+        TaskStatus::Interrupted if record.wake.is_some_and(|wake| wake > now) => record.wake = Some(now),
+        _ => return false,
+    }
+    true
+}
+
 /// How the newest checkpoint of a graph is found.
 pub(crate) enum Above {
     /// By the head: it is the root's.
@@ -126,6 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.durability = self.durability;
         thread.metadata.clone_from(&self.metadata);
+        thread.outside = self.outside.clone();
         thread.scope.nodes.clone_from(&self.scope.nodes);
         let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
         thread.scope.names.clone_from(&self.scope.names);
@@ -207,7 +219,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut run = Run::new(table, shared, level, pos);
         match above {
             Some(Above::Task(callers)) => {
-                run.aside = self.unasked(&reader, &callers).await?;
+                run.aside = self.unasked(&reader, &callers, run.shared.now()).await?;
                 run.caller = callers.last().copied();
             }
             Some(Above::Ended(above)) => run.keeper = self.keeper(&reader, above).await?,
@@ -223,15 +235,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some(Box::new(Keeper { id: above, record, name: name.clone() })))
     }
 
-    /// Questions from inside a subgraph that is moved by hand are open no more: the records of the tasks around it, marked so.
-    async fn unasked(&self, reader: &Reader, callers: &[Caller]) -> Result<Puts, RunError> {
+    /// A subgraph that is moved by hand asks no more, and waits no more: the records of the tasks around it, marked so.
+    async fn unasked(&self, reader: &Reader, callers: &[Caller], now: u64) -> Result<Puts, RunError> {
         let (mut puts, way) = (vec![], self.scope.way(callers));
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
             let inside =
                 |asked: &&mut QuestionRecord| !asked.answered && is_inside(&self.scope.present(&asked.namespace), &way);
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
-            if closed > 0 {
+            if closed > 0 || woken(&mut record, now) {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
                 puts.push((key, encode_record(&record)?));
             }

@@ -4,7 +4,7 @@ use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, encode_
 
 use crate::graph::compile::rows::HANDLER;
 pub(crate) use crate::graph::records::copies::copy_children;
-use crate::graph::records::copies::{Words, copy_child, forked, unknown};
+use crate::graph::records::copies::{Stamp, copy_child, forked, unknown};
 use crate::graph::records::reader::Reader;
 use crate::graph::records::recorder::Recorder;
 use crate::graph::records::save::pointer;
@@ -16,7 +16,7 @@ use crate::graph::run::superstep::Caller;
 pub(crate) async fn inside(
     reader: &Reader,
     recorder: &Recorder,
-    words: &Words,
+    stamp: Stamp<'_>,
     id: CheckpointId,
 ) -> Result<(), RunError> {
     let mut puts = vec![];
@@ -24,7 +24,7 @@ pub(crate) async fn inside(
     loop {
         let record = reader.record(at).await?.ok_or_else(|| unknown(reader, at))?;
         let caller = if record.namespace.is_empty() { None } else { Some(caller(reader, &record)?) };
-        let fork = forked(recorder, words, at, record, caller.is_none(), &mut puts)?;
+        let fork = forked(recorder, stamp, at, record, caller.is_none(), &mut puts)?;
         if let Some((from, to)) = below {
             let by = Caller { checkpoint: fork, ..from };
             puts.push(pointer(by, to)?);
@@ -32,7 +32,7 @@ pub(crate) async fn inside(
             let started = started(before, from.call);
             for (.., call, child) in reader.called(at, from.task).await? {
                 if call < from.call && is_of(call, &started) {
-                    copy_child(reader, recorder, words, child, Caller { call, ..by }, &mut puts).await?;
+                    copy_child(reader, recorder, stamp, child, Caller { call, ..by }, &mut puts).await?;
                 }
             }
             puts.push((Key::Task { checkpoint: fork, task: by.task }, encode_record(&started)?));
