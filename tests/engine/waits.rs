@@ -178,7 +178,7 @@ async fn an_answer_that_is_only_recorded_lets_a_waiting_task_run(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let hand = Hand::default();
-    let graph = chain(Builder::new().add_node(id("node"), beside("nap", "ask")), &["node"]);
+    let graph = chain(Builder::new().add_node(id("node"), beside("nap", "ask").asks::<Approve>()), &["node"]);
     let thread = || hand.on(store.thread(&graph));
     thread().invoke(start()).await.unwrap();
     let token = CancellationToken::new();
@@ -254,6 +254,7 @@ fn called(what: &str) -> Graph {
 #[case("nap", "call that asks", 1, Some(10), "slept,approved: true")]
 #[case("call that asks", "nap", 1, Some(10), "approved: true,slept")]
 #[case("nap", "ask", 1, Some(10), "slept,true")]
+#[case("ask", "nap", 1, Some(10), "true,slept")]
 #[case("ask", "call that naps", 1, Some(10), "true,slept")]
 #[case("call that naps", "ask", 1, Some(10), "slept,true")]
 #[case("ask", "call that asks", 2, None, "true,approved: true")]
@@ -268,7 +269,7 @@ async fn what_a_task_asks_and_waits_for_at_once_hides_nothing(
     #[case] notes: &str,
 ) {
     let hand = Hand::default();
-    let builder = Builder::new().add_node(id("node"), beside(one, other));
+    let builder = Builder::new().add_node(id("node"), beside(one, other).asks::<Approve>());
     let builder = builder.calls(&id("node"), &called("call that asks")).calls(&id("node"), &called("call that naps"));
     let graph = chain(builder, &["node"]);
     let thread = || hand.on(store.thread(&graph));
@@ -290,6 +291,15 @@ async fn what_a_task_asks_and_waits_for_at_once_hides_nothing(
         outcome = thread().proceed().await.unwrap();
     }
     assert_eq!(outcome.finished().unwrap().notes.join(","), notes);
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_is_asked_wrongly_beside_a_wait_is_told_at_once(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph =
+        chain(Builder::new().add_node(id("node"), beside("nap", "ask").asks::<crate::pad::Rename>()), &["node"]);
+    let error = Hand::default().on(store.thread(&graph)).invoke(start()).await.unwrap_err();
+    assert!(matches!(error, RunError::UndeclaredQuestion { .. }), "{error}");
 }
 
 #[rstest]

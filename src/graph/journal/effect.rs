@@ -285,7 +285,7 @@ impl<C> TaskCtx<C> {
     /// Ends the task with this error, whatever its body makes of what it gets.
     pub(crate) fn wrong(&self, error: RunError) -> NodeError {
         let told = NodeError::permanent(error.to_string());
-        let _ = self.raised.set(Raised::Wrong(error));
+        self.raise(Raised::Wrong(error));
         told
     }
 }

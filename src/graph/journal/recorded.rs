@@ -105,7 +105,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
                 Raised::Sleep(until)
             }
         };
-        let _ = task.raised.set(raised);
+        task.raise(raised);
         Err(Interrupted::new())
     }
 

@@ -42,11 +42,7 @@ impl<C> Ctx<C> {
             },
             None => self.0.ask(place, &question),
         };
-        if let Err(Raised::Ask(question)) = self.0.raised.set(raised)
-            && matches!(self.0.raised.get(), Some(Raised::Sleep(_) | Raised::Inside))
-        {
-            self.0.inside().questions.push(question); // it is asked beside what stopped the task first
-        }
+        self.0.raise(raised);
         Err(Interrupted::new())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::Notify;
 
-use super::ctx::{Facts, Inside, TaskCtx};
+use super::ctx::{Facts, Inside, Raised, TaskCtx};
 use super::error::RunError;
 use crate::graph::define::node::NodeError;
 
@@ -32,6 +32,19 @@ impl<C> TaskCtx<C> {
             beat,
             ..*self
         })
+    }
+
+    /// Stops the task. What was raised first says how it ended; what branches that ran at the same time ask and wait for
+    /// stands beside it, and what is wrong is told in any case.
+    pub(crate) fn raise(&self, raised: Raised) {
+        let Err(beside) = self.raised.set(raised) else { return };
+        let mut inside = self.inside();
+        match beside {
+            Raised::Ask(question) => inside.questions.push(question),
+            Raised::Sleep(until) => inside.note_wake(Some(until)),
+            Raised::Wrong(error) => inside.wrong = inside.wrong.take().or(Some(error)),
+            Raised::Inside | Raised::Parent(..) | Raised::Stopped(_) => {}
+        }
     }
 
     /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.

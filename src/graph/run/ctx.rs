@@ -237,6 +237,8 @@ pub(crate) struct Inside {
     pub nth: [u32; 6],
     /// When the first task of its subgraphs that sleeps goes on.
     pub wake: Option<u64>,
+    /// What it asked or waited for in a way that cannot be, after something else had stopped it.
+    pub wrong: Option<super::error::RunError>,
     /// In a replay: the task's key in the graph that recorded it.
     pub stored: Option<u32>,
 }

@@ -158,7 +158,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     if let Some(taken_over) = job.taken_over.take()
         && let Err(refused) = taken_over(&error).await
     {
-        let _ = performed.ctx.raised.set(Raised::Wrong(refused));
+        performed.ctx.raise(Raised::Wrong(refused));
         return Performed { ended: Ok(Err(NodeError::permanent("its failure could not be stored"))), ..performed };
     }
     let answered = performed.ctx.answered();

@@ -123,6 +123,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Ok(ended) => ended,
             Err(message) => return Err(RunError::Panicked { node, step, message }),
         };
+        if let Some(error) = &ctx.inside().wrong {
+            return Err(error.clone());
+        }
         match (raised, ended) {
             (None, Ok(command)) => Ok(Unusual::Command(command)),
             (None, Err(error)) => {

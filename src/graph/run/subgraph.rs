@@ -248,14 +248,14 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => return Err(raise(ctx, error)),
         };
-        let _ = ctx.0.raised.set(raised);
+        ctx.0.raise(raised);
         Err(Interrupted::new().into())
     })
 }
 
 fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
     if let RunError::HandUp(handed) = error {
-        let _ = ctx.0.raised.set(Raised::Parent(handed.command, handed.given));
+        ctx.0.raise(Raised::Parent(handed.command, handed.given));
         return Interrupted::new().into();
     }
     ctx.0.inside().failures.push(error.clone());
