@@ -103,7 +103,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// ```
     /// # use superstep::graph::{NodeId, Replay, State};
     /// # use superstep::prelude::*;
-    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N>, from: CheckpointId) -> Result<(), RunError> {
+    /// # async fn example<S: State + std::fmt::Debug, N: NodeId>(thread: Thread<S, N>, from: CheckpointId) -> Result<(), RunError> {
     /// let mut events = thread.clone().at(from).replay(Replay::Recorded).stream([Mode::Updates]);
     /// while let Some(event) = events.next().await {
     ///     println!("{} {:?}", event.step, event.kind);
