@@ -68,6 +68,8 @@ extern crate self as superstep;
 #[cfg(feature = "app")]
 pub mod app;
 pub mod checkpoint;
+#[cfg(feature = "agents")]
+pub mod drivers;
 pub mod graph;
 #[cfg(feature = "agents")]
 pub mod nodes;

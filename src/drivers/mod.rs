@@ -1,0 +1,12 @@
+//! Models and coding agents behind one [`Driver`] trait: what they are asked, what they say, how they fail. Each driver has a
+//! file or folder of its own. They know processes, HTTP and files; they know no state, no node, no plan and no git.
+
+mod driver;
+mod error;
+mod event;
+mod request;
+
+pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
+pub use error::{DriverError, ErrorClass};
+pub use event::{AgentEvent, Finished, Status, Usage};
+pub use request::{Access, AgentRequest, Limits, Session, SessionRef, Shell, SubmitTool};
