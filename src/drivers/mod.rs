@@ -4,9 +4,14 @@
 mod driver;
 mod error;
 mod event;
+mod fenced;
+mod name;
+pub mod process;
 mod request;
 
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
 pub use event::{AgentEvent, Finished, Status, Usage};
-pub use request::{Access, AgentRequest, Limits, Session, SessionRef, Shell, SubmitTool};
+pub use fenced::fenced_json;
+pub use name::{DriverName, UnknownDriver};
+pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};

@@ -20,6 +20,8 @@ pub struct AgentRequest {
     pub prompt: String,
     /// The folder it works in.
     pub directory: PathBuf,
+    /// Where in a run it stands.
+    pub place: Place,
     /// The session.
     pub session: Session,
     /// Names this turn: a turn that is run again under the same name, after its process was killed, is the same turn, and
@@ -44,6 +46,7 @@ impl AgentRequest {
             system: String::new(),
             prompt: prompt.into(),
             directory: directory.into(),
+            place: Place::default(),
             session: Session::New,
             turn: String::new(),
             submit: None,
@@ -52,6 +55,18 @@ impl AgentRequest {
             cancel: CancellationToken::new(),
         }
     }
+}
+
+/// Where in a run a turn stands: for logs, scenarios and recordings. A driver of a real agent does not look at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// The run: turns of a scenario that happen once happen once in each.
+    pub run: String,
+    /// The task's id in the plan; empty if the turn belongs to none.
+    pub task: String,
+    /// Which attempt at the task it is, from 1; 0 if it is none.
+    pub attempt: u32,
 }
 
 /// Which session a turn belongs to.

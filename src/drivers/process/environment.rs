@@ -1,0 +1,104 @@
+//! Which variables a child gets: those on a list, so that no key and no mark of an agent around us gets in by accident.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// What any program may see. `*` stands at the end only.
+const ALLOWED: [&str; 24] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TERM",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "TZ",
+    "XDG_*",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
+/// The variables of a child program.
+///
+/// ```
+/// use superstep::drivers::process::Environment;
+/// let mine = [("PATH", "/bin"), ("CLAUDECODE", "1"), ("MY_KEY", "x")].map(|(name, value)| (name.into(), value.into()));
+/// let environment = Environment::among(mine).set("GREETING", "hello");
+/// assert_eq!(environment.names(), ["GREETING", "PATH"]);
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl std::fmt::Debug for Environment {
+    /// Names only: values may be keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Environment").field(&self.names()).finish()
+    }
+}
+
+impl Environment {
+    /// Returns what any program may see of this process's environment: where things are (`PATH`, `HOME`, `TMPDIR`), the
+    /// language, certificates and proxies. No keys, and nothing by which agents know each other.
+    pub fn allowed() -> Self {
+        Self::among(std::env::vars_os())
+    }
+
+    /// Returns what any program may see of these variables.
+    pub fn among(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().filter(|(name, _)| is_on(&ALLOWED, name)).collect())
+    }
+
+    /// Adds variables of this process, if they are set: `ANTHROPIC_*`, `CODEX_HOME`.
+    pub fn keep(mut self, names: &[&str]) -> Self {
+        self.0.extend(std::env::vars_os().filter(|(name, _)| is_on(names, name)));
+        self
+    }
+
+    /// Sets a variable.
+    pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns the names, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.0.keys().map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Returns the values of variables whose names say that they are secret: keys, tokens, passwords.
+    pub fn secrets(&self) -> Vec<String> {
+        let secret = self.0.iter().filter(|(name, _)| is_secret(name));
+        secret.map(|(_, value)| value.to_string_lossy().into_owned()).collect()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+}
+
+fn is_on(list: &[&str], name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    list.iter().any(|allowed| match allowed.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *allowed,
+    })
+}
+
+fn is_secret(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+}

@@ -1,0 +1,104 @@
+//! A child and everything it started: one process group, ended together. The only file that sends signals.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep};
+
+/// How often it is looked whether a child is still there.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A child in a process group of its own; the group is killed if this is dropped before the child's end was seen.
+pub(super) struct Group(Child);
+
+impl Group {
+    pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
+        command.kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        command.spawn().map(Self)
+    }
+
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+
+    /// Waits for the child, which ends the group's hold on its number: nothing may be sent to it afterwards.
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.0.wait().await
+    }
+
+    /// Waits until the child has ended, for so long; asks the group to end, and waits so long; kills what is left of it.
+    pub(super) async fn end(&mut self, patience: Duration, grace: Duration) -> io::Result<ExitStatus> {
+        if !self.leaves(patience).await {
+            self.signal(Signal::Term);
+            self.leaves(grace).await;
+        }
+        self.signal(Signal::Kill);
+        self.wait().await
+    }
+
+    async fn leaves(&mut self, within: Duration) -> bool {
+        let end = Instant::now() + within;
+        while !self.has_left() {
+            if Instant::now() >= end {
+                return false;
+            }
+            sleep(LOOK.min(within)).await;
+        }
+        true
+    }
+}
+
+enum Signal {
+    Term,
+    Kill,
+}
+
+#[cfg(unix)]
+impl Group {
+    /// Returns whether the child has ended. Leaves it unwaited for, so that the group keeps its number.
+    pub(super) fn has_left(&mut self) -> bool {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let Some(id) = self.id() else { return true };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(id), options), Ok(None))
+    }
+
+    fn signal(&self, signal: Signal) {
+        let signal = match signal {
+            Signal::Term => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+        };
+        if let Some(group) = self.id() {
+            // A group that is gone already is no failure.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+
+    fn id(&self) -> Option<rustix::process::Pid> {
+        self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    pub(super) fn has_left(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// There are no groups: the child alone is killed.
+    fn signal(&mut self, signal: Signal) {
+        if matches!(signal, Signal::Kill) {
+            let _ = self.0.start_kill();
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::Kill);
+    }
+}

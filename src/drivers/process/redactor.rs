@@ -1,0 +1,85 @@
+//! What must not be shown: given secrets, and what looks like a key.
+
+use std::sync::Arc;
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "[redacted]";
+/// How keys of services begin, after something that is no part of a word.
+const PREFIXES: [&str; 9] = ["sk-", "sk_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "AKIA"];
+/// Words after which a token stands, in lower case.
+const WORDS: [&str; 2] = ["bearer ", "x-api-key: "];
+/// What is shorter is no key.
+const SHORTEST: usize = 8;
+
+/// Hides secrets in text.
+///
+/// ```
+/// use superstep::drivers::process::Redactor;
+/// let redactor = Redactor::new(["hunter22"]);
+/// let shown = redactor.redact("password hunter22, key sk-abcdefgh1234, Authorization: Bearer eyJhbGciOi");
+/// assert_eq!(shown, "password [redacted], key [redacted], Authorization: Bearer [redacted]");
+/// ```
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<[String]>);
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} secrets)", self.0.len())
+    }
+}
+
+impl Redactor {
+    /// Returns one that hides these values, besides what looks like a key. Values of fewer than 6 bytes are left: they would
+    /// be found everywhere.
+    pub fn new(secrets: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let mut secrets: Vec<String> =
+            secrets.into_iter().map(Into::into).filter(|secret| secret.trim().len() >= 6).collect();
+        // The longest first: one may begin with another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self(secrets.into())
+    }
+
+    /// Returns the text without secrets.
+    pub fn redact(&self, text: &str) -> String {
+        let known = self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
+        keyless(&known)
+    }
+}
+
+/// Hides what looks like a key.
+fn keyless(text: &str) -> String {
+    let (mut shown, mut rest, mut before) = (String::with_capacity(text.len()), text, None);
+    while let Some(first) = rest.chars().next() {
+        let (said, hidden) = key_at(rest, before);
+        if hidden > 0 {
+            shown.push_str(&rest[..said]);
+            shown.push_str(HIDDEN);
+            before = Some(']');
+            rest = &rest[said + hidden..];
+        } else {
+            shown.push(first);
+            before = Some(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    shown
+}
+
+/// Returns how many bytes are said before a key here, and how many the key has; 0 if here begins none.
+fn key_at(text: &str, before: Option<char>) -> (usize, usize) {
+    if before.is_some_and(char::is_alphanumeric) {
+        return (0, 0);
+    }
+    if PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
+        let key = token(text);
+        return (0, if key >= SHORTEST { key } else { 0 });
+    }
+    let word = WORDS.iter().find(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
+    let key = word.map_or(0, |word| token(&text[word.len()..]));
+    if key >= SHORTEST { (word.map_or(0, |word| word.len()), key) } else { (0, 0) }
+}
+
+fn token(text: &str) -> usize {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~+/=".contains(&byte);
+    text.bytes().take_while(|byte| is_part(*byte)).count()
+}

@@ -1,0 +1,128 @@
+//! Child programs in groups of their own: lines, limits, ends, environments, and what is hidden.
+
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::drivers::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::kit::Alive;
+
+const LONG: Duration = Duration::from_secs(600);
+const SHORT: Duration = Duration::from_millis(100);
+
+fn watch() -> Watch {
+    Watch { cancel: CancellationToken::new(), end: Instant::now() + LONG, idle: LONG }
+}
+
+fn shell(line: &str) -> Program {
+    Program::new("sh").args(["-c", line])
+}
+
+async fn all(running: &mut Running) -> Vec<Heard> {
+    let mut heard = vec![];
+    while let Some(line) = running.next(&watch()).await.unwrap() {
+        heard.push(line);
+    }
+    heard
+}
+
+#[tokio::test]
+async fn lines_come_with_the_last_one_unended() {
+    let mut running = shell("cat; printf 'äh\\nlast'; echo oops >&2; exit 3").stdin("first\n").start().unwrap();
+    let lines = ["first", "äh", "last"].map(|line| Heard::Line(line.to_owned()));
+    assert_eq!(all(&mut running).await, lines);
+    let exit = running.end(LONG, LONG).await.unwrap();
+    assert_eq!((exit.code, exit.stderr.as_str()), (Some(3), "oops\n"));
+}
+
+#[tokio::test]
+async fn a_giant_line_is_counted_and_not_held() {
+    let mut running = shell("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo after").start().unwrap();
+    assert_eq!(all(&mut running).await, [Heard::TooLong(20_000_000), Heard::Line("after".into())]);
+}
+
+#[tokio::test]
+async fn large_input_that_nobody_reads_holds_nothing_up() {
+    let mut running = shell("echo done").stdin("x".repeat(1_000_000)).start().unwrap();
+    assert_eq!(all(&mut running).await, [Heard::Line("done".into())]);
+    assert_eq!(running.end(LONG, LONG).await.unwrap().code, Some(0));
+}
+
+#[tokio::test]
+async fn an_output_that_others_hold_open_has_ended_with_its_program() {
+    let place = tempfile::tempdir().unwrap();
+    let alive = Alive::in_folder(place.path());
+    let line = "(exec 3> alive; echo ready; exec sleep 600) & echo $!; read x < /dev/null; exit 0";
+    let mut running = shell(line).directory(place.path()).start().unwrap();
+    let held = alive.opened().await;
+    assert_eq!(all(&mut running).await.len(), 2);
+    assert_eq!(running.end(LONG, LONG).await.unwrap().code, Some(0));
+    held.let_go().await;
+}
+
+#[rstest]
+#[case::cancelled(|watch: &mut Watch| watch.cancel.cancel(), "cancelled")]
+#[case::out_of_time(|watch: &mut Watch| watch.end = Instant::now() + SHORT, "its time is up")]
+#[case::silent(|watch: &mut Watch| watch.idle = SHORT, "it wrote nothing for 100ms")]
+#[tokio::test]
+async fn what_is_ended_ends_with_all_it_started(#[case] limit: fn(&mut Watch), #[case] said: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let alive = Alive::in_folder(place.path());
+    // Neither the shell nor its child listens to the signal that asks.
+    let line = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) & echo begun; wait; sleep 600";
+    let mut running = shell(line).directory(place.path()).start().unwrap();
+    let (held, begun) = (alive.opened().await, running.next(&watch()).await.unwrap());
+    assert_eq!(begun, Some(Heard::Line("begun".into())));
+
+    let mut watch = watch();
+    limit(&mut watch);
+    let stopped: Stopped = running.next(&watch).await.unwrap_err();
+    assert_eq!(stopped.to_string(), said);
+    let exit = running.end(Duration::ZERO, SHORT).await.unwrap();
+    assert_eq!(exit.code, None);
+    held.let_go().await;
+}
+
+#[tokio::test]
+async fn who_is_asked_to_end_may_clean_up() {
+    let mut running =
+        shell("trap 'echo bye >&2; exit 0' TERM; echo begun; while :; do sleep 0.01; done").start().unwrap();
+    running.next(&watch()).await.unwrap();
+    let exit = running.end(Duration::ZERO, LONG).await.unwrap();
+    assert_eq!((exit.code, exit.stderr.lines().last()), (Some(0), Some("bye")));
+}
+
+#[tokio::test]
+async fn dropped_programs_are_killed_with_their_children() {
+    let place = tempfile::tempdir().unwrap();
+    let alive = Alive::in_folder(place.path());
+    let running = shell("trap '' TERM; exec 3> alive; sleep 600 & wait").directory(place.path()).start().unwrap();
+    let held = alive.opened().await;
+    drop(running);
+    held.let_go().await;
+}
+
+#[tokio::test]
+async fn a_child_sees_what_is_on_the_list_and_no_more() {
+    let ours = ["PATH", "LC_ALL", "https_proxy", "CLAUDECODE", "CODEX_SANDBOX", "OPENAI_API_KEY", "SECRET"];
+    let ours = ours.map(|name| (name.into(), std::env::var_os("PATH").unwrap_or_default()));
+    let environment = Environment::among(ours).set("MINE", "1");
+    let output = Program::new("env").environment(environment).run(|| ()).await.unwrap();
+    let mut names: Vec<&str> = output.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["LC_ALL", "MINE", "PATH", "https_proxy"]);
+}
+
+#[rstest]
+#[case::given("the word is open-sesame-1.", "the word is [redacted].")]
+#[case::two("open-sesame-1open-sesame-1", "[redacted][redacted]")]
+#[case::a_key("(sk-proj-abc_DEF-123)", "([redacted])")]
+#[case::inside_a_word("task-abcdefghijkl risk-sk-x", "task-abcdefghijkl risk-sk-x")]
+#[case::a_header("authorization: BEARER abc.def-ghi", "authorization: BEARER [redacted]")]
+#[case::no_token("bearer of news", "bearer of news")]
+#[case::others("ä ghp_0123456789 äsk-12345678", "ä [redacted] äsk-12345678")]
+fn secrets_are_hidden(#[case] text: &str, #[case] shown: &str) {
+    assert_eq!(Redactor::new(["open-sesame-1", "no"]).redact(text), shown);
+}

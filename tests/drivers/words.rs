@@ -1,0 +1,48 @@
+//! Names of drivers, and results found in text.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use superstep::drivers::{DriverName, fenced_json};
+
+#[rstest]
+#[case("api")]
+#[case("api:open-router")]
+#[case("cli:codex")]
+#[case("cli:claude")]
+#[case("scripted:some where/a:b.yaml")]
+fn a_name_comes_back_as_it_was(#[case] name: &str) {
+    let driver: DriverName = name.parse().unwrap();
+    assert_eq!(driver.to_string(), name);
+    assert_eq!(serde_json::from_value::<DriverName>(json!(name)).unwrap(), driver);
+}
+
+#[rstest]
+#[case("")]
+#[case("codex")]
+#[case("cli:")]
+#[case("cli:gemini")]
+#[case("api:")]
+#[case("api:a b")]
+#[case("scripted:")]
+#[case("API")]
+fn an_unknown_name_lists_those_there_are(#[case] name: &str) {
+    let error = name.parse::<DriverName>().unwrap_err().to_string();
+    let known = "there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`";
+    assert_eq!(error, format!("there is no driver `{name}`; {known}"));
+}
+
+#[rstest]
+#[case::bare(r#" {"a": 1} "#, Some(json!({"a": 1})))]
+#[case::fenced("so:\n```json\n{\"a\": 1}\n```\n", Some(json!({"a": 1})))]
+#[case::the_last_fence("```json\n{\"a\": 1}\n```\n~~~\n{\"a\": 2}\n~~~\nand\n```sh\nls\n```", Some(json!({"a": 2})))]
+#[case::a_fence_inside("````json\n{\"a\": \"\\n```\\n\"}\n````", Some(json!({"a": "\n```\n"})))]
+#[case::never_closed("```json\n{\"a\":\n1}", Some(json!({"a": 1})))]
+#[case::in_prose("I think\n  {\"a\": {\n  \"b\": 1}}\nthat is all {really}", Some(json!({"a": {"b": 1}})))]
+#[case::nested_lines("I think\n{\"a\": [\n{\"b\": 1},\n{\"c\": 2}\n]}\ndone", Some(json!({"a": [{"b": 1}, {"c": 2}]})))]
+#[case::crlf("```json\r\n{\"a\": 1}\r\n```\r\n", Some(json!({"a": 1})))]
+#[case::no_object("```json\n[1]\n```", None)]
+#[case::broken("```json\n{\"a\": }\n```", None)]
+#[case::nothing("", None)]
+fn a_result_is_found_in_text(#[case] text: &str, #[case] found: Option<Value>) {
+    assert_eq!(fenced_json(text), found);
+}
