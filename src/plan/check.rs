@@ -3,36 +3,34 @@
 use std::collections::{HashMap, HashSet};
 
 use super::error::PlanProblem;
+use super::headings::{Headings, Labelled};
 use super::id::TaskId;
 use super::label::Label;
-use super::parse::{Headings, Labelled};
 use super::warning::PlanWarning;
 
-/// Returns every reason why the plan cannot be executed, in document order.
+/// Returns every reason why the headings cannot be executed, in document order.
 pub(super) fn problems(headings: &Headings) -> Vec<PlanProblem> {
-    let known = known_parents(headings);
+    let Some(expected) = headings.task_level else { return Vec::new() };
+    let first_line = headings.tasks().next().map_or(1, |task| task.heading.line);
     let mut first_lines = HashMap::new();
+    let mut known = HashSet::new();
     let mut problems = Vec::new();
-    for labelled in &headings.all {
-        let Label::Task { id, .. } = &labelled.label else { continue };
-        if Some(labelled.heading.level) == headings.task_level {
-            problems.extend(duplicate(id, labelled.heading.line, &mut first_lines));
-            problems.extend(orphan(id, labelled.heading.line, &known));
-        } else {
-            problems.extend(mixed_levels(id, labelled, headings));
+    for labelled in headings.all.iter().filter(|labelled| labelled.heading.level <= expected) {
+        let (level, line) = (labelled.heading.level, labelled.heading.line);
+        match &labelled.label {
+            Label::Phase { id } => _ = known.insert(id),
+            Label::Task { id, .. } if level == expected => {
+                problems.extend(duplicate(id, line, &mut first_lines));
+                problems.extend(orphan(id, line, &known));
+                known.insert(id);
+            }
+            Label::Task { id, .. } if level > 1 => {
+                problems.push(PlanProblem::MixedLevels { id: id.clone(), line, level, expected, first_line });
+            }
+            Label::Task { .. } | Label::AlmostTask | Label::Other => {}
         }
     }
     problems
-}
-
-fn known_parents(headings: &Headings) -> HashSet<&TaskId> {
-    let labels = headings.tasks().chain(headings.phases()).map(|labelled| &labelled.label);
-    labels
-        .filter_map(|label| match label {
-            Label::Task { id, .. } | Label::Phase { id } => Some(id),
-            Label::AlmostTask | Label::Other => None,
-        })
-        .collect()
 }
 
 fn duplicate<'h>(id: &'h TaskId, line: usize, first_lines: &mut HashMap<&'h TaskId, usize>) -> Option<PlanProblem> {
@@ -45,25 +43,12 @@ fn orphan(id: &TaskId, line: usize, known: &HashSet<&TaskId>) -> Option<PlanProb
     (!known.contains(&parent)).then(|| PlanProblem::Orphan { id: id.clone(), parent, line })
 }
 
-/// A task heading between the title's level and that of the plan's tasks would take the following tasks into its section.
-fn mixed_levels(id: &TaskId, labelled: &Labelled, headings: &Headings) -> Option<PlanProblem> {
-    let (level, line) = (labelled.heading.level, labelled.heading.line);
-    let expected = headings.task_level?;
-    let first_line = headings.tasks().next()?.heading.line;
-    (2..expected).contains(&level).then(|| PlanProblem::MixedLevels {
-        id: id.clone(),
-        line,
-        level,
-        expected,
-        first_line,
-    })
-}
-
 /// Returns what the author probably did not mean, in document order.
 pub(super) fn warnings(headings: &Headings) -> Vec<PlanWarning> {
     let mut last = HashMap::new();
     let mut warnings: Vec<PlanWarning> = headings.all.iter().flat_map(|l| of_heading(l, headings, &mut last)).collect();
     warnings.extend(headings.open_fence.map(|line| PlanWarning::OpenFence { line }));
+    warnings.extend(headings.open_front_matter.then_some(PlanWarning::OpenFrontMatter { line: 1 }));
     warnings
 }
 

@@ -58,8 +58,8 @@ pub enum PlanProblem {
         /// The line of the first.
         first_line: usize,
     },
-    /// A task stands below a number that the plan does not have.
-    #[error("line {line}: task `{id}` stands below `{parent}`, but there is no task or phase {parent}")]
+    /// A task stands below a number that no task or phase before it has.
+    #[error("line {line}: task `{id}` stands below `{parent}`, but there is no task or phase {parent} before it")]
     Orphan {
         /// The id.
         id: TaskId,
@@ -84,6 +84,14 @@ pub enum PlanProblem {
         /// The line of the plan's first task.
         first_line: usize,
     },
+    /// A command by which a task is verified holds a character that whoever approves the plan would not see.
+    #[error("line {line}: the command holds the hidden character U+{:04X}", u32::from(*character))]
+    HiddenCharacter {
+        /// The line of the command, from 1.
+        line: usize,
+        /// The character.
+        character: char,
+    },
 }
 
 impl PlanProblem {
@@ -92,13 +100,26 @@ impl PlanProblem {
         match self {
             Self::Empty => "write at least what is to be done; headings `### Task 1: title` cut it into tasks",
             Self::Duplicate { .. } => "give each task a number of its own; below phases, write `1.1`, `1.2`, `2.1`",
-            Self::Orphan { .. } => "add the heading of that task or phase, or number this task without the point",
+            Self::Orphan { .. } => {
+                "put the heading of that task or phase before it, or number this task without the point"
+            }
             Self::MixedLevels { .. } => "write all task headings of the plan at one level",
+            Self::HiddenCharacter { .. } => {
+                "type the command again: control characters and invisible ones stand in no command"
+            }
         }
     }
 }
 
+/// How many problems are spelt out.
+const LISTED: usize = 20;
+
 /// Each problem on its own line, with its help below.
 fn listed(problems: &[PlanProblem]) -> String {
-    problems.iter().map(|problem| format!("\n  {problem}\n    help: {}", problem.help())).collect()
+    let mut text: String =
+        problems.iter().take(LISTED).map(|problem| format!("\n  {problem}\n    help: {}", problem.help())).collect();
+    if problems.len() > LISTED {
+        text.push_str(&format!("\n  and {} more", problems.len() - LISTED));
+    }
+    text
 }

@@ -1,7 +1,8 @@
 //! The two questions that prompts and routers ask of plan markdown, as plain functions over text.
 
 use super::error::PlanError;
-use super::parse::Headings;
+use super::headings::Headings;
+use super::source;
 use super::task::Plan;
 
 /// Returns how many tasks the headings of a plan open, or `None` if there is no task heading.
@@ -14,7 +15,7 @@ use super::task::Plan;
 /// assert_eq!(extract_task_count("# Just do it\n"), None);
 /// ```
 pub fn extract_task_count(markdown: &str) -> Option<usize> {
-    let count = Headings::of(markdown).tasks().count();
+    let count = Headings::of(&source::with_line_feeds(markdown)).tasks().count();
     (count > 0).then_some(count)
 }
 

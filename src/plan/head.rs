@@ -2,14 +2,14 @@
 
 use pulldown_cmark::{Event, Parser, Tag};
 
-use super::outline::body_start;
+use super::source;
 
 const GOAL_LABELS: [&str; 3] = ["**Goal:**", "**Goal**:", "Goal:"];
 
 /// Returns the goal that the head of a plan names: the paragraph that starts with `**Goal:**`, or the first one below a
 /// heading `Goal`.
 pub(super) fn goal(head: &str) -> Option<String> {
-    let head = &head[body_start(head)..];
+    let head = &head[source::body(head).start..];
     let mut depth = 0_usize;
     let mut below_goal = false;
     for (event, range) in Parser::new(head).into_offset_iter() {

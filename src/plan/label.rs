@@ -16,17 +16,26 @@ pub(super) enum Label {
 }
 
 impl Label {
-    /// Reads the plain text of a heading.
+    /// Reads the plain text of a heading. Characters without width count for nothing.
     pub(super) fn of(text: &str) -> Self {
-        task(text)
-            .or_else(|| phase(text))
-            .unwrap_or_else(|| if is_almost_task(text) { Self::AlmostTask } else { Self::Other })
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
+        let (before, title) = text.split_once(':').map_or((text, None), |(before, title)| (before, Some(title)));
+        let visible: String = before.chars().filter(|c| !is_invisible(*c)).collect();
+        let task = title.and_then(|title| task(&visible, title));
+        let visible = if title.is_some() { visible + ":" } else { visible };
+        task.or_else(|| phase(&visible))
+            .unwrap_or_else(|| if is_almost_task(&visible) { Self::AlmostTask } else { Self::Other })
     }
 }
 
-fn task(text: &str) -> Option<Label> {
-    let (number, title) = after_word(text, "Task")?.split_once(':')?;
-    Some(Label::Task { id: number.parse().ok()?, title: title.trim().to_owned() })
+/// Zero-width spaces and joiners, soft hyphens, marks of direction and byte order.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+fn task(before: &str, title: &str) -> Option<Label> {
+    let id = after_word(before, "Task")?.trim_end().parse().ok()?;
+    Some(Label::Task { id, title: title.trim().to_owned() })
 }
 
 fn phase(text: &str) -> Option<Label> {
@@ -46,8 +55,9 @@ fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     (trimmed.len() < rest.len()).then_some(trimmed)
 }
 
-/// True of `Task` followed by a number, a colon, or one word and a colon, in any case and spacing.
+/// True of `Task` followed by a number, a colon, or one word and a colon, in any case, spacing and markup.
 fn is_almost_task(text: &str) -> bool {
+    let text = text.trim_start_matches(['`', '#', ' ']);
     let Some((word, rest)) = text.split_at_checked(4) else { return false };
     if !word.eq_ignore_ascii_case("task") {
         return false;
@@ -55,5 +65,5 @@ fn is_almost_task(text: &str) -> bool {
     let spaced = rest.starts_with(char::is_whitespace);
     let rest = rest.trim_start();
     let one_word = spaced && rest.split_whitespace().next().is_some_and(|word| word.ends_with(':'));
-    rest.starts_with(|c: char| c == ':' || c.is_ascii_digit()) || one_word
+    rest.starts_with(|c: char| c == ':' || c.is_numeric()) || one_word
 }

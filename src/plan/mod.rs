@@ -7,32 +7,60 @@
 //!
 //! # What is a task
 //!
-//! - A heading `Task N: title` of level 2 or 3, or of level 4 in a plan that has none at 2 and 3. `N` is a [`TaskId`]:
-//!   `3`, or `3.1` below task or phase 3.
-//! - All tasks of a plan stand at one level, that of the first. A task heading further down is part of the section it
-//!   stands in (with a [`PlanWarning`]); one further up is a [`PlanProblem`].
-//! - The order in the document is the order of execution. Two tasks with one id, and a `3.1` without a task or phase 3,
-//!   are problems; a gap in the numbers is a warning.
+//! - A heading `Task N: title` of level 2, 3 or 4. `N` is a [`TaskId`]: `3`, or `3.1` below task or phase 3. Emphasis, links,
+//!   anchors and characters without width do not count; a heading that is all code is none, nor is `task 3`, `Task3` or
+//!   `Task 3 - title` (with a [`PlanWarning`]).
+//! - The first of them sets the level of all. A task heading further down is part of the section it stands in (with a
+//!   warning); one further up is a [`PlanProblem`]. Level 1 is the title.
+//! - The order in the document is the order of execution. Two tasks with one id, and a `3.1` without a task or phase 3
+//!   before it, are problems; a gap in the numbers is a warning.
 //! - A task's section runs from its heading to the next heading of the same or a higher level.
 //! - `Phase N` headings group tasks: the text that opens a phase belongs to the excerpt of each of its tasks.
 //! - A plan without task headings is one task: the whole plan.
+//! - Front matter between two `---` or `+++` lines hides what it holds, but never a task heading: then it is read as text.
+//!
+//! # What a section says
+//!
+//! Labels are a heading (`#### Verification`), or the beginning of a line of a paragraph (`**Verify:**`, `**Verify**:`,
+//! `Verify:`), also in a list of labels, but there only in bold; never in quotes, code or HTML.
+//!
+//! - `Acceptance` (also `Acceptance criteria`): the items of the list that follows, or the text on the line; below a
+//!   heading without a list, its paragraphs.
+//! - `Verify` (also `Verification`, `Verify commands`): the code on the line, and in the lists and code blocks that follow
+//!   with nothing in between; below a heading, prose may come first. In a block each line is a command, but for comments; a
+//!   line that ends in a backslash goes on; where lines begin with `$ `, the others are output. Blocks in a language
+//!   that is no shell, and fences that nothing closes, are no commands.
+//! - Prose is never a command. On a line or in an item the first code is one, and what follows it after nothing but `,`, `and`
+//!   and the like: in `` `curl x` returns `{}` `` the second is not. What looks like a command and is none is a warning.
+//! - `Changes`: `none` says that the task changes no file.
+//!
+//! A command with characters that whoever approves it would not see is a problem.
 
+mod blocks;
 mod check;
+mod command;
 mod decision;
 mod error;
 mod extract;
+mod field;
+mod fields;
 mod head;
+mod headings;
 mod id;
+mod inline;
 mod label;
 mod outline;
 mod parse;
+mod phases;
 mod progress;
 mod proposal;
 mod review;
+mod source;
 mod task;
 mod warning;
 mod work;
 
+pub use command::VerifyCommand;
 pub use decision::{Decision, Verdict};
 pub use error::{PlanError, PlanProblem};
 pub use extract::{extract_task_count, extract_task_section};

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::command::VerifyCommand;
 use super::error::PlanError;
+use super::fields::Fields;
 use super::id::TaskId;
 use super::warning::PlanWarning;
 
@@ -42,6 +44,7 @@ pub(super) struct Entry {
     pub(super) section: Range<usize>,
     /// The text that opens its phase.
     pub(super) phase: Option<Range<usize>>,
+    pub(super) fields: Fields,
 }
 
 /// One task of a plan. Displays as `Task 3: title`.
@@ -59,6 +62,12 @@ pub struct Task<'p> {
     pub section: &'p str,
     /// The text that opens the phase it belongs to: the phase's heading up to the first task.
     pub phase: Option<&'p str>,
+    /// How one can tell that it is done: what stands below `Acceptance` in its section.
+    pub acceptance: &'p [String],
+    /// The commands that must succeed when it is done: the code below `Verify` in its section.
+    pub verify: &'p [VerifyCommand],
+    /// Whether its section says that no file changes: `**Changes:** none`.
+    pub changes_nothing: bool,
 }
 
 impl Plan {
@@ -122,6 +131,19 @@ impl Plan {
         Ok([self.preamble(), task.phase.unwrap_or_default(), task.section].concat())
     }
 
+    /// Returns the tasks, one to a line: `Task 3: title`.
+    pub fn outline(&self) -> String {
+        self.tasks().map(|task| format!("{task}\n")).collect()
+    }
+
+    /// Returns a number for the markdown, as 16 hexadecimal digits: the same in every release and on every machine.
+    /// Two plans with different ones differ; it is no proof against somebody who wants two plans to look alike.
+    pub fn hash(&self) -> String {
+        // FNV-1a.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        format!("{:016x}", self.markdown.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+    }
+
     /// Returns what the author of the plan probably did not mean, in document order.
     pub fn warnings(&self) -> &[PlanWarning] {
         &self.warnings
@@ -135,6 +157,9 @@ impl Plan {
             line: entry.line,
             section: &self.markdown[entry.section.clone()],
             phase: entry.phase.clone().map(|intro| &self.markdown[intro]),
+            acceptance: &entry.fields.acceptance,
+            verify: &entry.fields.verify,
+            changes_nothing: entry.fields.changes_nothing,
         }
     }
 }

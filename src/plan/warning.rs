@@ -50,6 +50,36 @@ pub enum PlanWarning {
         /// The line of the fence, from 1.
         line: usize,
     },
+    /// The document begins like front matter, but that is not closed before the first task, so it is read as text.
+    #[error("line {line}: this front matter is never closed, or not before the first task; it is read as text")]
+    OpenFrontMatter {
+        /// The line of its fence, from 1.
+        line: usize,
+    },
+    /// A label or list item asks for verification and names no command.
+    #[error("line {line}: `{text}` names no command; below `Verify`, write each command as code")]
+    NoCommand {
+        /// The line of the label or item, from 1.
+        line: usize,
+        /// Its text.
+        text: String,
+    },
+    /// Code near a `Verify` label is not read as a command.
+    #[error(
+        "line {line}: `{text}` is not read as a command; below `Verify`, commands are list items, or lines of a shell block directly after the label"
+    )]
+    NotACommand {
+        /// The line of the code, from 1.
+        line: usize,
+        /// The code, or its first line.
+        text: String,
+    },
+    /// Commands are given for no task.
+    #[error("line {line}: this command stands in no task's section, so no task is verified by it")]
+    OutsideTask {
+        /// The line of the first of them, from 1.
+        line: usize,
+    },
 }
 
 impl PlanWarning {
@@ -60,7 +90,11 @@ impl PlanWarning {
             | Self::OtherLevel { line, .. }
             | Self::NumberJump { line, .. }
             | Self::NoTitle { line, .. }
-            | Self::OpenFence { line } => *line,
+            | Self::OpenFence { line }
+            | Self::OpenFrontMatter { line }
+            | Self::NoCommand { line, .. }
+            | Self::NotACommand { line, .. }
+            | Self::OutsideTask { line } => *line,
         }
     }
 }

@@ -1,0 +1,262 @@
+//! What the section of a task says about it in labelled parts: acceptance, verification, whether it changes files. Knows
+//! blocks of markdown and no plan.
+
+use super::blocks::{Block, Code, Kind};
+use super::command::{self, VerifyCommand};
+use super::field::{Field, Labelled};
+use super::inline::{Line, Piece};
+use super::warning::PlanWarning;
+
+/// The labelled parts of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fields {
+    pub(super) acceptance: Vec<String>,
+    pub(super) verify: Vec<VerifyCommand>,
+    pub(super) changes_nothing: bool,
+}
+
+/// Reads the labelled parts of a section, and what in it looks like a command and is none.
+pub(super) fn read<'b>(blocks: impl Iterator<Item = &'b Block>) -> (Fields, Vec<PlanWarning>) {
+    let mut reader = Reader::default();
+    blocks.for_each(|block| reader.block(block, false));
+    reader.close();
+    (reader.fields, reader.warnings)
+}
+
+#[derive(Default)]
+struct Reader {
+    fields: Fields,
+    warnings: Vec<PlanWarning>,
+    open: Option<Open>,
+}
+
+/// A label whose list or block may still come.
+struct Open {
+    field: Field,
+    line: usize,
+    text: String,
+    /// What follows a heading may begin with prose.
+    is_heading: bool,
+    /// Whether something was found that it labels.
+    is_used: bool,
+    /// Whether something else came between.
+    is_over: bool,
+}
+
+impl Reader {
+    fn block(&mut self, block: &Block, in_list: bool) {
+        match &block.kind {
+            Kind::Heading(lines) => {
+                self.close();
+                self.lines(lines, true, true);
+            }
+            Kind::Paragraph(lines) => self.lines(lines, false, !in_list),
+            Kind::List(items) => self.list(items),
+            Kind::Code(code) => self.code(code, block.line),
+            Kind::Opaque => self.end(),
+        }
+    }
+
+    /// Reads a paragraph or heading: each line may open a part, and ends the one before it if it does.
+    fn lines(&mut self, lines: &[Line], is_heading: bool, plain_labels: bool) {
+        let mut before = Vec::new();
+        let mut is_labelled = false;
+        for line in lines {
+            match Labelled::of(line, is_heading, plain_labels, lines.len() == 1) {
+                Some(labelled) => {
+                    self.prose(&std::mem::take(&mut before));
+                    self.close();
+                    self.open(labelled, line, is_heading);
+                    is_labelled = true;
+                }
+                None if is_labelled => self.more(line),
+                None => before.push(line),
+            }
+        }
+        self.prose(&before);
+    }
+
+    fn open(&mut self, labelled: Labelled, line: &Line, is_heading: bool) {
+        let Some(field) = labelled.field else { return };
+        let open = Open { field, line: line.line, text: line.text(), is_heading, is_used: false, is_over: false };
+        self.open = Some(open);
+        self.rest(field, &labelled.rest);
+    }
+
+    /// A line of the paragraph that a label opened.
+    fn more(&mut self, line: &Line) {
+        let Some(open) = &self.open else { return };
+        match (open.field, self.fields.acceptance.last_mut().filter(|_| open.is_used)) {
+            (Field::Acceptance, Some(text)) => *text = format!("{text} {}", line.text()),
+            (field, _) => self.rest(field, &line.pieces),
+        }
+    }
+
+    /// What stands on a line after its label.
+    fn rest(&mut self, field: Field, pieces: &[Piece]) {
+        let text = Line { line: 0, pieces: pieces.to_vec() }.text();
+        match field {
+            Field::Acceptance => self.accept(&text),
+            Field::Verify => {
+                let found = self.spans(pieces) || is_none(&text);
+                self.used(found);
+            }
+            Field::Changes => self.fields.changes_nothing |= is_none(&text),
+        }
+    }
+
+    /// Lines that no label opened: they may stand between a heading and what it labels, and end everything else.
+    fn prose(&mut self, lines: &[&Line]) {
+        if lines.is_empty() {
+            return;
+        }
+        let Some(open) = self.open.as_ref().filter(|open| open.is_heading && !open.is_over) else { return self.end() };
+        let text = lines.iter().map(|line| line.text()).collect::<Vec<_>>().join(" ");
+        match open.field {
+            Field::Verify if open.is_used => self.end(),
+            Field::Acceptance => self.accept(&text),
+            Field::Changes => self.fields.changes_nothing |= is_none(&text),
+            Field::Verify => {
+                let codes = lines.iter().flat_map(|line| line.pieces.iter()).filter(|piece| piece.is_code);
+                self.warnings.extend(codes.map(not_a_command));
+                self.used(is_none(&text));
+            }
+        }
+    }
+
+    fn list(&mut self, items: &[Vec<Block>]) {
+        match self.open.as_ref().filter(|open| !open.is_over).map(|open| open.field) {
+            Some(Field::Acceptance) => {
+                self.fields.acceptance.extend(items.iter().map(|item| text_of(item)).filter(|text| !text.is_empty()));
+                self.end();
+            }
+            Some(Field::Verify) => items.iter().for_each(|item| self.verify_item(item)),
+            Some(Field::Changes) | None => {
+                for item in items {
+                    self.close();
+                    item.iter().for_each(|block| self.block(block, true));
+                }
+                self.close();
+            }
+        }
+    }
+
+    fn verify_item(&mut self, item: &[Block]) {
+        let before = self.fields.verify.len();
+        for block in item {
+            match &block.kind {
+                Kind::Paragraph(lines) | Kind::Heading(lines) => {
+                    let pieces: Vec<Piece> = lines.iter().flat_map(|line| line.pieces.iter().cloned()).collect();
+                    self.spans(&pieces);
+                }
+                Kind::Code(code) => self.commands(code, block.line),
+                Kind::List(items) => items.iter().for_each(|item| self.verify_item(item)),
+                Kind::Opaque => {}
+            }
+        }
+        self.used(true);
+        if self.fields.verify.len() == before {
+            let line = item.first().map_or(0, |block| block.line);
+            self.warnings.push(PlanWarning::NoCommand { line, text: text_of(item) });
+        }
+    }
+
+    fn code(&mut self, code: &Code, line: usize) {
+        match self.open.as_ref().map(|open| (open.field, open.is_over)) {
+            Some((Field::Verify, false)) => self.commands(code, line),
+            Some((Field::Verify, true)) if command::is_shell(code) => {
+                self.warnings.push(block_is_no_command(code, line))
+            }
+            _ => self.end(),
+        }
+    }
+
+    fn commands(&mut self, code: &Code, line: usize) {
+        self.used(true);
+        if command::is_shell(code) {
+            self.fields.verify.extend(command::of_block(code));
+        } else {
+            self.warnings.push(block_is_no_command(code, line));
+        }
+    }
+
+    /// Takes the first code of a line or item as a command, and those joined to it; tells of the others. Returns whether
+    /// there was code.
+    fn spans(&mut self, pieces: &[Piece]) -> bool {
+        let (mut taken, mut is_joined) = (false, true);
+        for piece in pieces {
+            match piece.is_code {
+                false => is_joined = !taken || is_joined && joins(&piece.text),
+                true if is_joined => {
+                    taken = true;
+                    self.fields.verify.extend(command::of_text(&piece.text, piece.line));
+                }
+                true => self.warnings.push(not_a_command(piece)),
+            }
+        }
+        taken
+    }
+
+    /// Takes a text unless it leads up to a list or says that there is none.
+    fn accept(&mut self, text: &str) {
+        if !text.is_empty() && !text.ends_with(':') && !is_none(text) {
+            self.fields.acceptance.push(text.to_owned());
+            self.used(true);
+        }
+    }
+
+    fn used(&mut self, is_used: bool) {
+        if let Some(open) = &mut self.open {
+            open.is_used |= is_used;
+        }
+    }
+
+    /// Something came that the open label is not about.
+    fn end(&mut self) {
+        match &mut self.open {
+            Some(open) if open.is_heading => open.is_over = true,
+            _ => self.close(),
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take().filter(|open| open.field == Field::Verify && !open.is_used) {
+            self.warnings.push(PlanWarning::NoCommand { line: open.line, text: open.text });
+        }
+    }
+}
+
+fn not_a_command(piece: &Piece) -> PlanWarning {
+    PlanWarning::NotACommand { line: piece.line, text: piece.text.clone() }
+}
+
+fn block_is_no_command(code: &Code, line: usize) -> PlanWarning {
+    let text = code.lines.first().map(|(_, text)| text.trim().to_owned()).unwrap_or_default();
+    PlanWarning::NotACommand { line, text }
+}
+
+/// True of what may stand between two commands of one line.
+fn joins(between: &str) -> bool {
+    let words = between.split(|c: char| c.is_whitespace() || ",;.&+/".contains(c));
+    words.filter(|word| !word.is_empty()).all(|word| matches!(word, "and" | "then"))
+}
+
+/// True of `none` in its usual spellings.
+fn is_none(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || ".*_`()".contains(c)).to_lowercase();
+    ["none", "nothing", "no", "no files", "no changes", "no file changes", "n/a", "-", "–", "—"]
+        .contains(&text.as_str())
+}
+
+/// Returns the text of an item in one line.
+fn text_of(item: &[Block]) -> String {
+    let texts = item.iter().map(|block| match &block.kind {
+        Kind::Paragraph(lines) | Kind::Heading(lines) => lines.iter().map(Line::text).collect::<Vec<_>>().join(" "),
+        Kind::List(items) => items.iter().map(|item| text_of(item)).collect::<Vec<_>>().join("; "),
+        Kind::Code(code) => {
+            code.lines.iter().map(|(_, text)| format!("`{}`", text.trim())).collect::<Vec<_>>().join(" ")
+        }
+        Kind::Opaque => String::new(),
+    });
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
+}

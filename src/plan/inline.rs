@@ -1,0 +1,116 @@
+//! The text of a paragraph or heading: its lines, and which parts of them are code or strong. Knows markdown and no tasks.
+
+use pulldown_cmark::{Event, Tag};
+
+/// A line of a paragraph.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    /// Its number, from 1.
+    pub(super) line: usize,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A part of a line that is of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) is_code: bool,
+    pub(super) is_strong: bool,
+    /// Its number, from 1.
+    pub(super) line: usize,
+}
+
+impl Line {
+    /// Returns its plain text: emphasis dropped, code kept in backticks.
+    pub(super) fn text(&self) -> String {
+        let texts = self.pieces.iter().map(|p| if p.is_code { format!("`{}`", p.text) } else { p.text.clone() });
+        texts.collect::<String>().trim().to_owned()
+    }
+
+    /// Returns whether it begins with strong text.
+    pub(super) fn is_strong(&self) -> bool {
+        self.pieces.first().is_some_and(|piece| piece.is_strong)
+    }
+
+    /// Returns its text up to the first code.
+    pub(super) fn prose(&self) -> String {
+        self.pieces.iter().take_while(|piece| !piece.is_code).map(|piece| piece.text.as_str()).collect()
+    }
+
+    fn push(&mut self, piece: Piece) {
+        match self.pieces.last_mut() {
+            Some(last) if !last.is_code && !piece.is_code && last.is_strong == piece.is_strong => {
+                last.text.push_str(&piece.text);
+            }
+            _ => self.pieces.push(piece),
+        }
+    }
+
+    /// Drops the box of a task list, `[ ]` or `[x]`.
+    fn without_box(mut self) -> Self {
+        let Some(first) = self.pieces.first_mut().filter(|piece| !piece.is_code) else { return self };
+        let rest = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| first.text.strip_prefix(mark));
+        let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(' ')) else { return self };
+        first.text = rest.trim_start().to_owned();
+        if first.text.is_empty() {
+            self.pieces.remove(0);
+        }
+        self
+    }
+}
+
+/// Lines being read.
+#[derive(Debug)]
+pub(super) struct Inline {
+    lines: Vec<Line>,
+    nested: usize,
+    strong: usize,
+}
+
+impl Inline {
+    pub(super) fn new(line: usize) -> Self {
+        Self { lines: vec![Line { line, pieces: Vec::new() }], nested: 0, strong: 0 }
+    }
+
+    /// Returns whether emphasis, a link or an image is open.
+    pub(super) fn is_nested(&self) -> bool {
+        self.nested > 0
+    }
+
+    pub(super) fn step(&mut self, event: &Event<'_>, line: usize) {
+        match event {
+            Event::Start(tag) => self.open(tag),
+            Event::End(_) => self.close(),
+            Event::Text(text) => self.write(text, false, line),
+            Event::Code(code) => self.write(code, true, line),
+            Event::InlineHtml(html) if !html.starts_with("<!--") => self.write(html, false, line),
+            Event::SoftBreak | Event::HardBreak => self.lines.push(Line { line: line + 1, pieces: Vec::new() }),
+            _ => {}
+        }
+    }
+
+    pub(super) fn end(mut self) -> Vec<Line> {
+        let first = std::mem::take(&mut self.lines[0]).without_box();
+        self.lines[0] = first;
+        self.lines
+    }
+
+    fn open(&mut self, tag: &Tag<'_>) {
+        self.nested += 1;
+        if self.strong > 0 || matches!(tag, Tag::Strong) {
+            self.strong += 1;
+        }
+    }
+
+    fn close(&mut self) {
+        self.nested = self.nested.saturating_sub(1);
+        self.strong = self.strong.saturating_sub(1);
+    }
+
+    fn write(&mut self, text: &str, is_code: bool, line: usize) {
+        let piece = Piece { text: text.to_owned(), is_code, is_strong: self.strong > 0, line };
+        if let Some(last) = self.lines.last_mut() {
+            last.push(piece);
+        }
+    }
+}
