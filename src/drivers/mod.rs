@@ -8,6 +8,7 @@ mod fenced;
 mod name;
 pub mod process;
 mod request;
+mod scripted;
 
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
@@ -15,3 +16,4 @@ pub use event::{AgentEvent, Finished, Status, Usage};
 pub use fenced::fenced_json;
 pub use name::{DriverName, UnknownDriver};
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
+pub use scripted::{ScenarioError, Scripted};

@@ -4,4 +4,5 @@
 
 mod kit;
 mod process;
+mod scripted;
 mod words;

@@ -1,0 +1,115 @@
+//! Changes to files, kept beneath a folder: no absolute path, no `..`, no `.git`, no symbolic link on the way. Each can be
+//! done again after it was done: a turn that was killed begins anew.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::step::{EditFile, MoveFile, WriteFile};
+
+/// A path beneath a folder, as it is written; no link has been looked for yet.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Inside(PathBuf);
+
+impl TryFrom<String> for Inside {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let path = PathBuf::from(&text);
+        let names = path.components().filter(|part| !matches!(part, Component::CurDir));
+        let leaves = names.clone().any(|part| !matches!(part, Component::Normal(name) if !is_git(name)));
+        match names.clone().next() {
+            Some(_) if !leaves => Ok(Self(names.collect())),
+            _ => Err(format!("`{text}` is no path beneath the folder: not absolute, no `..`, no `.git`")),
+        }
+    }
+}
+
+fn is_git(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
+}
+
+impl fmt::Display for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+impl Inside {
+    /// The path in a folder, once nothing on the way is a link.
+    fn beneath(&self, folder: &Path) -> io::Result<PathBuf> {
+        let mut path = folder.to_owned();
+        for name in self.0.components() {
+            path.push(name);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_symlink() => return Err(io::Error::other("there is a symbolic link on the way")),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(path)
+    }
+}
+
+impl WriteFile {
+    pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
+        let path = self.path.beneath(folder)?;
+        with_folder(&path)?;
+        fs::write(path, &self.content)
+    }
+}
+
+impl EditFile {
+    pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
+        let path = self.path.beneath(folder)?;
+        let text = fs::read_to_string(&path)?;
+        match self.edited(&text) {
+            Some(edited) => fs::write(path, edited),
+            None => Err(io::Error::other(format!("`{}` does not stand there", shortened(&self.old)))),
+        }
+    }
+
+    /// The text after the edit, also if it was done before.
+    fn edited(&self, text: &str) -> Option<String> {
+        let was_done = !self.new.is_empty() && text.contains(&self.new);
+        if was_done && (self.new.contains(&self.old) || !text.contains(&self.old)) {
+            return Some(text.to_owned());
+        }
+        text.contains(&self.old).then(|| text.replacen(&self.old, &self.new, 1))
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    line.chars().take(60).collect()
+}
+
+impl MoveFile {
+    pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
+        let (from, to) = (self.from.beneath(folder)?, self.to.beneath(folder)?);
+        if !from.exists() && to.exists() {
+            return Ok(());
+        }
+        with_folder(&to)?;
+        fs::rename(from, to)
+    }
+}
+
+/// Removes a file, or a folder with all in it; one that is gone already is no failure.
+pub(super) fn delete(path: &Inside, folder: &Path) -> io::Result<()> {
+    let path = path.beneath(folder)?;
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn with_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}

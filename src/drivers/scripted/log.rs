@@ -1,0 +1,145 @@
+//! Which turns were had, and what they came to: JSON lines, in memory or in a file that is read anew each time, so that
+//! several processes, one after the other, share it. The last line may be torn: its process was killed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::choose::Chosen;
+use crate::checkpoint::fnv::Fnv;
+use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::event::Finished;
+use crate::drivers::request::AgentRequest;
+
+/// A line of the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// The run.
+    pub(super) run: String,
+    /// The request's key; empty if it had none.
+    pub(super) key: String,
+    /// Which turn of the scenario it got, from 0.
+    pub(super) turn: usize,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum What {
+    Begun,
+    Finished(Finished),
+    Failed(ErrorClass),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    file: Option<PathBuf>,
+    /// All entries, if there is no file.
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Log {
+    /// The name tells apart scenarios of the same name in different folders.
+    pub(super) fn in_folder(folder: &Path, scenario: &Path) -> Self {
+        let mut hash = Fnv::new();
+        let whole = scenario.canonicalize().unwrap_or_else(|_| scenario.to_owned());
+        hash.mix(whole.as_os_str().as_encoded_bytes());
+        let stem = scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("{stem}-{:08x}.jsonl", hash.finish() & 0xffff_ffff);
+        Self { file: Some(folder.join(name)), entries: Mutex::default() }
+    }
+
+    /// Chooses a turn by what is in the log, and notes that it has begun.
+    pub(super) fn begin(
+        &self,
+        request: &AgentRequest,
+        choose: impl FnOnce(&[Entry]) -> Result<usize, DriverError>,
+    ) -> Result<usize, DriverError> {
+        let mut held = self.held();
+        let entries = self.read(&held)?;
+        let turn = choose(&entries)?;
+        self.append(&mut held, Entry::of(request, turn, What::Begun))?;
+        Ok(turn)
+    }
+
+    /// Notes what a turn came to. One that was cancelled is as one whose process was killed: it comes again.
+    pub(super) fn ended(
+        &self,
+        chosen: &Chosen<'_>,
+        request: &AgentRequest,
+        ended: &Result<Finished, DriverError>,
+    ) -> Result<(), DriverError> {
+        let what = match ended {
+            Ok(finished) => What::Finished(finished.clone()),
+            Err(error) if error.class == ErrorClass::Cancelled => return Ok(()),
+            Err(error) => What::Failed(error.class),
+        };
+        self.append(&mut self.held(), Entry::of(request, chosen.number, what))
+    }
+
+    /// What the turn of this key came to, if it has ended.
+    pub(super) fn finished(&self, key: &str) -> Result<Option<Finished>, DriverError> {
+        let entries = self.read(&self.held())?;
+        let last = entries.into_iter().rev().find(|entry| !key.is_empty() && entry.key == key);
+        Ok(last.and_then(|entry| match entry.what {
+            What::Finished(finished) => Some(finished),
+            What::Begun | What::Failed(_) => None,
+        }))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, held: &[Entry]) -> Result<Vec<Entry>, DriverError> {
+        let Some(file) = &self.file else { return Ok(held.to_vec()) };
+        let text = match fs::read_to_string(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| unkept(file, &error))?,
+        };
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    fn append(&self, held: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
+        match &self.file {
+            None => held.push(entry),
+            Some(file) => write_line(file, &entry).map_err(|error| unkept(file, &error))?,
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn of(request: &AgentRequest, turn: usize, what: What) -> Self {
+        Self { run: request.place.run.clone(), key: request.turn.clone(), turn, what }
+    }
+}
+
+fn write_line(path: &Path, entry: &Entry) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let mut line = serde_json::to_vec(entry)?;
+    line.push(b'\n');
+    if is_torn(&mut file)? {
+        line.insert(0, b'\n');
+    }
+    file.write_all(&line)?;
+    file.sync_data()
+}
+
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+fn unkept(file: &Path, error: &io::Error) -> DriverError {
+    DriverError::new(ErrorClass::Fatal, format!("cannot keep the log of a scenario in {}: {error}", file.display()))
+}

@@ -1,0 +1,163 @@
+//! What a scenario says: turns, when each fits and what happens in it. Pure.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::step::Step;
+use super::words::{Several, Text, Times};
+
+/// A scenario that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {message}", file.display(), Line(*line))]
+pub struct ScenarioError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1; none if it is not known.
+    pub line: Option<usize>,
+    /// What is wrong, with its key.
+    pub message: String,
+}
+
+impl ScenarioError {
+    /// Says what to do.
+    pub fn help(&self) -> &'static str {
+        match self.line {
+            Some(_) => "docs/scenarios.md describes what a scenario may say",
+            None => "name a file with a scenario, as in `scripted:demo.yaml`",
+        }
+    }
+
+    pub(super) fn unread(file: &Path, error: &std::io::Error) -> Self {
+        Self { file: file.to_owned(), line: None, message: error.to_string() }
+    }
+
+    /// The library writes the place behind its message; we write it in front.
+    fn of(file: &Path, error: &serde_norway::Error) -> Self {
+        let said = error.to_string();
+        let message = match said.rfind(" at line ") {
+            Some(at) => said[..at].to_owned(),
+            None => said,
+        };
+        let line = error.location().map(|place| place.line());
+        Self { file: file.to_owned(), line: line.or(Some(1)), message }
+    }
+}
+
+struct Line(Option<usize>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |line| write!(f, ":{line}"))
+    }
+}
+
+/// A scenario.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    file: PathBuf,
+    pub(super) turns: Vec<Turn>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, rename = "about")]
+    _about: String,
+    turns: Vec<Turn>,
+}
+
+impl Scenario {
+    pub(super) fn parse(file: &Path, text: &str) -> Result<Self, ScenarioError> {
+        let written: Written = serde_norway::from_str(text).map_err(|error| ScenarioError::of(file, &error))?;
+        Ok(Self { file: file.to_owned(), turns: written.turns })
+    }
+
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The scenario's name for people.
+    pub(super) fn shown(&self) -> String {
+        self.file
+            .file_name()
+            .map_or_else(|| self.file.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+}
+
+/// A turn: when it fits, and what happens.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "WrittenTurn")]
+pub(super) struct Turn {
+    pub(super) fits: Fits,
+    pub(super) times: Times,
+    pub(super) steps: Vec<Step>,
+    pub(super) submit: Option<Value>,
+    pub(super) text: Option<String>,
+}
+
+/// What a request must be for a turn; what is not said may be anything.
+#[derive(Debug)]
+pub(super) struct Fits {
+    pub(super) role: Option<String>,
+    pub(super) task: Option<String>,
+    pub(super) attempt: Option<u32>,
+    pub(super) session: Option<Begun>,
+    pub(super) contains: Vec<String>,
+}
+
+/// Whether a session has begun before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, strum::Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum Begun {
+    New,
+    Resumed,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTurn {
+    role: Option<String>,
+    task: Option<Text>,
+    attempt: Option<u32>,
+    session: Option<Begun>,
+    #[serde(default)]
+    contains: Several,
+    #[serde(default)]
+    times: Times,
+    #[serde(default)]
+    steps: Steps,
+    submit: Option<Value>,
+    text: Option<String>,
+}
+
+impl TryFrom<WrittenTurn> for Turn {
+    type Error = String;
+
+    fn try_from(written: WrittenTurn) -> Result<Self, String> {
+        let WrittenTurn { role, task, attempt, session, contains, times, steps: Steps(steps), submit, text } = written;
+        if let Some(end) = steps.last().filter(|last| last.is_end() && (submit.is_some() || text.is_some())) {
+            return Err(format!("a turn that ends with `{end}` has no `submit` and no `text`"));
+        }
+        let fits = Fits { role, task: task.map(|task| task.0), attempt, session, contains: contains.0 };
+        Ok(Self { fits, times, steps, submit, text })
+    }
+}
+
+/// Steps, none of them after the end.
+#[derive(Debug, Default)]
+struct Steps(Vec<Step>);
+
+impl<'de> Deserialize<'de> for Steps {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let steps: Vec<Step> = serde_norway::with::singleton_map_recursive::deserialize(from)?;
+        let early = steps.iter().rev().skip(1).find(|step| step.is_end());
+        match early {
+            Some(end) => Err(serde::de::Error::custom(format!("nothing comes after `{end}`"))),
+            None => Ok(Self(steps)),
+        }
+    }
+}
