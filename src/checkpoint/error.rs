@@ -90,6 +90,14 @@ pub enum CheckpointError {
         /// Why it failed.
         reason: String,
     },
+    /// The store can only be read, and to read it is to lock it and to write.
+    #[error("the store at {} cannot be locked and written: {reason}", path.display())]
+    NotWritable {
+        /// The store.
+        path: PathBuf,
+        /// What stands in the way.
+        reason: String,
+    },
     /// Another process has the store open.
     #[error("the store at {} is open already ({holder})", path.display())]
     Locked {
@@ -180,6 +188,10 @@ impl CheckpointError {
             Self::TooDeep { .. } => "store a flatter value: a list of parts that name each other, or its text",
             Self::Locked { .. } => {
                 "end the other process, or open another store; in one process, share one with `with_shared_checkpointer`"
+            }
+            Self::NotWritable { .. } => {
+                "even to look at a store is to write to it: be its owner, give write permission back (`chmod -R u+w`), or \
+                 open a copy of its directory"
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",

@@ -194,8 +194,8 @@ fn a_store_of_somebody_else_is_told() {
     child.args(["--exact", "sled::child_may_only_read", "--nocapture"]).env(CHILD_STORE, directory.path()).uid(65534);
     let Ok(said) = child.output() else { return }; // only root may become somebody else
     let said = String::from_utf8(said.stdout).unwrap();
-    let words = format!("cannot set the permissions at {}: ", directory.path().display());
-    assert!(said.contains(&words) && said.contains("help: check the path, who may write there"), "{said}");
+    let words = format!("the store at {} cannot be locked and written: ", directory.path().display());
+    assert!(said.contains(&words) && said.contains("help: even to look at a store is to write to it"), "{said}");
 }
 
 #[test]
@@ -318,13 +318,69 @@ async fn an_opening_that_was_killed_while_sled_took_note_does_not_shut_the_store
 
 #[rstest]
 #[tokio::test]
-async fn a_store_without_one_of_the_small_files_is_whole(#[values("holder", "format", "tip", "conf")] file: &str) {
+async fn a_store_without_one_of_the_small_files_is_whole(#[values("holder", "format", "conf")] file: &str) {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", COMMITS).await;
     store.close().await.unwrap();
     fs::remove_file(directory.path().join(file)).unwrap();
     assert_eq!(read(&SledCheckpointer::open(directory.path()).unwrap(), "t").await.unwrap(), COMMITS);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_store_whose_witness_is_gone_is_told_and_can_be_repaired(
+    #[values(None, Some(&[][..]), Some(&[0; 40][..]))] left: Option<&[u8]>,
+    #[values(false, true)] unmarked: bool,
+) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = SledCheckpointer::open(&path).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    fs::remove_file(path.join("tip")).unwrap();
+    if let Some(bytes) = left {
+        fs::write(path.join("tip"), bytes).unwrap();
+    }
+    if unmarked {
+        fs::remove_file(path.join("format")).unwrap();
+    }
+    for _ in 0..2 {
+        let error = SledCheckpointer::open(&path).unwrap_err();
+        assert!(matches!(error, CheckpointError::DamagedStore { .. }), "{error}");
+        assert!(error.to_string().contains("its file `tip` is missing or empty"), "{error}");
+        assert!(error.help().unwrap().contains("repair"), "{error:?}");
+    }
+    let rescued = directory.path().join("rescued");
+    let _ = SledCheckpointer::repair(&path, &rescued).await; // these records are none of the engine's
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_store_that_holds_nothing_yet_needs_no_witness(
+    #[values(&["tip"][..], &["tip", "format"], &["tip", "format", "conf"])] gone: &[&str],
+) {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SledCheckpointer::open(directory.path()).unwrap());
+    for file in gone {
+        fs::remove_file(directory.path().join(file)).unwrap(); // as after a crash between two steps of its making
+    }
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", 3).await;
+    store.close().await.unwrap();
+    assert_eq!(read(&SledCheckpointer::open(directory.path()).unwrap(), "t").await.unwrap(), 3);
+}
+
+#[test]
+fn a_store_that_its_owner_made_unwritable_says_so_and_stays_so() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SledCheckpointer::open(directory.path()).unwrap());
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o500)).unwrap();
+    let error = SledCheckpointer::open(directory.path()).unwrap_err();
+    let mode = fs::metadata(directory.path()).unwrap().permissions().mode() & 0o777;
+    assert!(matches!(error, CheckpointError::NotWritable { .. }), "{error}");
+    assert!(error.help().unwrap().contains("chmod"), "{error:?}");
+    assert_eq!(mode, 0o500);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::disk::io_at;
+use super::open::writable;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::time::{date, now};
 
@@ -24,7 +25,7 @@ impl Lock {
     pub(super) fn take(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = io_at(&path, "open the file", opened)?;
+        let file = writable(store, opened)?;
         match file.try_lock() {
             Ok(()) => Self(file).signed(&path),
             Err(TryLockError::WouldBlock) => Err(CheckpointError::Locked { path: store.into(), holder: holder(&path) }),

@@ -2,7 +2,7 @@
 //! at any point leaves something that opens.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,6 +49,9 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     compact::settle(path)?;
     let is_old = check_marker(path)?;
     let tip = Tip::open(path)?;
+    if tip.is_blank(path)? {
+        survey::check_empty(path)?;
+    }
     survey::check(path, tip.number(path)?)?;
     remove_unfinished_snapshots(path)?;
     let disk = open_disk(path, options)?;
@@ -65,6 +68,7 @@ fn take_up(path: &Path, is_old: bool, disk: &Disk, tip: &Tip) -> Result<u64> {
     tip.write(epoch << EPOCH_SHIFT, STORE);
     delete::finish_all(disk)?;
     if !is_old {
+        tip.sync(path)?;
         write_marker(path)?;
     }
     restrict(path)?;
@@ -79,18 +83,40 @@ fn create_directory(path: &Path) -> Result<()> {
     }
     let is_new = !path.exists();
     io_at(path, "create the store", fs::create_dir_all(path))?;
-    if is_new || is_ours(path)? {
+    if is_new {
         return set_mode(path, 0o700);
+    }
+    if writable(path, fs::read_dir(path))?.next().is_none() || is_ours(path) {
+        return keep_private(path);
     }
     let reason = "the directory holds other files; choose an empty or a new one".into();
     Err(CheckpointError::Io { what: "create the store".into(), path: path.into(), reason })
 }
 
-/// Returns whether the directory is empty or was begun by an earlier opening.
-fn is_ours(path: &Path) -> Result<bool> {
-    let is_empty = io_at(path, "list the files", fs::read_dir(path))?.next().is_none();
+/// Returns whether the directory was begun by an earlier opening.
+fn is_ours(path: &Path) -> bool {
     let is_store = path.join(MARKER).is_file() && path.join("db").is_file();
-    Ok(is_empty || is_store || path.join("holder").exists())
+    is_store || path.join("holder").exists()
+}
+
+/// Lets nobody but the owner into the directory of a store. One that its owner made unwritable stays so.
+fn keep_private(path: &Path) -> Result<()> {
+    let permissions = writable(path, fs::metadata(path))?.permissions();
+    if permissions.readonly() {
+        let reason = "its directory has no write permission".into();
+        return Err(CheckpointError::NotWritable { path: path.into(), reason });
+    }
+    writable(path, private(path, &permissions))
+}
+
+/// Names a store that the system does not let us write, or what else it said.
+pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
+    match tried {
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+            Err(CheckpointError::NotWritable { path: store.into(), reason: error.to_string() })
+        }
+        tried => io_at(store, "use the directory of the store", tried),
+    }
 }
 
 /// Returns whether a store was written here before.
@@ -203,6 +229,19 @@ pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
 fn set_mode(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     io_at(path, "set the permissions", fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+}
+
+/// Takes the permissions of all others away, if there are any.
+#[cfg(unix)]
+fn private(path: &Path, permissions: &fs::Permissions) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_private = permissions.mode() & 0o777 == 0o700;
+    if is_private { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(0o700)) }
+}
+
+#[cfg(not(unix))]
+fn private(_path: &Path, _permissions: &fs::Permissions) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(not(unix))]

@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::disk::{broken, io_at};
+use super::rows::STORE;
 use super::segment::{End, HEADER, Header, SEGMENT, Walk, number_of, walk};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
@@ -36,6 +37,24 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
         Ok(()) => Ok(()),
         Err(Trouble::Flaw(flaw)) => Err(broken(store, &flaw)),
         Err(Trouble::Io(error)) => io_at(&path, "read the file", Err(error)),
+    }
+}
+
+/// Checks that a store whose witness is gone holds nothing yet: whether its log is whole cannot be told.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] if it holds anything; [`CheckpointError::Io`] if it cannot be read.
+pub(super) fn check_empty(store: &Path) -> Result<()> {
+    let path = store.join("db");
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => io_at(&path, "open the file", opened)?,
+    };
+    match io_at(&path, "read the file", Log { file, since: 0 }.holds_records())? {
+        true => {
+            Err(broken(store, "its file `tip` is missing or empty, so whether its newest commits are there is unknown"))
+        }
+        false => Ok(()),
     }
 }
 
@@ -121,6 +140,18 @@ impl Log {
         }
         let flaw = format!("its log ends at byte {end}, before the newest acknowledged commit");
         Err(Trouble::Flaw(flaw))
+    }
+
+    /// Returns whether any row but the store's own was ever written.
+    fn holds_records(&mut self) -> io::Result<bool> {
+        for at in (0..self.file.metadata()?.len()).step_by(SEGMENT) {
+            let bytes = self.bytes(at, SEGMENT)?;
+            let is_record = |at| Envelope::carve(&bytes[at..]).is_ok_and(|row| row.name != STORE);
+            if Envelope::starts(&bytes).any(is_record) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn places(&mut self) -> std::result::Result<Places, Trouble> {

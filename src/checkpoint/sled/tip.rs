@@ -3,7 +3,8 @@
 //!
 //! sled takes damage in its newest segment for the torn end of its log and drops everything after it without a word.
 //! The witness is written after each sync, off the path of the answer, so what it names must be in the log. It is not synced itself (the system keeps
-//! it over a kill), so after a power cut it may name an older batch, which must be there as well.
+//! it over a kill), so after a power cut it may name an older batch, which must be there as well. Only the first time it is:
+//! a store that holds anything has a witness.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -26,6 +27,16 @@ impl Tip {
         let path = store.join(NAME);
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
+    }
+
+    /// Returns whether nothing was ever written to the file, or it is gone.
+    pub(super) fn is_blank(&self, store: &Path) -> Result<bool, CheckpointError> {
+        Ok(self.bytes(store)?.iter().all(|&byte| byte == 0))
+    }
+
+    /// Brings what the file names to the disk.
+    pub(super) fn sync(&self, store: &Path) -> Result<(), CheckpointError> {
+        io_at(&store.join(NAME), "sync the file", self.with_file(|file| file.sync_all()))
     }
 
     /// Returns the number of the newest acknowledged commit, if the file names one.
@@ -64,10 +75,13 @@ impl Tip {
 
     /// Returns what the file names; none if nothing yet, or if it was being written when the power went.
     fn read(&self, store: &Path) -> Result<Option<(u64, Vec<u8>)>, CheckpointError> {
+        Ok(parse(&self.bytes(store)?))
+    }
+
+    fn bytes(&self, store: &Path) -> Result<Vec<u8>, CheckpointError> {
         let mut bytes = Vec::new();
         let read = self.with_file(|file| file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)));
-        io_at(&store.join(NAME), "read the file", read)?;
-        Ok(parse(&bytes))
+        io_at(&store.join(NAME), "read the file", read).map(|_| bytes)
     }
 
     fn with_file<T>(&self, action: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
