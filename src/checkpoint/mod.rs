@@ -55,4 +55,6 @@ pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
 pub use transport::export::{ExportOptions, Exported, export_thread};
+#[cfg(feature = "app")]
+pub(crate) use transport::import::unpack;
 pub use transport::import::{ImportOptions, Imported, import_thread};

@@ -14,6 +14,8 @@ use crate::checkpoint::{CheckpointError, Record, ThreadId};
 /// Begins like a PNG: no text, and a transfer that takes it for text is noticed.
 const MAGIC: [u8; 8] = *b"\x89SSX\r\n\x1a\n";
 const FORMAT: u16 = 1;
+/// How many bytes tell whether a file is one.
+pub(super) const START: u64 = 10;
 const END: &[u8] = b"END\n";
 /// The most bytes of a header.
 const HEADER: usize = 4 << 20;
@@ -88,9 +90,7 @@ impl Summed<'_> {
 /// # Errors
 /// [`CheckpointError::BadImport`], or [`CheckpointError::Format`] if a later release wrote it.
 pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Record>), CheckpointError> {
-    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("it does not begin as one"))?;
-    let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-    check_format(u16::from_le_bytes(*format))?;
+    let rest = begins(bytes)?;
     let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
     let length = u32::from_le_bytes(*length) as usize;
     if length > HEADER {
@@ -113,6 +113,14 @@ pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Reco
     }
     let records = records(&header, body)?;
     Ok((header, records))
+}
+
+/// Checks the first bytes, and returns what follows them.
+pub(super) fn begins(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
+    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("it does not begin as one"))?;
+    let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    check_format(u16::from_le_bytes(*format))?;
+    Ok(rest)
 }
 
 fn records(header: &Header, mut rest: &[u8]) -> Result<Vec<Record>, CheckpointError> {

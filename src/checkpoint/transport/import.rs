@@ -3,13 +3,13 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::checks::check;
-use super::file::{bad, read};
+use super::file::{START, bad, begins, read};
 use super::skim::skim;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::deposit::deposit;
@@ -106,6 +106,18 @@ pub async fn import_thread(
     file: impl Read,
     options: &ImportOptions,
 ) -> Result<Imported, CheckpointError> {
+    unpack(file, options)?.stored(store).await
+}
+
+/// A thread that was read from a file and checked, and is in no store yet.
+pub(crate) struct Unpacked {
+    head: Head,
+    records: Vec<Record>,
+    imported: Imported,
+}
+
+/// Reads a thread from a file, with every check that needs no store.
+pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacked, CheckpointError> {
     let bytes = whole(file, options.max_bytes)?;
     let (header, mut records) = read(&bytes, options.max_records)?;
     drop(bytes);
@@ -121,27 +133,41 @@ pub async fn import_thread(
     mark(&mut records, &anatomy, header.graph.as_deref())?;
     let checkpoint = Some(CheckpointId(header.head));
     let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
-    let count = records.len();
-    deposit(store, &thread, Head { checkpoint, next: header.next, birth }, records).await?;
-    Ok(Imported {
+    let imported = Imported {
         thread,
         was: header.thread,
         graph: header.graph,
         release: header.release,
         checkpoints: anatomy.checkpoints.len(),
-        records: count,
+        records: records.len(),
         redacted: header.redacted,
-    })
+    };
+    Ok(Unpacked { head: Head { checkpoint, next: header.next, birth }, records, imported })
 }
 
-fn whole(file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError> {
+impl Unpacked {
+    /// Stores the thread, all of it or nothing.
+    pub(crate) async fn stored(self, store: &dyn Checkpointer) -> Result<Imported, CheckpointError> {
+        let Self { head, records, imported } = self;
+        deposit(store, &imported.thread, head, records).await?;
+        Ok(imported)
+    }
+}
+
+/// Reads the whole file, unless its first bytes say that it is none of ours.
+fn whole(mut file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = vec![];
-    let read = file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| CheckpointError::Io {
+    let failed = |error: io::Error| CheckpointError::Io {
         what: "read the exported thread".into(),
         path: PathBuf::from("the given file"),
         reason: error.to_string(),
-    })?;
+    };
+    (&mut file).take(START.min(max_bytes)).read_to_end(&mut bytes).map_err(failed)?;
+    if max_bytes >= START {
+        begins(&bytes)?;
+    }
+    let left = max_bytes.saturating_add(1) - bytes.len() as u64;
+    file.take(left).read_to_end(&mut bytes).map_err(failed)?;
     let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     if bytes.len() > limit { Err(bad(format!("it has more than {max_bytes} bytes"))) } else { Ok(bytes) }
 }
