@@ -75,7 +75,7 @@ async fn a_foreign_thread_is_read_and_not_run_until_it_is_trusted() {
     ];
     assert!(refused.iter().all(|error| matches!(error, RunError::Foreign { .. })), "{refused:?}");
     insta::assert_debug_snapshot!(refused[0], @r"
-    thread `t` was made elsewhere and imported: it may be shown and replayed from its records, not run
+    thread `t` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
      help: if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)
     ");
     // An answer to the thread it was copied from is none to the copy.

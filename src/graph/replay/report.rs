@@ -119,8 +119,12 @@ impl fmt::Display for Verified {
 impl fmt::Display for NotVerified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, namespace, node, why } = self;
-        let place: Vec<&str> = namespace.iter().chain([node]).map(String::as_str).collect();
-        write!(f, "superstep {step}, `{}`: {why}", place.join("` > `"))
+        let place: Vec<&str> =
+            namespace.iter().chain([node]).map(String::as_str).filter(|name| !name.is_empty()).collect();
+        match place.is_empty() {
+            true => write!(f, "superstep {step}: {why}"),
+            false => write!(f, "superstep {step}, `{}`: {why}", place.join("` > `")),
+        }
     }
 }
 

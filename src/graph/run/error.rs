@@ -124,7 +124,8 @@ pub enum RunError {
     StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
     /// The thread was imported and may be read only.
     #[error(
-        "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run"
+        "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or \
+         forked"
     )]
     Foreign { thread: ThreadId },
     /// A paused thread that this version of the graph cannot go on with. Nothing was written; it stays readable.

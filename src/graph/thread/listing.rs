@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::SystemTime;
 
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, Head, Key, Order, Shape,
-    TaskRecord, TaskStatus, ThreadId, decode_record,
+    AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
+    Key, Order, Shape, TaskRecord, TaskStatus, ThreadId, decode_record,
 };
 
 use super::past::Status;
@@ -112,6 +112,8 @@ pub struct ThreadInfo {
     pub updated_at: u64,
     /// The [fingerprint](crate::graph::CompiledGraph::fingerprint) of the graph that stored its newest checkpoint.
     pub fingerprint: u64,
+    /// When it was imported and whether it is trusted, if it was made elsewhere.
+    pub foreign: Option<ForeignRecord>,
     /// Why it is [`Damaged`](Standing::Damaged).
     pub reason: Option<String>,
 }
@@ -190,6 +192,7 @@ impl<'a> Listing<'a> {
             created_at: about.created_at,
             updated_at: record.as_ref().map_or(about.created_at, |record| record.created_at),
             fingerprint: record.map_or(0, |record| record.shape),
+            foreign: about.foreign,
             reason: None,
         }))
     }
@@ -298,6 +301,7 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
         created_at: 0,
         updated_at: 0,
         fingerprint: 0,
+        foreign: None,
         reason: Some(error.to_string()),
     })
 }

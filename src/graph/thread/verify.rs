@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
-use crate::graph::replay::report::{Comparison, Verified, WhatIf};
+use crate::graph::replay::report::{Comparison, Spot, Verified, WhatIf};
 use crate::graph::replay::walk::Walk;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
@@ -27,7 +27,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability
     /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved,
-    /// and what [`gc`](Self::gc) removed: it begins at the oldest checkpoint that is kept.
+    /// and what [`gc`](Self::gc) removed, or was lost: it begins at the oldest checkpoint with no gap after it, and says so.
     ///
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
@@ -65,8 +65,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.check_at(&reader).await?;
         let line = self.recorded_line(&reader, head).await?;
         let table = Arc::clone(&self.graph.table);
+        let line_begins = line.first().cloned();
         let walk = Walk::new(Arc::clone(&table), reader.clone(), line, true);
         let comparison = Arc::new(Comparison::new(reader, goes_on));
+        if self.at.is_none()
+            && let Some((id, first)) = line_begins.filter(|(_, first)| first.parent.is_some())
+        {
+            let spot = Spot { checkpoint: id, step: first.step, namespace: &[] };
+            comparison.skips(spot, "", "the checkpoint that led here was removed, or is lost, and so is all before it");
+        }
         let shared = Shared { replay: Some(Arc::clone(&comparison)), may_ask: true, ..self.own_shared() };
         let empty = Position::empty(&table);
         Ok(Some((Run::new(table, Arc::new(shared), Level::root(), empty), walk, comparison)))
