@@ -26,13 +26,20 @@ pub(crate) fn happened(event: &Event) -> Option<Value> {
         EventKind::Checkpoint(made) => json!({
             "kind": "checkpoint", "checkpoint": made.id, "source": source(made.source), "next": made.next,
         }),
-        EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => return None,
+        EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } | EventKind::Stored => {
+            return None;
+        }
     };
     told["step"] = event.step.into();
     if !event.namespace.is_empty() {
         told["namespace"] = json!(event.namespace.to_vec());
     }
     Some(told)
+}
+
+/// What led to a superstep is not in the store.
+pub(crate) fn gap(missing: u64, step: i64) -> Value {
+    json!({ "kind": "gap", "missing": missing, "step": step })
 }
 
 fn asked(question: &Question) -> Value {

@@ -8,7 +8,7 @@
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
 //! | `desk`, `local`, `control` | what may be asked of whoever holds the store; this process; another one, by a socket |
-//! | `shapes`, `happened`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
+//! | `shapes`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
 
 mod args;
 mod caller;
@@ -22,6 +22,7 @@ mod exit;
 mod failure;
 mod graphs;
 mod happened;
+mod held;
 mod local;
 mod log;
 mod near;

@@ -41,7 +41,7 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
                 out.push(shown);
             }
         }
-        EventKind::Answered { .. } => {}
+        EventKind::Answered { .. } | EventKind::Stored => {}
         EventKind::Interrupt { questions } => {
             if wants(Mode::Updates) {
                 out.push(Event::of_interrupts(ns, views::questions(questions)));

@@ -45,6 +45,7 @@ async fn every_event_has_the_next_number_whatever_runs_in_parallel() {
 #[case(Mode::Messages, 2)]
 #[case(Mode::Tasks, 2)]
 #[case(Mode::Checkpoints, 3)]
+#[case(Mode::Stored, 1)]
 #[case(Mode::Debug, 5)]
 #[tokio::test]
 async fn a_stream_carries_the_events_of_its_modes(#[case] mode: Mode, #[case] count: usize) {
@@ -172,4 +173,43 @@ async fn what_an_event_shows_can_be_had_as_the_type_it_is() {
         }
     }
     assert_eq!(seen, ["state []", r#"input "tides""#, "writes [1]", r#"state ["a"]"#]);
+}
+
+/// Tells of `a` while `b` has not ended; the gate opens once that was stored, or the stream has ended.
+#[cfg(feature = "sled")]
+async fn told_of_ends(fails: bool) -> Vec<&'static str> {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SledCheckpointer::open(directory.path()).unwrap());
+    let (open, gate) = tokio::sync::watch::channel(false);
+    let disk = Arc::clone(&store);
+    let quick = move |_: Arc<Pad>, _: Ctx| {
+        let armed = fails && disk.faults().fail_next_sync();
+        assert_eq!(armed, fails);
+        async { Ok::<_, NodeError>(Pad::update().notes(["a"])) }
+    };
+    let builder = Builder::new().add_node(id("a"), quick).add_node(id("b"), gated(&Tally::default(), "b", &gate));
+    let graph = fan(builder, &["a", "b"]).with_shared_checkpointer(store);
+    let mut events = graph.thread("t").stream(Request::input(start()), [Mode::Tasks, Mode::Stored]);
+    let mut told = vec![];
+    while let Some(event) = events.next().await {
+        told.push(match event.kind {
+            EventKind::TaskEnd { .. } => "end",
+            EventKind::Stored => "stored",
+            _ => continue,
+        });
+        if told.len() == 2 {
+            open.send_replace(true);
+        }
+    }
+    assert_eq!(events.outcome().await.is_err(), fails);
+    told
+}
+
+#[cfg(feature = "sled")]
+#[rstest]
+#[case::on_disk(false, &["end", "stored", "end", "stored"])]
+#[case::refused(true, &["end"])]
+#[tokio::test]
+async fn an_end_is_told_to_be_stored_once_it_is(#[case] fails: bool, #[case] told: &[&str]) {
+    assert_eq!(told_of_ends(fails).await, told);
 }

@@ -8,11 +8,12 @@ use crate::app::desk::Ask;
 use crate::app::erased::{AnyThread, Given, Go};
 use crate::app::exit::Exit;
 use crate::app::failure::Failure;
+use crate::app::held::Held;
 use crate::app::local::Local;
 use crate::app::shapes::Stand;
 use crate::app::{signal, time, watch};
 use crate::checkpoint::ThreadId;
-use crate::graph::ThreadInfo;
+use crate::graph::{RunError, ThreadInfo};
 
 impl Session {
     pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<Told, Failure> {
@@ -51,6 +52,12 @@ impl Session {
     pub(super) async fn retry(&self, name: &str) -> Result<Told, Failure> {
         let local = self.local()?;
         let thread = local.thread(name).await?;
+        if thread.stand().await?.status == "finished" {
+            let error = format!("thread `{name}` has finished: it has no unfinished superstep to begin anew");
+            return Err(Failure::new(error).hint(
+                "`{replay --mode live --from CHECKPOINT}` runs it again from a checkpoint; `{history}` lists them",
+            ));
+        }
         self.follow(&*thread, name, Go::Retry).await
     }
 
@@ -73,21 +80,28 @@ impl Session {
         let running = self.control.runs(name, cancel.token.clone());
         let mut run = thread.run(go, cancel.token.clone())?;
         let mut watch = watch::Watch::new(self.view, name);
+        let mut held = Held::default();
         let mut ticks = tokio::time::interval(watch::TICK);
         loop {
             tokio::select! {
                 event = run.next() => match event {
-                    Some(event) => {
-                        running.tell(&event);
-                        watch.tell(&event);
-                    }
+                    Some(event) => held.pass(event).iter().for_each(|event| {
+                        running.tell(event);
+                        watch.tell(event);
+                    }),
                     None => break,
                 },
                 _ = ticks.tick() => watch.tick(cancel.token.is_cancelled()),
             }
         }
-        watch.end();
         let ended = run.end().await;
+        if !matches!(ended, Err(RunError::Checkpoint(_))) {
+            held.rest().iter().for_each(|event| {
+                running.tell(event);
+                watch.tell(event);
+            });
+        }
+        watch.end();
         drop(running);
         let exit = match ended {
             Ok(exit) => exit,

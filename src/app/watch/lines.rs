@@ -44,7 +44,7 @@ impl Lines {
                 let (step, value) = (event.step, answer.value.to_string());
                 say(&format!("superstep {step}: {} is answered {}\n", clean(&node(name)), safe_json(&value)));
             }
-            EventKind::Message { .. } | EventKind::Checkpoint(_) => {}
+            EventKind::Message { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {}
         }
     }
 }

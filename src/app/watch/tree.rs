@@ -61,7 +61,7 @@ impl Tree {
                 }
             }
             EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
-            EventKind::Message { .. } | EventKind::Answered { .. } | EventKind::Checkpoint(_) => {}
+            EventKind::Message { .. } | EventKind::Answered { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {}
         }
     }
 

@@ -41,6 +41,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.tasks.clear();
         self.checkpoint(Source::Loop, puts).await?;
         if self.shared.sink.is_some() {
+            self.tell_stored(self.pos.step).await;
             self.tell_values().await;
         }
         Ok(())

@@ -30,6 +30,8 @@ pub enum Mode {
     Tasks,
     /// Checkpoints as they are made.
     Checkpoints,
+    /// That what was told of ended tasks is on disk. LangGraph has no counterpart.
+    Stored,
     /// Tasks and checkpoints.
     Debug,
 }
@@ -120,6 +122,9 @@ pub enum EventKind {
     },
     /// A checkpoint was made.
     Checkpoint(Box<CheckpointView>),
+    /// What the tasks that were told to have ended came to is on disk; at once for a subgraph of which nothing is kept. Told
+    /// with durability [`Sync`](crate::graph::Durability); with others, and for what ended last, the end of the run says so.
+    Stored,
 }
 
 impl EventKind {
@@ -131,6 +136,7 @@ impl EventKind {
             Self::Message { .. } => Mode::Messages,
             Self::TaskStart { .. } | Self::TaskEnd { .. } => Mode::Tasks,
             Self::Checkpoint(_) => Mode::Checkpoints,
+            Self::Stored => Mode::Stored,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tokio::task::{Id, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
 use super::advance::NEW_LINE;
@@ -180,7 +180,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 continue;
             }
             while pool.set.len() >= limits.concurrency {
-                self.flush_settled();
+                self.flush_settled().await?;
                 if !self.join(&mut pool).await? {
                     return Ok(false);
                 }
@@ -205,7 +205,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             };
             pool.places.push((handle.id(), at));
         }
-        self.flush_settled();
+        self.flush_settled().await?;
         while !pool.set.is_empty() {
             if limits.fail_fast && self.failed() {
                 break; // dropping the set cancels the siblings
@@ -213,7 +213,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             if !self.join(&mut pool).await? {
                 return Ok(false);
             }
-            self.flush_settled();
+            self.flush_settled().await?;
         }
         Ok(true)
     }
@@ -224,16 +224,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             joined = pool.set.join_next() => joined,
             () = self.shared.cancelled() => return Ok(false),
         };
-        match joined {
-            Some(Ok((at, performed))) => self.settle(at, performed).await?,
-            Some(Err(error)) => {
-                let Some(at) = pool.place(error.id()) else { return Ok(true) };
-                let (node, step) = (self.node_name(self.tasks[at].node), self.pos.step + 1);
-                self.fail(at, RunError::Panicked { node, step, message: error.to_string() })?;
+        let mut joined = joined;
+        while let Some(ended) = joined.take() {
+            self.joined(pool, ended).await?;
+            if self.ahead && !(self.shared.limits.fail_fast && self.failed()) {
+                joined = pool.set.try_join_next(); // those that ended meanwhile share a commit
             }
-            None => {}
         }
         Ok(true)
+    }
+
+    async fn joined(
+        &mut self,
+        pool: &Pool<S, N, C>,
+        ended: Result<(usize, Performed<S, N, C>), JoinError>,
+    ) -> Result<(), RunError> {
+        let error = match ended {
+            Ok((at, performed)) => return self.settle(at, performed).await,
+            Err(error) => error,
+        };
+        let Some(at) = pool.place(error.id()) else { return Ok(()) };
+        let (node, step) = (self.node_name(self.tasks[at].node), self.pos.step + 1);
+        self.fail(at, RunError::Panicked { node, step, message: error.to_string() })
     }
 
     fn failed(&self) -> bool {

@@ -27,6 +27,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn settle(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<(), RunError> {
         let ending = self.take(at, performed)?;
         if self.shared.sink.is_some() {
+            self.ahead |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
             self.tell(at, ending).await;
         }
         Ok(())
@@ -313,15 +314,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         saved
     }
 
-    /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit.
-    pub(crate) fn flush_settled(&mut self) {
-        if self.settled.is_empty() || self.tasks.iter().all(Task::is_done) {
-            return;
+    /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit. Where somebody waits for
+    /// it, they are on disk afterwards.
+    pub(crate) async fn flush_settled(&mut self) -> Result<(), RunError> {
+        if (self.settled.is_empty() && !self.ahead) || self.tasks.iter().all(Task::is_done) {
+            return Ok(());
         }
         let puts = std::mem::take(&mut self.settled);
-        if let Some(recorder) = self.recorder() {
-            recorder.queue(puts, None);
+        let waited_for = self.ahead;
+        match self.recorder().cloned() {
+            Some(recorder) if waited_for => recorder.commit(puts, None).await?,
+            Some(recorder) => recorder.queue(puts, None),
+            None => {}
         }
+        self.tell_stored(self.pos.step + 1).await;
+        Ok(())
     }
 
     pub(crate) fn task_key(&self, task: u32) -> Key {

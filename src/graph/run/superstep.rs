@@ -107,6 +107,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub carry: Puts,
     /// Records of siblings that finished and are not queued yet.
     pub settled: Puts,
+    /// Whether a listener was told of ends that may not be on disk.
+    pub ahead: bool,
     pub merge: Merge,
     pub spare: Option<Arc<TaskCtx<C>>>,
     pub pulls: Vec<u32>,
@@ -163,6 +165,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             adopted: false,
             carry: vec![],
             settled: vec![],
+            ahead: false,
             merge: Merge::default(),
             spare: None,
             pulls: vec![],

@@ -11,7 +11,7 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
-use crate::graph::records::recorder::Durability;
+use crate::graph::records::recorder::{Durability, Recorder};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The checkpoint that the next superstep starts from.
@@ -118,6 +118,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if done.any(|writes: &Writes<S>| !self.shown_writes(writes).is_empty()) && self.wants(Mode::Values) {
             let values = self.shown(self.live());
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+        }
+    }
+
+    /// Whether somebody is told when results are on disk. With other durabilities nobody waits for that.
+    pub(crate) fn tells_stored(&self) -> bool {
+        let waits = |recorder: &Arc<Recorder>| recorder.durability() == Durability::Sync;
+        self.wants(Mode::Stored) && self.recorder().is_none_or(waits)
+    }
+
+    /// The ends that were told are on disk.
+    pub(crate) async fn tell_stored(&mut self, step: i64) {
+        if std::mem::take(&mut self.ahead) {
+            self.emit(step, EventKind::Stored).await;
         }
     }
 
