@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::text::acts;
+
 /// The program as it was called.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
@@ -11,27 +13,37 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Returns a command on a thread, as a shell takes it.
-    pub(crate) fn on(&self, verb: &str, thread: &str) -> String {
-        self.spelled(&format!("{verb} {}", quoted(thread)))
+    /// Returns a command on a thread, as a shell takes it: `events --follow`.
+    pub(crate) fn on(&self, words: &str, thread: &str) -> String {
+        let (verb, rest) =
+            words.split_once(' ').map_or((words, String::new()), |(verb, rest)| (verb, format!(" {rest}")));
+        let (bin, store, thread_quoted) = (quoted(&self.bin), self.given_store(), quoted(thread));
+        if thread.starts_with('-') {
+            return format!("{bin} {verb}{store}{rest} -- {thread_quoted}"); // else it would be taken for an option
+        }
+        format!("{bin} {verb} {thread_quoted}{store}{rest}")
     }
 
     /// Returns a command, as a shell takes it.
     pub(crate) fn spelled(&self, words: &str) -> String {
-        let store = self.store.as_deref().map(Path::to_string_lossy);
-        let store = store.map(|path| format!(" --store {}", quoted(&path))).unwrap_or_default();
-        format!("{} {words}{store}", quoted(&self.bin))
+        format!("{} {words}{}", quoted(&self.bin), self.given_store())
+    }
+
+    fn given_store(&self) -> String {
+        let Some(path) = self.store.as_deref().map(Path::to_string_lossy) else { return String::new() };
+        let is = if path.starts_with('-') { '=' } else { ' ' };
+        format!(" --store{is}{}", quoted(&path))
     }
 }
 
-/// Returns a word so that a shell takes it as one.
+/// Returns a word so that a shell takes it as one, in characters that a terminal only shows.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with(['#', '-']) {
+    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with(['#', '-', '=']) {
         return word.to_owned();
     }
-    if word.chars().any(char::is_control) {
-        return format!("$'{}'", word.chars().map(escaped).collect::<String>()); // nothing moves the cursor
+    if word.chars().any(acts) {
+        return format!("$'{}'", word.chars().map(escaped).collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
@@ -40,7 +52,7 @@ pub(crate) fn quoted(word: &str) -> String {
 fn escaped(c: char) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if c.is_control() => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        c if acts(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
         c => c.to_string(),
     }
 }
@@ -55,8 +67,20 @@ mod tests {
     #[case("it's", r"'it'\''s'")]
     #[case("", "''")]
     #[case("-x", "'-x'")]
+    #[case("=x", "'=x'")]
     #[case("a\u{1b}[2J", r"$'a\x1b[2J'")]
+    #[case("it's\u{202e}", r"$'it\'s\xe2\x80\xae'")]
     fn words_survive_a_shell(#[case] word: &str, #[case] written: &str) {
         assert_eq!(quoted(word), written);
+    }
+
+    #[rstest::rstest]
+    #[case(None, "a b", "tool events 'a b' --follow")]
+    #[case(None, "-x", "tool events --follow -- '-x'")]
+    #[case(Some("-s"), "-x", "tool events --store='-s' --follow -- '-x'")]
+    #[case(Some("s"), "x", "tool events x --store s --follow")]
+    fn a_name_is_no_option(#[case] store: Option<&str>, #[case] thread: &str, #[case] written: &str) {
+        let caller = Caller { bin: "tool".into(), store: store.map(PathBuf::from) };
+        assert_eq!(caller.on("events --follow", thread), written);
     }
 }

@@ -37,7 +37,7 @@ impl Failure {
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        (self.help, self.hint) = (Some(help.into()), None);
         self
     }
 
@@ -53,7 +53,7 @@ impl Failure {
         let mut rest = hint.as_str();
         while let Some((before, verb, after)) = command(rest) {
             let words = match thread {
-                Some(thread) if verb != "threads" => caller.on(verb, thread),
+                Some(thread) if !OF_STORES.iter().any(|of_store| verb.starts_with(of_store)) => caller.on(verb, thread),
                 _ => caller.spelled(verb),
             };
             help.extend([before, &words]);
@@ -83,6 +83,9 @@ impl Failure {
         failure
     }
 }
+
+/// Commands that are about no thread.
+const OF_STORES: [&str; 2] = ["threads", "repair"];
 
 /// The first `{verb}` of a text, and what stands around it.
 fn command(text: &str) -> Option<(&str, &str, &str)> {
@@ -123,6 +126,19 @@ fn hint(error: &RunError) -> Option<&'static str> {
         RunError::MistypedAnswer { .. } => "nothing was written; `{status}` shows what the question takes",
         RunError::AmbiguousAnswer { .. } => "say which one with `--interrupt ID`; `{status}` lists them",
         RunError::Foreign { .. } => "if you trust who made its file and what it holds, `{trust}`",
+        RunError::StateTooLarge { .. } => {
+            "keep large values elsewhere and what names them in the state, then begin the step anew with `{retry}`"
+        }
+        RunError::InvalidUpdate { .. } => "`update --help` tells what an update takes",
+        RunError::UnknownNode { .. } => "`graphs` lists the nodes of each graph",
+        RunError::Checkpoint(CheckpointError::Locked { .. }) => "wait for that process, or end it",
+        RunError::Checkpoint(CheckpointError::DamagedStore { .. }) => {
+            "keep a copy of its directory; save what can be read with `{repair NEW}`, or restore a backup"
+        }
+        RunError::Checkpoint(CheckpointError::NotWritable { .. }) => {
+            "even to look at a store is to write to it: be its owner, give write permission back (`chmod -R u+w`), or copy \
+             its directory and name the copy with `--store PATH`"
+        }
         RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
         RunError::Codec { .. } => "let the type write and read the value, then `{proceed}`, or `{retry}` the superstep",

@@ -43,7 +43,7 @@ impl Counter {
     fn busy(&self, thread: &str) -> Failure {
         let pid = std::process::id();
         Failure::new(format!("thread `{thread}` is running just now in process {pid}: it takes answers once it stops"))
-            .hint("wait until it stops; `{events} --follow` tells when, `{cancel}` stops it")
+            .hint("wait until it stops; `{events --follow}` tells when, `{cancel}` stops it")
     }
 
     /// Returns what happened in a thread so far, and what tells the rest while it runs.

@@ -38,7 +38,7 @@ pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Whether a terminal may do something other than show it.
-fn acts(c: char) -> bool {
+pub(crate) fn acts(c: char) -> bool {
     let turns = ('\u{200e}'..='\u{200f}').contains(&c)
         || ('\u{202a}'..='\u{202e}').contains(&c)
         || ('\u{2066}'..='\u{2069}').contains(&c);

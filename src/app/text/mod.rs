@@ -6,6 +6,6 @@ mod escape;
 mod lists;
 mod stand;
 
-pub(crate) use escape::{clean, safe_json};
+pub(crate) use escape::{acts, clean, safe_json};
 pub(crate) use lists::{events, graphs, history, threads, waiting};
 pub(crate) use stand::{shown, stand};
