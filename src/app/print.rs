@@ -1,6 +1,7 @@
 //! Standard output and error: the only place that prints. A reader that is gone stops nothing.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write, stdout};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -14,8 +15,24 @@ pub(crate) fn say(text: &str) {
 
 /// Prints text and returns whether somebody still reads it.
 pub(crate) fn try_say(text: &str) -> bool {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+    let mut out = stdout().lock();
+    let said = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = &said
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        UNSAID.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.to_string());
+    }
+    said.is_ok()
+}
+
+/// Why something could not be printed, though somebody waits for it: a full disk.
+static UNSAID: Mutex<Option<String>> = Mutex::new(None);
+
+/// Returns what kept text from being printed since this was asked last.
+pub(crate) fn unsaid() -> Option<Failure> {
+    let reason = UNSAID.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let failure = Failure::new(format!("cannot write to standard output: {reason}"));
+    Some(failure.help("what the command did is done, only its output is lost; check where it goes to"))
 }
 
 /// Prints JSON for programs.
@@ -57,7 +74,7 @@ fn told_json(failure: &Failure) -> String {
 /// How many characters a line of the terminal has.
 #[cfg(unix)]
 pub(crate) fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let size = rustix::termios::tcgetwinsize(stdout());
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 

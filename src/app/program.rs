@@ -18,7 +18,7 @@ use super::entry::{Entry, Register};
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::log;
-use super::print::{complain, say, say_json, show_help};
+use super::print::{complain, say, say_json, show_help, unsaid};
 use super::typed::Typed;
 use super::watch::View;
 
@@ -126,7 +126,9 @@ impl App {
     pub fn run_with(self, args: impl IntoIterator<Item = impl Into<OsString>>) -> u8 {
         let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
         let json = wants_json(&args);
-        self.called(&args).unwrap_or_else(|failure| {
+        let called = self.called(&helped(args));
+        let called = called.and_then(|code| unsaid().map_or(Ok(code), Err));
+        called.unwrap_or_else(|failure| {
             complain(&failure, json);
             failure.code
         })
@@ -154,6 +156,15 @@ impl App {
         let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command, control };
         perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
     }
+}
+
+/// `help run` is `run --help`.
+fn helped(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_some_and(|word| word == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+    args
 }
 
 fn wants_json(args: &[OsString]) -> bool {
