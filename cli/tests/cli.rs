@@ -155,6 +155,26 @@ fn an_answer_may_be_stored_alone() {
     assert_eq!(shown["tasks"][0]["answers"][0]["by"], "ada");
 }
 
+#[rstest]
+#[case("approval")]
+#[case("essay")]
+fn what_a_question_does_not_take_is_not_lost(#[case] graph: &str) {
+    let place = Place::new();
+    place.json(10, &["run", graph, "--thread", "a"]);
+    let refused = place.call(&["reject", "a", "--feedback", "too rude"]);
+    assert_eq!(refused.code(), 2);
+    let name = place.json(0, &["status", "a"])["questions"][0]["name"].as_str().unwrap().to_owned();
+    assert_eq!(
+        refused.err(),
+        format!(
+            "error: question `{name}` takes no text with `reject`: what `--feedback` says would be lost\n \
+             help: keep it beside the answer with `superstep reject a --note TEXT`\n"
+        )
+    );
+    assert_eq!(place.json(0, &["status", "a"])["status"], "interrupted");
+    assert_eq!(place.json(12, &["reject", "a", "--note", "too rude"])["status"], "finished");
+}
+
 #[test]
 fn an_update_writes_as_a_node() {
     let place = Place::with_essay("e1");
@@ -176,7 +196,10 @@ fn an_update_writes_as_a_node() {
 fn shapes_hold_what_scripts_rely_on() {
     let place = Place::with_essay("e1");
     let status = place.json(0, &["status", "e1"]);
-    assert_eq!(keys(&status), ["checkpoint", "graph", "next", "questions", "state", "status", "step", "thread"]);
+    assert_eq!(
+        keys(&status),
+        ["checkpoint", "foreign", "graph", "next", "questions", "state", "status", "step", "thread"]
+    );
     let question = &status["questions"][0];
     assert_eq!(keys(question), ["commands", "id", "name", "node", "payload", "takes", "words"]);
     assert_eq!((&question["name"], &question["node"]), (&json!("approve"), &json!("Review")));
@@ -184,7 +207,7 @@ fn shapes_hold_what_scripts_rely_on() {
     assert_eq!(keys(&history[0]), ["checkpoint", "created_at", "next", "parent", "source", "step"]);
     assert_eq!(history.as_array().unwrap().last().unwrap()["source"], "input");
     let threads = place.json(0, &["threads"]);
-    assert_eq!(keys(&threads[0]), ["graph", "status", "step", "thread", "updated_at"]);
+    assert_eq!(keys(&threads[0]), ["foreign", "graph", "status", "step", "thread", "updated_at"]);
     assert_eq!(place.json(0, &["threads", "--status", "finished"]), json!([]));
     let waiting = place.json(0, &["threads", "--waiting"]);
     assert_eq!(waiting[0]["questions"][0]["commands"][0], "superstep approve e1");

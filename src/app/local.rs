@@ -35,7 +35,12 @@ pub(crate) enum Opening {
 impl Local {
     /// Opens a store that must be there, unless another process holds it.
     pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path) -> Result<Opening, Failure> {
-        if !path.join("holder").exists() {
+        let holder = path.join("holder");
+        let is_there = holder.try_exists().map_err(|error| {
+            Failure::new(format!("cannot look for a store at {}: {error}", path.display()))
+                .help("be its owner, or name another store with `--store PATH` or SUPERSTEP_STORE")
+        })?;
+        if !is_there {
             let help = "a `run` makes one; name another with `--store PATH` or SUPERSTEP_STORE";
             return Err(Failure::new(format!("there is no store at {}", path.display())).help(help));
         }
@@ -179,6 +184,7 @@ fn line(info: ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine {
         status: info.standing.to_string(),
         step: info.step,
         updated_at: rfc3339(info.updated_at),
+        origin: info.foreign.into(),
         reason: info.reason,
         questions: None,
     };

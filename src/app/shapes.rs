@@ -3,6 +3,32 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::checkpoint::ForeignRecord;
+
+/// Where a thread comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// Whether it was imported.
+    #[serde(default)]
+    pub foreign: bool,
+    /// Whether an imported one may be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+}
+
+impl From<Option<ForeignRecord>> for Origin {
+    fn from(foreign: Option<ForeignRecord>) -> Self {
+        Self { foreign: foreign.is_some(), trusted: foreign.map(|foreign| foreign.trusted) }
+    }
+}
+
+impl Origin {
+    /// Whether it may be looked at only.
+    pub(crate) fn is_untrusted(self) -> bool {
+        self.trusted == Some(false)
+    }
+}
+
 /// A thread as it stands: what `status` and everything that runs prints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Stand {
@@ -14,6 +40,8 @@ pub(crate) struct Stand {
     pub questions: Vec<Asked>,
     pub state: Value,
     pub checkpoint: Option<u64>,
+    #[serde(flatten)]
+    pub origin: Origin,
     /// Why it failed, or needs migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -66,6 +94,8 @@ pub(crate) struct ThreadLine {
     pub status: String,
     pub step: i64,
     pub updated_at: String,
+    #[serde(flatten)]
+    pub origin: Origin,
     /// What cannot be read of it, or does not fit its graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -79,6 +109,8 @@ pub(crate) struct ThreadLine {
 pub(crate) struct Shown {
     pub thread: String,
     pub graph: String,
+    #[serde(flatten)]
+    pub origin: Origin,
     #[serde(flatten)]
     pub step: Step,
     pub state: Value,

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::decide::{Reply, Verdict, known};
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
-use super::happened::happened;
+use super::happened::{gap, happened};
 use super::local::json;
 use super::run::TypedRun;
-use super::shapes::{Answered, Asked, Attempt, Shown, ShownTask, Stand, Step};
+use super::shapes::{Answered, Asked, Attempt, Origin, Shown, ShownTask, Stand, Step};
 use super::time::{millis, rfc3339};
 use super::typed::Reading;
-use crate::checkpoint::{CheckpointId, Source, ThreadId};
+use crate::checkpoint::{CheckpointId, Checkpointer, Source, ThreadId, foreign};
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Question, Replay, Request,
     RunError, State, StateUpdate, Status, TaskSnapshot, Thread, Writes,
@@ -23,6 +23,7 @@ pub(crate) struct TypedThread<S: State, N, C> {
     pub graph: CompiledGraph<S, N, C>,
     pub thread: Thread<S, N, C>,
     pub id: ThreadId,
+    pub store: Arc<dyn Checkpointer>,
     pub reading: Arc<Reading<S>>,
 }
 
@@ -31,7 +32,7 @@ const TOLD: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Cu
 /// How the command line moves a thread on by hand.
 const BY_HAND: &str = "; by hand here: `update THREAD --as-node NODE`";
 /// What a run is watched by.
-const MODES: [Mode; 4] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages];
+const MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
     fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {
@@ -86,6 +87,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 questions,
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
+                origin: self.origin().await?,
                 reason,
                 help,
                 until,
@@ -101,6 +103,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             };
             let question = chosen(&questions, to, &self.id)?;
             let answer = self.answer(question, reply).ok_or_else(|| undecided(question, reply.verdict))?;
+            let wordless = Reply { feedback: None, ..reply.clone() };
+            if reply.feedback.is_some() && self.answer(question, &wordless).as_ref() == Some(&answer) {
+                return Err(unheard(question, reply.verdict));
+            }
             Ok(Answer::json(&answer).to(question.id()))
         })
     }
@@ -138,6 +144,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 events.extend(happened(&event));
             }
             told.finish().await?;
+            if from.is_none() {
+                self.tell_gap(&mut events).await?;
+            }
             Ok(events)
         })
     }
@@ -169,6 +178,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             Ok(Shown {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
+                origin: self.origin().await?,
                 step: step(&snapshot.info(), snapshot.next.clone()),
                 state: snapshot.json(self.graph.schema()),
                 tasks: snapshot.tasks.iter().map(|task| self.task(task)).collect(),
@@ -218,6 +228,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     fn writes(&self, writing: Writing) -> Result<Writes<S>, Failure> {
         let other = |_| Failure::new(format!("the input was made for another graph than `{}`", self.graph.name()));
         writing.0.downcast::<Writes<S>>().map(|writes| *writes).map_err(other)
+    }
+
+    /// Says that what led to the first checkpoint that can be told is gone.
+    async fn tell_gap(&self, events: &mut Vec<Value>) -> Result<(), Failure> {
+        let Some(first) = events.first().and_then(|event| event["checkpoint"].as_u64()) else { return Ok(()) };
+        let made = self.at(Some(CheckpointId(first))).state().await?;
+        if let Some((missing, step)) = made.and_then(|made| Some((made.info().parent?, made.step))) {
+            events.insert(0, gap(missing.0, step));
+        }
+        Ok(())
+    }
+
+    async fn origin(&self) -> Result<Origin, Failure> {
+        Ok(foreign(&*self.store, &self.id).await?.into())
     }
 
     fn node(&self, name: &str) -> Result<N, Failure> {
@@ -357,5 +381,12 @@ fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId)
 fn undecided(question: &Question, verdict: Verdict) -> Failure {
     let (word, name) = (verdict.word(), question.name());
     Failure::usage(format!("`{word}` cannot answer question `{name}`: it takes {}", question.answer_shape()))
-        .help("answer with `resume THREAD --answer JSON`")
+        .hint("answer with `{resume --answer JSON}`")
+}
+
+/// What was said with an answer has no place in it.
+fn unheard(question: &Question, verdict: Verdict) -> Failure {
+    let (word, name) = (verdict.word(), question.name());
+    Failure::usage(format!("question `{name}` takes no text with `{word}`: what `--feedback` says would be lost"))
+        .hint(format!("keep it beside the answer with `{{{word} --note TEXT}}`"))
 }

@@ -94,8 +94,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
     }
 
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread> {
-        let graph = self.graph.clone().with_shared_checkpointer(store);
+        let graph = self.graph.clone().with_shared_checkpointer(Arc::clone(&store));
         let thread = graph.thread_with(id.clone(), Arc::clone(&self.context));
-        Arc::new(TypedThread { graph, thread, id, reading: Arc::clone(&self.reading) })
+        Arc::new(TypedThread { graph, thread, id, store, reading: Arc::clone(&self.reading) })
     }
 }

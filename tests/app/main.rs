@@ -7,8 +7,11 @@ mod listing;
 mod live;
 mod log;
 mod misfits;
+mod origins;
+mod output;
 mod place;
 mod reads;
+mod words;
 
 use place::Place;
 use serde_json::json;
@@ -182,7 +185,7 @@ fn a_thread_goes_to_another_store_and_runs_once_it_is_trusted() {
     let refused = other.call(&["approve", "r1"]);
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
-    error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run
+    error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
      help: if you trust who made its file and what it holds, `own_tool trust r1`
     ");
     assert_eq!(other.json(0, &["import", &file, "--thread", "r2", "--trust"])["trusted"], true);

@@ -66,7 +66,7 @@ pub(crate) struct Reject {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// Why not
+    /// Why not, if the question takes that; else `--note` keeps it beside the answer
     #[arg(long, value_name = "TEXT")]
     pub feedback: Option<String>,
 

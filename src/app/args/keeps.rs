@@ -6,8 +6,9 @@ use clap::Args;
 
 /// Remove what no rule keeps
 ///
-/// Removes the checkpoints that no rule keeps, of all threads or of one, with all that only they need. The newest
-/// checkpoint, open questions and tagged checkpoints are kept. Without --keep-last and --max-age, only leftovers go.
+/// Removes the checkpoints that no rule keeps, of all threads or of one, with all that only they need. Always
+/// kept, and not beside the N of --keep-last but among them where they are that new: the newest checkpoint and the one it came
+/// from (a thread needs both to go on), tagged checkpoints, branches that wait. Without --keep-last and --max-age, only leftovers go.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

@@ -99,8 +99,8 @@ pub(crate) struct Show {
 
 /// Tell what happened in a thread, oldest first
 ///
-/// Tells what happened in a thread, oldest first. With --follow, goes on while a process runs the thread, and ends with the
-/// run; with --json then, each event is a line.
+/// Tells what happened in a thread, oldest first. With --follow, goes on while a process runs the thread, and ends with
+/// that run, or at once if nobody runs it; with --json then, each event is a line.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} events first --json\n  {bin} events first --follow")]
 pub(crate) struct Events {
@@ -108,7 +108,7 @@ pub(crate) struct Events {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// Go on telling while a process runs the thread
+    /// Go on telling until the run of the thread ends
     #[arg(long)]
     pub follow: bool,
 }

@@ -91,7 +91,7 @@ pub(crate) struct Proceed {
 /// Begin the unfinished superstep of a thread anew
 ///
 /// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again. To run only the
-/// failed ones again, `proceed`.
+/// failed ones again, `proceed`. A thread that has finished has none: see `replay --mode live`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} retry first")]
 pub(crate) struct Retry {
@@ -101,7 +101,8 @@ pub(crate) struct Retry {
 
 /// Cancel the run of a thread in another process
 ///
-/// Cancels the run of a thread in the process that holds the store. What it finished is kept, and `proceed` goes on.
+/// Cancels the run of a thread in the process that holds the store, and waits until it has ended. What its tasks finished is
+/// kept; those under way are dropped, and begin anew when `proceed` goes on.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} cancel first")]
 pub(crate) struct Cancel {

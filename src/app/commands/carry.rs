@@ -13,7 +13,7 @@ use crate::app::failure::Failure;
 use crate::app::local::Local;
 use crate::app::text::clean;
 use crate::checkpoint::{
-    ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, import_thread, trust,
+    ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, foreign, trust, unpack,
 };
 
 impl Session {
@@ -38,17 +38,34 @@ impl Session {
     pub(super) async fn import(&self, args: Import) -> Result<Told, Failure> {
         let Import { file, thread, trust: trusted } = args;
         let opened = File::open(&file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
-        let local = self.created()?;
         let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::named);
-        let imported = import_thread(&*local.store, opened, &options).await?;
+        let unpacked = unpack(opened, &options).map_err(|error| {
+            let failure = Failure::from(error);
+            Failure { error: format!("{}: {}", file.display(), failure.error), ..failure }
+        })?;
+        let local = self.created()?; // not before: what cannot be imported makes no store
+        let imported = unpacked.stored(&*local.store).await?;
         if trusted {
             trust(&*local.store, &imported.thread).await?;
         }
         let mut json = crate::app::local::json(&imported)?;
+        json["foreign"] = true.into();
         json["trusted"] = trusted.into();
-        let name = imported.thread.as_str();
-        let next = if trusted { self.caller.on("proceed", name) } else { self.caller.on("show", name) };
-        Told::new(format!("{}\nnext\n  {next}\n", lines(&imported.to_string()).trim_end()), &json)
+        let next = self.after_import(imported.thread.as_str(), trusted);
+        Told::new(format!("{}\n{next}", lines(&imported.to_string()).trim_end()), &json)
+    }
+
+    /// What may be done with a thread that was imported.
+    fn after_import(&self, name: &str, trusted: bool) -> String {
+        let command = |verb: &str| self.caller.on(verb, name);
+        if trusted {
+            return format!("it is marked as imported, and may be run\nnext\n  {}\n", command("proceed"));
+        }
+        let (show, trust) = (command("show"), command("trust"));
+        format!(
+            "it is marked as imported: it can be looked at, compared and replayed from its records, not run\nnext\n  {show}\n\
+             to let it run, if you trust who made it and what it holds\n  {trust}\n"
+        )
     }
 }
 
@@ -56,8 +73,12 @@ impl Session {
     pub(super) async fn trust(&self, args: Trust) -> Result<Told, Failure> {
         let local = self.local()?;
         let id = local.info(&args.thread).await?.id;
-        let changed = trust(&*local.store, &id).await?;
-        let text = if changed { "may be run now" } else { "could be run already" };
+        let text = match foreign(&*local.store, &id).await? {
+            None => "was not imported: it may be run as it is",
+            Some(foreign) if foreign.trusted => "was trusted already: it may be run",
+            Some(_) => "may be run now",
+        };
+        trust(&*local.store, &id).await?;
         Told::new(format!("{} {text}\n", clean(&args.thread)), &json!({ "thread": args.thread, "trusted": true }))
     }
 }

@@ -6,7 +6,9 @@ use super::{Session, Told, given};
 use crate::app::args::{Delete, Fork, Update};
 use crate::app::erased::{AnyThread, Given};
 use crate::app::failure::Failure;
+use crate::app::local::Local;
 use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::graph::{RunError, ThreadInfo};
 
 impl Session {
     pub(super) async fn update(&self, args: Update) -> Result<Told, Failure> {
@@ -27,12 +29,20 @@ impl Session {
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
         let writing = values.map(|values| graph.input(Given::Json(&values))).transpose()?;
         let mut thread = local.thread(&name).await?;
-        if let Some(to) = to {
-            thread.copy_to(&to, CheckpointId(at)).await?;
-            thread = local.thread(&to).await?;
+        let Some(to) = to else {
+            let dropped = thread.fork(CheckpointId(at), writing).await?;
+            return self.edited(&*thread, dropped).await;
+        };
+        forkable(&local, &name, &to).await?;
+        thread.copy_to(&to, CheckpointId(at)).await?;
+        thread = local.thread(&to).await?;
+        match thread.fork(CheckpointId(at), writing).await {
+            Ok(dropped) => self.edited(&*thread, dropped).await,
+            Err(failure) => {
+                local.delete(&ThreadId::from(to.as_str())).await?; // half a fork is none
+                Err(failure)
+            }
         }
-        let dropped = thread.fork(CheckpointId(at), writing).await?;
-        self.edited(&*thread, dropped).await
     }
 
     /// Where a thread stands after it was written by hand.
@@ -59,5 +69,21 @@ impl Session {
         }
         local.delete(&id).await?; // a damaged one too
         Told::new(format!("deleted {}\n", args.thread), &json!({ "deleted": args.thread }))
+    }
+}
+
+/// Checks, before anything is copied, that a fork may be made under a name.
+async fn forkable(local: &Local, name: &str, to: &str) -> Result<(), Failure> {
+    if to.is_empty() {
+        return Err(Failure::usage("a thread needs a name: \"\" is none"));
+    }
+    if let Some(info) = ThreadInfo::read(&*local.store, &ThreadId::from(to)).await? {
+        let error = format!("there is a thread `{to}` already, of the graph `{}`: {}", info.graph, info.standing);
+        return Err(Failure::new(error).help("give `--to` another name, or delete that thread first"));
+    }
+    let from = local.info(name).await?;
+    match from.foreign.filter(|foreign| !foreign.trusted) {
+        Some(_) => Err(RunError::Foreign { thread: from.id }.into()),
+        None => Ok(()),
     }
 }

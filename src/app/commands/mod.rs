@@ -101,7 +101,12 @@ impl Session {
     /// A thread as it stands, as text and JSON.
     fn stands(&self, mut stand: Stand, code: u8) -> Result<Told, Failure> {
         self.add_commands(&stand.thread, &mut stand.questions);
-        Ok(Told { code, ..Told::new(text::stand(&stand), &stand)? })
+        let mut text = text::stand(&stand);
+        if stand.origin.is_untrusted() {
+            let trust = self.caller.on("trust", &stand.thread);
+            text.push_str(&format!("\nto let it run, if you trust who made it and what it holds\n  {trust}\n"));
+        }
+        Ok(Told { code, ..Told::new(text, &stand)? })
     }
 
     /// Adds to each question the commands that answer it.
@@ -109,7 +114,7 @@ impl Session {
         let several = questions.len() > 1;
         for asked in questions {
             let to = if several { format!(" --interrupt {}", asked.id) } else { String::new() };
-            let command = |verb: &str, rest: &str| self.caller.on(verb, thread) + rest + &to;
+            let command = |verb: &str, rest: &str| self.caller.on(&format!("{verb}{rest}{to}"), thread);
             let words = asked.words.iter().map(|word| match word.as_str() {
                 "revise" => command("revise", " --feedback 'what to change'"),
                 word => command(word, ""),

@@ -7,7 +7,7 @@ use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads
 use crate::app::desk::Ask;
 use crate::app::failure::Failure;
 use crate::app::print::try_say;
-use crate::app::shapes::{GraphLine, Shown, Step, ThreadLine};
+use crate::app::shapes::{GraphLine, Shown, Stand, Step, ThreadLine};
 use crate::app::text::{self, safe_json};
 use crate::app::watch::View;
 
@@ -24,8 +24,23 @@ impl Session {
     }
 
     pub(super) async fn status(&self, args: Status) -> Result<Told, Failure> {
-        let stand = self.ask(Ask::Status { thread: args.thread }).await?;
-        self.stands(stand, 0)
+        let stand: Stand = self.ask(Ask::Status { thread: args.thread }).await?;
+        let go_on = self.way_on(&stand);
+        let mut told = self.stands(stand, 0)?;
+        told.text.push_str(&go_on);
+        Ok(told)
+    }
+
+    /// How to go on with a thread that asks nobody.
+    fn way_on(&self, stand: &Stand) -> String {
+        let when = match stand.status.as_str() {
+            _ if stand.origin.is_untrusted() => return String::new(),
+            "pending" | "stopped" => "",
+            "failed" => "once its cause is mended, ",
+            "waiting" => "once the time has come, ",
+            _ => return String::new(),
+        };
+        format!("\n{when}go on with\n  {}\n", self.caller.on("proceed", &stand.thread))
     }
 
     pub(super) async fn history(&self, args: History) -> Result<Told, Failure> {

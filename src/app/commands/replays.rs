@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::keeps::lines;
 use super::{Session, Told};
 use crate::app::args::{Diff, Mode, Replay};
 use crate::app::erased::{AnyThread, Go};
 use crate::app::failure::Failure;
+use crate::app::happened::gap;
 use crate::app::print::say;
 use crate::app::shapes::Step;
 use crate::app::text;
@@ -27,7 +30,13 @@ impl Session {
             Mode::Recorded => self.recorded(&thread, args).await,
             Mode::Verify => {
                 let (json, text, agrees) = thread.verify(args.from.map(CheckpointId)).await?;
-                Ok(Told { code: u8::from(!agrees), ..Told::new(lines(&text), &json)? })
+                let in_full = json["not_verified"].as_array().is_none_or(Vec::is_empty);
+                let verdict = match (agrees, in_full) {
+                    (true, true) => "the graph does what was recorded",
+                    (true, false) => "the graph does what was recorded, as far as that was compared",
+                    (false, _) => "the graph does something else than was recorded",
+                };
+                Ok(Told { code: u8::from(!agrees), ..Told::new(lines(&format!("{verdict}\n{text}")), &json)? })
             }
             Mode::WhatIf => {
                 let (json, text) = thread.what_if(args.from.map(CheckpointId)).await?;
@@ -44,7 +53,7 @@ impl Session {
             return Told::new(text::events(&events), &events);
         }
         let line = line(&**thread, args).await?;
-        let mut diffs = vec![];
+        let mut diffs: Vec<_> = self.gap(&line, args).into_iter().collect();
         for pair in line.windows(2) {
             let [before, after] = pair else { continue };
             let (json, text) = thread.diff(CheckpointId(before.checkpoint), CheckpointId(after.checkpoint)).await?;
@@ -59,6 +68,7 @@ impl Session {
     /// Runs a thread again, for real.
     async fn live(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<Told, Failure> {
         let line = line(&**thread, args).await?;
+        self.gap(&line, args);
         let first = line.first().map(|step| step.checkpoint);
         let mut at = first.map(CheckpointId);
         if !args.step {
@@ -78,6 +88,16 @@ impl Session {
                 return Ok(told);
             }
         }
+    }
+
+    /// Says that what led to the first checkpoint of a line is gone, if it is.
+    fn gap(&self, line: &[Step], args: &Replay) -> Option<Value> {
+        let first = line.first().filter(|_| args.from.is_none())?;
+        let gap = gap(first.parent?, first.step);
+        if self.view != crate::app::watch::View::Quiet {
+            say(&text::events(std::slice::from_ref(&gap)));
+        }
+        Some(gap)
     }
 
     /// Shows what a superstep changed and waits for Enter; not to go on is `q`, or the end of the input.

@@ -15,7 +15,14 @@ pub(crate) fn threads(lines: &[ThreadLine]) -> String {
     let mut rows = vec![["THREAD", "GRAPH", "STATUS", "STEP", "UPDATED"].map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|line| {
         let step = line.step.to_string();
-        vec![line.thread.clone(), line.graph.clone(), line.status.clone(), step, line.updated_at.clone()]
+        let imported = if line.origin.foreign { ", imported" } else { "" };
+        vec![
+            line.thread.clone(),
+            line.graph.clone(),
+            format!("{}{imported}", line.status),
+            step,
+            line.updated_at.clone(),
+        ]
     }));
     let reason = |line: &ThreadLine| {
         let reason = line.reason.as_ref()?;
@@ -68,6 +75,7 @@ fn event(event: &Value) -> String {
     let within = event["namespace"].as_array().map_or(0, Vec::len);
     let what = match event["kind"].as_str() {
         Some("checkpoint") => format!("checkpoint {}", event["checkpoint"]),
+        Some("gap") => gap(&event["missing"]),
         Some("start") => format!("{} starts", text("node")),
         Some("end") => format!("{} wrote {}", text("node"), held("writes")),
         Some("failed") => format!("{} failed: {}", text("node"), text("error")),
@@ -77,6 +85,11 @@ fn event(event: &Value) -> String {
         _ => safe_json(&event.to_string()).into_owned(),
     };
     format!("{:>4}  {}{what}\n", event["step"].as_i64().unwrap_or_default(), "  ".repeat(within))
+}
+
+/// Why a line of checkpoints begins where it does.
+fn gap(missing: &Value) -> String {
+    format!("what came before is not told: checkpoint {missing}, which led here, was removed by `gc`, or is lost")
 }
 
 /// Questions by name, with what they ask.
@@ -107,12 +120,37 @@ fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| clean(cell).into_owned()).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| self::width(cell)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = row.iter().zip(&widths).map(|(cell, wide)| cell.clone() + &" ".repeat(wide - self::width(cell)));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// How many columns of a terminal a text takes.
+fn width(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// Characters of East Asia and pictures take two columns, marks over others none.
+fn columns_of(c: char) -> usize {
+    match u32::from(c) {
+        0x300..=0x36f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,
+        0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_under_each_other_in_every_script() {
+        let rows = [["日本", "x"], ["abcde", "x"], ["e\u{301}", "x"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(columns(&rows), "日本   x\nabcde  x\ne\u{301}      x\n");
+    }
 }

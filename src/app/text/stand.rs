@@ -4,19 +4,29 @@ use serde_json::Value;
 
 use super::block::value;
 use super::escape::clean;
-use crate::app::shapes::{Answered, Asked, Shown, ShownTask, Stand};
+use crate::app::shapes::{Answered, Asked, Origin, Shown, ShownTask, Stand};
 
 /// How a thread stands, its state, what it asks.
 pub(crate) fn stand(stand: &Stand) -> String {
     let mut text = format!("{}: {}\n", clean(&stand.thread), told(stand));
     let at = stand.checkpoint.map(|checkpoint| format!(", checkpoint {checkpoint}")).unwrap_or_default();
     text.push_str(&format!("  graph {}, superstep {}{at}\n", clean(&stand.graph), stand.step));
+    text.push_str(origin(stand.origin));
     if !stand.next.is_empty() {
         text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
     }
     stand.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
     text.push_str(&fields(&stand.state));
     text + &questions(&stand.questions)
+}
+
+/// A thread that was made elsewhere says so.
+fn origin(origin: Origin) -> &'static str {
+    match (origin.foreign, origin.is_untrusted()) {
+        (false, _) => "",
+        (true, true) => "  imported: made elsewhere and not trusted, so it can be looked at, not run\n",
+        (true, false) => "  imported: made elsewhere, and trusted\n",
+    }
 }
 
 fn told(stand: &Stand) -> String {
@@ -69,6 +79,7 @@ pub(crate) fn shown(shown: &Shown) -> String {
         step.source,
         step.created_at
     );
+    text.push_str(origin(shown.origin));
     if !step.next.is_empty() {
         text.push_str(&format!("  next: {}\n", clean(&step.next.join(", "))));
     }

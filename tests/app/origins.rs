@@ -1,0 +1,87 @@
+//! Threads that came from elsewhere, and files that are none: what is said of them, and what they leave behind.
+
+use rstest::rstest;
+use serde_json::json;
+
+use crate::place::Place;
+
+/// A store that holds a thread of another one.
+fn with_imported() -> (Place, String) {
+    let (place, other) = (Place::new(), Place::new());
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let file = other.path("r1.superstep").display().to_string();
+    place.json(0, &["export", "r1", &file]);
+    (other, file)
+}
+
+#[test]
+fn an_imported_thread_says_so_everywhere() {
+    let (place, file) = with_imported();
+    insta::assert_snapshot!(place.call(&["import", &file]).out(), @r"
+    thread `r1`: 3 checkpoints imported, 11 records
+    it is marked as imported: it can be looked at, compared and replayed from its records, not run
+    next
+      own_tool show r1
+    to let it run, if you trust who made it and what it holds
+      own_tool trust r1
+    ");
+    let told = |words: &[&str]| place.call(words).out();
+    assert!(told(&["threads"]).contains("interrupted, imported"), "{}", told(&["threads"]));
+    assert!(told(&["show", "r1"]).contains("imported: made elsewhere and not trusted"));
+    let status = told(&["status", "r1"]);
+    assert!(status.contains("imported: made elsewhere and not trusted") && status.ends_with("own_tool trust r1\n"));
+    for words in [&["status", "r1"][..], &["show", "r1"]] {
+        let json = place.json(0, words);
+        assert_eq!((&json["foreign"], &json["trusted"]), (&json!(true), &json!(false)), "{words:?}");
+    }
+    assert_eq!(place.json(0, &["threads"])[0]["foreign"], true);
+    assert_eq!(place.json(0, &["import", &file, "--thread", "r2"])["foreign"], true);
+
+    assert_eq!(told(&["trust", "r1"]), "r1 may be run now\n");
+    assert_eq!(told(&["trust", "r1"]), "r1 was trusted already: it may be run\n");
+    assert_eq!(place.json(0, &["status", "r1"])["trusted"], true);
+    place.json(10, &["run", "release", "1.2.0", "--thread", "own"]);
+    assert_eq!(told(&["trust", "own"]), "own was not imported: it may be run as it is\n");
+    assert_eq!(place.json(0, &["status", "own"])["foreign"], false);
+}
+
+#[test]
+fn a_fork_of_an_imported_thread_is_refused_whole() {
+    let (place, file) = with_imported();
+    place.json(0, &["import", &file]);
+    let refused = place.call(&["fork", "r1", "--at", "3", "--to", "r2"]);
+    assert_eq!(refused.code(), 1);
+    insta::assert_snapshot!(refused.err(), @r"
+    error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
+     help: if you trust who made its file and what it holds, `own_tool trust r1`
+    ");
+    assert_eq!(place.json(0, &["threads"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_fork_that_fails_leaves_no_thread() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let taken = place.call(&["fork", "r1", "--at", "3", "--to", "r1"]);
+    insta::assert_snapshot!(taken.err(), @r"
+    error: there is a thread `r1` already, of the graph `release`: interrupted
+     help: give `--to` another name, or delete that thread first
+    ");
+    assert_eq!(place.call(&["fork", "r1", "--at", "99", "--to", "r2"]).code(), 1);
+    assert_eq!(place.json(0, &["threads"]).as_array().unwrap().len(), 1);
+}
+
+/// `/dev/zero` has no end: what is no thread is told by its first bytes.
+#[rstest]
+#[case::text("notes.txt")]
+#[case::endless("/dev/zero")]
+#[case::directory(".")]
+#[case::missing("nowhere")]
+fn what_cannot_be_imported_makes_no_store(#[case] file: &str) {
+    let place = Place::new();
+    std::fs::write(place.path("notes.txt"), "not a thread, though it is a file").unwrap();
+    let refused = place.call(&["import", file]);
+    assert_ne!(refused.code(), 0);
+    assert!(refused.err().starts_with(&format!("error: {file}: ")), "{}", refused.err());
+    assert!(!place.path(".superstep").exists());
+}

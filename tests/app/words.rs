@@ -1,0 +1,104 @@
+//! What people are told: help, ways on, what cannot be done, what is not there any more.
+
+use rstest::rstest;
+use superstep::checkpoint::{CheckpointId, Checkpointer, Claim, Commit, Key};
+use superstep::prelude::*;
+
+use crate::place::{Place, steady};
+
+#[rstest]
+#[case(&["help"], &["--help"])]
+#[case(&["help", "gc"], &["gc", "--help"])]
+#[case(&["help", "run", "release"], &["run", "release", "--help"])]
+fn help_is_a_command_too(#[case] words: &[&str], #[case] same: &[&str]) {
+    let place = Place::new();
+    let (told, help) = (place.call(words), place.call(same));
+    assert_eq!((told.code(), told.out()), (0, help.out()));
+}
+
+#[test]
+fn no_help_speaks_of_the_library() {
+    let place = Place::new();
+    let all = place.call(&["--help"]).out();
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for command in commands.map(|line| line.split_whitespace().next().unwrap()) {
+        let help = place.call(&[command, "--help"]).out();
+        for word in ["()", "(..)", "::", "thread.at", "graph.thread", "&self"] {
+            assert!(!help.contains(word), "{word} in {help}");
+        }
+    }
+}
+
+#[test]
+fn a_finished_thread_is_not_begun_anew() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.json(0, &["approve", "r1"]);
+    let before = place.json(0, &["history", "r1"]);
+    let refused = place.call(&["retry", "r1"]);
+    assert_eq!(refused.code(), 1);
+    insta::assert_snapshot!(refused.err(), @r"
+    error: thread `r1` has finished: it has no unfinished superstep to begin anew
+     help: `own_tool replay r1 --mode live --from CHECKPOINT` runs it again from a checkpoint; `own_tool history r1` lists them
+    ");
+    assert_eq!(place.json(0, &["history", "r1"]), before);
+}
+
+#[test]
+fn a_thread_that_asks_nobody_says_how_to_go_on() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.call(&["approve", "r1", "--record-only"]);
+    let stored = place.call(&["status", "r1"]).out();
+    assert!(stored.ends_with("\ngo on with\n  own_tool proceed r1\n"), "{stored}");
+    std::fs::write(place.path("broken"), "").unwrap();
+    place.call(&["run", "release", "1.2.0", "--thread", "r2"]);
+    let failed = place.call(&["status", "r2"]).out();
+    assert!(failed.ends_with("\nonce its cause is mended, go on with\n  own_tool proceed r2\n"), "{failed}");
+    place.call(&["run", "nap", "--input", r#"{"millis": 3600000}"#, "--thread", "n1"]);
+    let waits = place.call(&["status", "n1"]).out();
+    assert!(waits.ends_with("\nonce the time has come, go on with\n  own_tool proceed n1\n"), "{waits}");
+}
+
+/// Takes a checkpoint out of the middle of a thread.
+fn lose(place: &Place, thread: &str, checkpoint: u64) {
+    let store = SledCheckpointer::open(place.path(".superstep/store")).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let id = ThreadId::from(thread);
+        let lease = store.claim(&id, Claim::IfFree).await.unwrap();
+        let head = store.head(&id).await.unwrap().unwrap();
+        let deletes = vec![Key::Checkpoint(CheckpointId(checkpoint))];
+        let commit =
+            Commit { thread: id, epoch: lease.epoch(), expected: head.checkpoint, head, puts: vec![], deletes };
+        store.commit(commit).await.unwrap();
+    });
+}
+
+#[test]
+fn a_hole_in_the_past_is_told() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.json(0, &["approve", "r1"]);
+    lose(&place, "r1", 3);
+    insta::assert_snapshot!(steady(&place.call(&["replay", "r1"]).out()), @r#"
+     2  what came before is not told: checkpoint 3, which led here, was removed by `gc`, or is lost
+     2  checkpoint 5
+     3  Ship starts
+     3  Ship wrote [{"log":["shipped 1.2.0"]}]
+     3  checkpoint 6
+    "#);
+    let events = place.json(0, &["events", "r1"]);
+    assert_eq!((&events[0]["kind"], &events[0]["missing"]), (&"gap".into(), &3.into()));
+    assert_eq!(place.json(0, &["replay", "r1", "--step"])[0]["kind"], "gap");
+    insta::assert_snapshot!(place.call(&["replay", "r1", "--mode", "verify"]).out(), @r"
+    the graph does what was recorded, as far as that was compared
+    1 superstep compared, no difference
+    not compared: superstep 2: the checkpoint that led here was removed, or is lost, and so is all before it
+    not compared: superstep 3, `Ship`: it is not marked `.replayable()`
+    ");
+    let verified = place.json(0, &["replay", "r1", "--mode", "verify"]);
+    assert!(verified["not_verified"][0]["why"].as_str().unwrap().contains("is lost"), "{verified}");
+    let from = place.json(0, &["replay", "r1", "--from", "5"]);
+    assert_eq!(from[0]["kind"], "checkpoint");
+}
