@@ -54,6 +54,7 @@
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
 //! | run plans of tasks | `plan`, `nodes`, `routes` (feature `agents`) |
+//! | work in a git repository | `workspace` (feature `agents`) |
 //! | see whole workflows | `workflows` (feature `agents`) |
 //! | turn a program with graphs into a command line | `app` (feature `app`) |
 //! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V14, the map of names |
@@ -80,6 +81,8 @@ pub mod prelude;
 pub mod routes;
 #[cfg(feature = "agents")]
 pub mod workflows;
+#[cfg(feature = "agents")]
+pub mod workspace;
 
 /// The project's README: first program, the three jobs, what is stored, guarantees and limits.
 ///

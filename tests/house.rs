@@ -15,7 +15,7 @@ const ROOMS: [(&str, &[&str]); 9] = [
     ("graph", &["checkpoint"]),
     ("drivers", &["graph", "checkpoint"]),
     ("plan", &[]),
-    ("workspace", &["graph", "checkpoint"]),
+    ("workspace", &[]),
     ("nodes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
     ("routes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
     ("workflows", &["nodes", "routes", "drivers", "plan", "workspace", "graph", "checkpoint"]),

@@ -1,0 +1,181 @@
+//! A run's own branch, in place or in a linked work tree. The user's branch never moves.
+
+use std::path::{Path, PathBuf};
+
+use git2::{BranchType, Repository};
+
+use super::error::WorkspaceError;
+use super::head::Head;
+use super::id::CommitId;
+use super::open::{Fault, Workspace};
+
+/// A branch that HEAD is on now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnBranch {
+    /// Its name.
+    pub name: String,
+    /// Where it stands; none if it has no commit yet.
+    pub commit: Option<CommitId>,
+    /// Whether it was made now.
+    pub is_new: bool,
+    /// Where HEAD stood before.
+    pub before: Head,
+}
+
+impl Workspace {
+    /// Puts HEAD on the branch `name`: a new one at HEAD's commit, or the one that is there. `left_at` is where a run left
+    /// it; the branch may have grown since. Nothing but HEAD changes, unless it was elsewhere and has to be switched back.
+    ///
+    /// # Errors
+    /// [`BranchTaken`](WorkspaceError::BranchTaken) if it is there, and neither at HEAD's commit nor at or after `left_at`.
+    /// [`BadBranch`](WorkspaceError::BadBranch) if that is no name. [`GitFailed`](WorkspaceError::GitFailed) if switching
+    /// back would overwrite changes.
+    pub async fn own_branch(&self, name: &str, left_at: Option<&CommitId>) -> Result<OwnBranch, WorkspaceError> {
+        self.ensure_ready().await?;
+        let before = self.head().await?;
+        let is_new = match self.branch_at(name).await? {
+            None if before.branch() == Some(name) => false,
+            None => {
+                self.begin_branch(name, before.commit()).await?;
+                true
+            }
+            Some(tip) => {
+                self.ensure_ours(name, &tip, &before, left_at).await?;
+                self.switch(name, &tip, &before).await?;
+                false
+            }
+        };
+        Ok(OwnBranch { name: name.to_owned(), commit: self.head().await?.commit().cloned(), is_new, before })
+    }
+
+    /// Opens the linked work tree at `path` on the branch `name`; makes both if they are not there, at HEAD's commit. `path`
+    /// counts from the top of this work tree.
+    ///
+    /// # Errors
+    /// [`PlaceTaken`](WorkspaceError::PlaceTaken) if something else is there,
+    /// [`BranchTaken`](WorkspaceError::BranchTaken) as in [`own_branch`](Self::own_branch),
+    /// [`NoCommitYet`](WorkspaceError::NoCommitYet) if there is nothing to check out.
+    pub async fn own_worktree(
+        &self,
+        path: impl AsRef<Path>,
+        name: &str,
+        left_at: Option<&CommitId>,
+    ) -> Result<Self, WorkspaceError> {
+        let path = self.0.root.join(path);
+        if path.symlink_metadata().is_ok() && !is_empty(&path) {
+            return self.open_worktree(path, name).await;
+        }
+        let before = self.head().await?;
+        let Some(start) = before.commit() else {
+            return Err(WorkspaceError::NoCommitYet { root: self.0.root.clone() });
+        };
+        let add = self.git(&["worktree", "add", "--quiet"]);
+        match self.branch_at(name).await? {
+            Some(tip) => {
+                self.ensure_ours(name, &tip, &before, left_at).await?;
+                add.arg(&path).arg(name).done().await?;
+            }
+            None => {
+                add.arg("-b").arg(name).arg(&path).arg(start.as_str()).done().await?;
+            }
+        }
+        self.open_worktree(path, name).await
+    }
+
+    async fn open_worktree(&self, path: PathBuf, name: &str) -> Result<Self, WorkspaceError> {
+        let taken = || WorkspaceError::PlaceTaken { path: path.clone(), branch: name.to_owned() };
+        let there = Self::open_with(&path, self.0.options.clone()).await.map_err(|_| taken())?;
+        let is_its_root = path.canonicalize().is_ok_and(|path| path == there.0.root);
+        if !is_its_root || there.0.common_dir != self.0.common_dir || there.head().await?.branch() != Some(name) {
+            return Err(taken());
+        }
+        Ok(there)
+    }
+
+    /// Returns where a branch stands.
+    ///
+    /// # Errors
+    /// [`BadBranch`](WorkspaceError::BadBranch) if that is no name.
+    pub async fn branch_at(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        let name = name.to_owned();
+        self.objects("read a branch", move |repository, _| {
+            if !git2::Branch::name_is_valid(&name).unwrap_or(false) {
+                return Err(WorkspaceError::BadBranch { branch: name }.into());
+            }
+            Ok(find_branch(repository, &name)?.map(CommitId::from))
+        })
+        .await
+    }
+
+    async fn begin_branch(&self, name: &str, at: Option<&CommitId>) -> Result<(), WorkspaceError> {
+        let (reference, at) = (format!("refs/heads/{name}"), at.cloned());
+        self.read("make a branch", move |repository, _| {
+            if let Some(at) = at {
+                repository.reference(&reference, at.oid()?, false, "superstep: begin")?;
+            }
+            Ok(repository.set_head(&reference)?)
+        })
+        .await
+    }
+
+    async fn ensure_ours(
+        &self,
+        name: &str,
+        tip: &CommitId,
+        before: &Head,
+        left_at: Option<&CommitId>,
+    ) -> Result<(), WorkspaceError> {
+        let is_ours = match left_at {
+            Some(left_at) => self.descends(tip, left_at).await?,
+            None => before.commit() == Some(tip),
+        };
+        let taken = || WorkspaceError::BranchTaken { branch: name.to_owned(), commit: tip.clone() };
+        if is_ours { Ok(()) } else { Err(taken()) }
+    }
+
+    async fn switch(&self, name: &str, tip: &CommitId, before: &Head) -> Result<(), WorkspaceError> {
+        if before.branch() == Some(name) {
+            return Ok(());
+        }
+        if before.commit() == Some(tip) {
+            let reference = format!("refs/heads/{name}");
+            return self.read("switch branches", move |repository, _| Ok(repository.set_head(&reference)?)).await;
+        }
+        self.git(&["switch", "--quiet", "--no-guess"]).arg(name).done().await.map(drop)
+    }
+
+    /// Sets a branch to a commit, or takes it away; HEAD is on it afterwards.
+    pub(super) async fn set_branch(&self, name: &str, to: Option<&CommitId>) -> Result<(), WorkspaceError> {
+        let (reference, to) = (format!("refs/heads/{name}"), to.cloned());
+        self.read("set a branch", move |repository, _| {
+            if let Some(to) = to {
+                repository.reference(&reference, to.oid()?, true, "superstep: fold")?;
+            } else if let Ok(mut found) = repository.find_reference(&reference) {
+                found.delete()?;
+            }
+            Ok(repository.set_head(&reference)?)
+        })
+        .await
+    }
+
+    /// Returns whether `tip` is `base` or comes after it.
+    pub(super) async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
+        let (tip, base) = (tip.clone(), base.clone());
+        self.objects("read the history", move |repository, _| {
+            Ok(tip == base || repository.graph_descendant_of(tip.oid()?, base.oid()?)?)
+        })
+        .await
+    }
+}
+
+pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {
+    match repository.find_branch(name, BranchType::Local) {
+        Ok(branch) => Ok(Some(branch.get().peel_to_commit()?.id())),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}

@@ -1,0 +1,277 @@
+//! Commits: exactly one tree, through the git program, so that hooks run and keys sign; found again by its trailers.
+
+use std::fs;
+use std::path::Path;
+
+use git2::{Repository, Sort};
+use serde::{Deserialize, Serialize};
+
+use super::error::WorkspaceError;
+use super::head::Head;
+use super::id::{CommitId, TreeId};
+use super::message::CommitKey;
+use super::open::{Fault, Workspace};
+
+/// A commit to be made.
+#[derive(Clone, Debug)]
+pub struct CommitRequest {
+    /// The branch that HEAD must be on.
+    pub branch: String,
+    /// The commit that HEAD must be at: the new one's parent. None if there is no commit yet.
+    pub parent: Option<CommitId>,
+    /// The files.
+    pub tree: TreeId,
+    /// What it says, subject first; the trailers follow.
+    pub message: String,
+    /// What it is for.
+    pub key: CommitKey,
+}
+
+/// What became of a [`CommitRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Committed {
+    /// It was made.
+    Now(MadeCommit),
+    /// It was there already.
+    Before(MadeCommit),
+    /// The tree is HEAD's: there is nothing to commit.
+    Nothing,
+}
+
+impl Committed {
+    /// Returns the commit, if there is one.
+    pub fn commit(&self) -> Option<&MadeCommit> {
+        match self {
+            Self::Now(made) | Self::Before(made) => Some(made),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// A commit that was made here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeCommit {
+    /// Its id.
+    pub commit: CommitId,
+    /// Its files: those of the request, or what hooks made of them.
+    pub tree: TreeId,
+    /// What it was made for.
+    pub key: CommitKey,
+}
+
+impl Workspace {
+    /// Commits a tree onto the branch that HEAD is on. If the commit is there since `parent`, none is made.
+    ///
+    /// Hooks run, and the commit is signed if the user has it so. If a hook refuses after it changed files, what it changed
+    /// is taken in and the commit tried once more; if it changes files and accepts, the commit is amended once. Trailers that
+    /// a hook drops are put back. Afterwards the index is HEAD's: what was staged is staged no more, files are left alone.
+    ///
+    /// # Errors
+    /// [`HookRefused`](WorkspaceError::HookRefused), [`IdentityMissing`](WorkspaceError::IdentityMissing),
+    /// [`SigningFailed`](WorkspaceError::SigningFailed), [`TimedOut`](WorkspaceError::TimedOut): nothing was committed.
+    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not at `parent` on `branch`,
+    /// [`Ongoing`](WorkspaceError::Ongoing) and [`IndexLocked`](WorkspaceError::IndexLocked) as in
+    /// [`ensure_ready`](Self::ensure_ready).
+    pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
+        self.ensure_ready().await?;
+        if let Some(made) = self.find_commit(&request.key, request.parent.as_ref()).await? {
+            self.settle_index().await?;
+            return Ok(Committed::Before(made));
+        }
+        self.ensure_at(request).await?;
+        let parent = match self.head_tree().await? {
+            Some(tree) => tree,
+            None => self.empty_tree().await?,
+        };
+        if parent == request.tree {
+            self.settle_index().await?;
+            return Ok(Committed::Nothing);
+        }
+        self.ensure_identity().await?;
+        self.commit_with_hooks(request).await?;
+        self.settle_index().await?;
+        self.newest(request, &parent).await
+    }
+
+    /// Returns the commit that was made for `key`, if it is on HEAD's branch and newer than `since`.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the branch cannot be read.
+    pub async fn find_commit(
+        &self,
+        key: &CommitKey,
+        since: Option<&CommitId>,
+    ) -> Result<Option<MadeCommit>, WorkspaceError> {
+        let commits = self.commits(since).await?;
+        Ok(commits.into_iter().rev().find(|made| made.key == *key))
+    }
+
+    /// Returns the commits that were made here, for any thread, on HEAD's branch since `since`, oldest first.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the branch cannot be read.
+    pub async fn commits(&self, since: Option<&CommitId>) -> Result<Vec<MadeCommit>, WorkspaceError> {
+        let since = since.cloned();
+        self.read("read the branch", move |repository, _| made_since(repository, since.as_ref())).await
+    }
+
+    /// Checks that git knows who commits.
+    ///
+    /// # Errors
+    /// [`IdentityMissing`](WorkspaceError::IdentityMissing).
+    pub async fn ensure_identity(&self) -> Result<(), WorkspaceError> {
+        for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+            let answer = self.git(&["var", who]).run().await?;
+            if answer.code != Some(0) {
+                let output =
+                    answer.stderr.lines().rfind(|line| line.starts_with("fatal:")).unwrap_or("no name or email");
+                return Err(WorkspaceError::IdentityMissing {
+                    output: output.trim_start_matches("fatal: ").to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn ensure_at(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
+        let expected = match request.parent.clone() {
+            Some(commit) => Head::Branch { name: request.branch.clone(), commit },
+            None => Head::Unborn { name: request.branch.clone() },
+        };
+        let found = self.head().await?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(WorkspaceError::HeadElsewhere { expected: expected.to_string(), found: found.to_string() })
+    }
+
+    async fn commit_with_hooks(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
+        let message = request.key.sign(&request.message);
+        let before = self.snapshot().await?.tree;
+        match self.git_commit(&request.tree, &message, &[]).await {
+            Err(refused @ WorkspaceError::HookRefused { .. }) => {
+                let after = self.snapshot().await?.tree;
+                if after == before {
+                    return Err(refused);
+                }
+                let formatted = self.carried(&before, &request.tree, &after).await?;
+                self.git_commit(&formatted, &message, &[]).await?;
+                self.take_in(&after, request).await
+            }
+            Err(error) => Err(error),
+            Ok(()) => self.take_in(&before, request).await,
+        }
+    }
+
+    /// Amends the commit once with what its hooks changed in files since `before`, and with the trailers if they are lost.
+    async fn take_in(&self, before: &TreeId, request: &CommitRequest) -> Result<(), WorkspaceError> {
+        let (after, committed) = (self.snapshot().await?.tree, self.tip().await?);
+        let tree = match self.carried(before, &committed.tree, &after).await {
+            // The hook changed lines of the user's own: they stay in the work tree.
+            Err(WorkspaceError::Conflict { .. }) => committed.tree.clone(),
+            carried => carried?,
+        };
+        let is_kept = CommitKey::read(&committed.message).as_ref() == Some(&request.key);
+        if tree == committed.tree && is_kept {
+            return Ok(());
+        }
+        let message = if is_kept { committed.message } else { request.key.sign(&committed.message) };
+        self.git_commit(&tree, &message, &["--amend", "--no-verify"]).await
+    }
+
+    /// Makes the commit, or amends it.
+    async fn git_commit(&self, tree: &TreeId, message: &str, how: &[&str]) -> Result<(), WorkspaceError> {
+        let scratch = self.scratch_of(tree).await?;
+        let args = [&["commit", "--quiet", "--cleanup=whitespace", "--file=-"], how].concat();
+        let commit = self.git(&args).on(scratch.path()).input(message).with_hooks();
+        let answer = commit.run().await?;
+        match answer.code {
+            Some(0) => Ok(()),
+            code => Err(self.why(code, answer.stderr.trim().to_owned()).await?),
+        }
+    }
+
+    /// Reads git's code: 1 if a hook refused, 128 if git itself failed.
+    async fn why(&self, code: Option<i32>, output: String) -> Result<WorkspaceError, WorkspaceError> {
+        let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
+        Ok(if says(&["Please tell me who you are", "empty ident name"]) {
+            WorkspaceError::IdentityMissing { output }
+        } else if says(&["failed to sign", "failed to write commit object"]) {
+            WorkspaceError::SigningFailed { output }
+        } else if code == Some(1) {
+            WorkspaceError::HookRefused { hook: self.only_hook().await?, output }
+        } else {
+            WorkspaceError::GitFailed { command: "commit".to_owned(), code, output }
+        })
+    }
+
+    /// Returns the hook that can refuse a commit, if there is just one.
+    async fn only_hook(&self) -> Result<Option<String>, WorkspaceError> {
+        let folder = self.hooks_folder().await?;
+        let hooks = ["pre-commit", "prepare-commit-msg", "commit-msg"];
+        let mut found = hooks.into_iter().filter(|hook| is_executable(&folder.join(hook)));
+        let first = found.next().map(str::to_owned);
+        Ok(if found.next().is_some() { None } else { first })
+    }
+
+    async fn tip(&self) -> Result<Tip, WorkspaceError> {
+        self.read("read the commit", |repository, _| {
+            let commit = repository.head()?.peel_to_commit()?;
+            let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+            Ok(Tip { commit: commit.id().into(), tree: commit.tree_id().into(), message })
+        })
+        .await
+    }
+
+    /// Tells what was made; a commit whose changes were all undone by hooks is taken back.
+    async fn newest(&self, request: &CommitRequest, parent: &TreeId) -> Result<Committed, WorkspaceError> {
+        let tip = self.tip().await?;
+        if tip.tree != *parent {
+            return Ok(Committed::Now(MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }));
+        }
+        self.set_branch(&request.branch, request.parent.as_ref()).await?;
+        Ok(Committed::Nothing)
+    }
+}
+
+struct Tip {
+    commit: CommitId,
+    tree: TreeId,
+    message: String,
+}
+
+fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<MadeCommit>, Fault> {
+    let head = match repository.head() {
+        Ok(head) => head.peel_to_commit()?.id(),
+        Err(error) if super::open::is_unborn(&error) => return Ok(vec![]),
+        Err(error) => return Err(error.into()),
+    };
+    let mut walk = repository.revwalk()?;
+    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
+    walk.push(head)?;
+    if let Some(since) = since {
+        walk.hide(since.oid()?)?;
+    }
+    let mut made = Vec::new();
+    for id in walk {
+        let commit = repository.find_commit(id?)?;
+        if let Some(key) = CommitKey::read(&String::from_utf8_lossy(commit.message_bytes())) {
+            made.push(MadeCommit { commit: commit.id().into(), tree: commit.tree_id().into(), key });
+        }
+    }
+    Ok(made)
+}
+
+fn is_executable(file: &Path) -> bool {
+    let Ok(about) = fs::metadata(file) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        about.is_file() && about.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        about.is_file()
+    }
+}

@@ -1,0 +1,201 @@
+//! What differs between two trees: text for reviewers, files and counts for programs. No file of the work tree has a say, so
+//! a `.gitattributes` hides nothing.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use git2::{Delta, DiffDelta, DiffFindOptions, DiffFormat, DiffLineType, DiffOptions, Patch, Repository};
+use serde::{Deserialize, Serialize};
+
+use super::error::WorkspaceError;
+use super::id::TreeId;
+use super::open::{Fault, Workspace};
+use super::paths::shown;
+
+/// What differs between two trees.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diff {
+    /// Unified text as `git diff` writes it, with renames; of binary files it says that they differ. None if it is longer
+    /// than was asked for.
+    pub text: Option<String>,
+    /// The length of the whole text in bytes.
+    pub bytes: u64,
+    /// The files, in the order of names.
+    pub files: Vec<FileDiff>,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDiff {
+    /// Its name; what is not UTF-8 in it is replaced.
+    pub path: String,
+    /// Its name before, if it was renamed.
+    pub from: Option<String>,
+    /// What became of it.
+    pub status: FileStatus,
+    /// Whether its content is shown.
+    pub binary: bool,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStatus {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Deleted,
+    /// Its content or mode changed.
+    Modified,
+    /// It has another name, and perhaps other content.
+    Renamed,
+    /// A file became a link, a link a file.
+    TypeChanged,
+}
+
+impl Diff {
+    /// Returns whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Returns the number of lines added.
+    pub fn added(&self) -> usize {
+        self.files.iter().map(|file| file.added).sum()
+    }
+
+    /// Returns the number of lines removed.
+    pub fn removed(&self) -> usize {
+        self.files.iter().map(|file| file.removed).sum()
+    }
+}
+
+impl fmt::Display for Diff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} file(s), +{} -{}", self.files.len(), self.added(), self.removed())
+    }
+}
+
+impl Workspace {
+    /// Compares two trees; text longer than `most` bytes is counted and not kept.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there.
+    pub async fn diff(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<Diff, WorkspaceError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.objects("compare two trees", move |repository, _| {
+            let diff = compared(repository, &from, &to)?;
+            let mut text = Bounded { bytes: vec![], most, all: 0 };
+            print(&diff, &mut text)?;
+            let (bytes, fits) = (text.all, text.all <= most as u64);
+            let text = fits.then(|| String::from_utf8_lossy(&text.bytes).into_owned());
+            Ok(Diff { text, bytes, files: files(&diff)? })
+        })
+        .await
+    }
+
+    /// Writes what differs between two trees into a file, as [`diff`](Self::diff) has it, however long.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there, [`Io`](WorkspaceError::Io) if the file cannot
+    /// be written.
+    pub async fn write_diff(&self, from: &TreeId, to: &TreeId, file: &Path) -> Result<(), WorkspaceError> {
+        let (from, to, file) = (from.clone(), to.clone(), file.to_owned());
+        self.objects("compare two trees", move |repository, _| {
+            let diff = compared(repository, &from, &to)?;
+            let failed = |source| WorkspaceError::Io { doing: "write", path: file.clone(), source };
+            let mut text = BufWriter::new(File::create(&file).map_err(failed)?);
+            let mut written = Ok(());
+            each_piece(&diff, |piece| {
+                written = text.write_all(piece);
+                written.is_ok()
+            })
+            .or_else(|error| if error.code() == git2::ErrorCode::User { Ok(()) } else { Err(error) })?;
+            written.and_then(|()| text.flush()).map_err(failed)?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+pub(super) fn tree<'a>(repository: &'a Repository, id: &TreeId) -> Result<git2::Tree<'a>, Fault> {
+    repository.find_tree(id.oid()?).map_err(|_| id.missing().into())
+}
+
+fn compared<'a>(repository: &'a Repository, from: &TreeId, to: &TreeId) -> Result<git2::Diff<'a>, Fault> {
+    let (from, to) = (tree(repository, from)?, tree(repository, to)?);
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).indent_heuristic(true).id_abbrev(12);
+    let mut diff = repository.diff_tree_to_tree(Some(&from), Some(&to), Some(&mut options))?;
+    diff.find_similar(Some(DiffFindOptions::new().renames(true).rename_limit(500)))?;
+    Ok(diff)
+}
+
+fn files(diff: &git2::Diff<'_>) -> Result<Vec<FileDiff>, Fault> {
+    let mut files = Vec::new();
+    for (nth, delta) in diff.deltas().enumerate() {
+        let counts = match Patch::from_diff(diff, nth)? {
+            Some(patch) => patch.line_stats()?,
+            None => (0, 0, 0),
+        };
+        // Known only once the content was looked at.
+        let delta = diff.get_delta(nth).unwrap_or(delta);
+        files.push(file(&delta, counts));
+    }
+    Ok(files)
+}
+
+fn file(delta: &DiffDelta<'_>, (_, added, removed): (usize, usize, usize)) -> FileDiff {
+    let name = |file: git2::DiffFile<'_>| file.path_bytes().map(shown);
+    let (old, new) = (name(delta.old_file()), name(delta.new_file()));
+    let status = match delta.status() {
+        Delta::Added => FileStatus::Added,
+        Delta::Deleted => FileStatus::Deleted,
+        Delta::Renamed => FileStatus::Renamed,
+        Delta::Typechange => FileStatus::TypeChanged,
+        _ => FileStatus::Modified,
+    };
+    let from = old.clone().filter(|_| status == FileStatus::Renamed);
+    let path = new.or(old).unwrap_or_default();
+    FileDiff { path, from, status, binary: delta.flags().is_binary(), added, removed }
+}
+
+/// The beginning of a text, and how long it is.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+    all: u64,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.all += piece.len() as u64;
+        if self.all <= self.most as u64 {
+            self.bytes.extend_from_slice(piece);
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn print(diff: &git2::Diff<'_>, to: &mut Bounded) -> Result<(), git2::Error> {
+    each_piece(diff, |piece| to.write_all(piece).is_ok())
+}
+
+fn each_piece(diff: &git2::Diff<'_>, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), git2::Error> {
+    diff.print(DiffFormat::Patch, |_, _, line| {
+        let is_content =
+            matches!(line.origin_value(), DiffLineType::Context | DiffLineType::Addition | DiffLineType::Deletion);
+        let mark = [line.origin() as u8];
+        (!is_content || take(&mark)) && take(line.content())
+    })
+}

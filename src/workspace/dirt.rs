@@ -1,0 +1,124 @@
+//! What is changed in the work tree: dirt, and what a snapshot must take in. `.superstep/` is neither, ever.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::error::WorkspaceError;
+use super::index::Scratch;
+use super::left_out::{LeftOut, judge};
+use super::open::{Place, Workspace};
+use super::paths::{RepoPath, as_path, components, shown};
+
+/// The folder of stores, which git never sees.
+const STORE: &[u8] = b".superstep";
+
+/// What is changed, sorted by what becomes of it.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// New or changed files.
+    pub(super) written: Vec<RepoPath>,
+    /// Files that are gone.
+    pub(super) removed: Vec<RepoPath>,
+    /// Files that differ from HEAD in the index alone.
+    pub(super) staged: Vec<RepoPath>,
+    /// Files that are to stay as they are in HEAD.
+    pub(super) as_in_head: Vec<RepoPath>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+impl Workspace {
+    /// Returns the files that are changed or new, in the order of names. Files that git ignores are none, nor are those that
+    /// are kept apart or left out, nor what is in `.superstep/`; changes inside submodules are not looked at.
+    ///
+    /// # Errors
+    /// [`GitFailed`](WorkspaceError::GitFailed) if git cannot tell.
+    pub async fn dirt(&self) -> Result<Vec<String>, WorkspaceError> {
+        let changes = self.changes(None).await?;
+        let files = changes.written.iter().chain(&changes.removed).chain(&changes.staged);
+        let mut files: Vec<_> = files.map(|file| shown(file)).collect();
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// Checks that there is no [`dirt`](Self::dirt).
+    ///
+    /// # Errors
+    /// [`Dirty`](WorkspaceError::Dirty) names the files.
+    pub async fn ensure_clean(&self) -> Result<(), WorkspaceError> {
+        match self.dirt().await? {
+            files if files.is_empty() => Ok(()),
+            files => Err(WorkspaceError::Dirty { files }),
+        }
+    }
+
+    /// Tells git to ignore `.superstep/`, for this repository and all of its work trees, without touching a file that is in
+    /// commits. Done twice, it is done once.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
+    pub async fn ignore_store(&self) -> Result<(), WorkspaceError> {
+        self.read("write info/exclude", |_, place| {
+            let file = place.common_dir.join("info").join("exclude");
+            exclude(&file).map_err(|source| WorkspaceError::Io { doing: "write", path: file, source })?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Reads what is changed, by the user's index or another one.
+    pub(super) async fn changes(&self, scratch: Option<&Scratch>) -> Result<Changes, WorkspaceError> {
+        let ask =
+            ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
+        let ask = self.git(&ask);
+        let ask = if let Some(scratch) = scratch { ask.on(scratch.path()) } else { ask };
+        let told = ask.done().await?;
+        self.read("sort the changes", move |_, place| Ok(sorted(place, &told))).await
+    }
+}
+
+/// Sorts lines of `XY path`: X is what the index is to HEAD, Y what the file is to the index.
+fn sorted(place: &Place, told: &[u8]) -> Changes {
+    let mut changes = Changes::default();
+    for line in told.split(|byte| *byte == 0).filter(|line| line.len() > 3) {
+        changes.add(place, (line[0], line[1]), &line[3..]);
+    }
+    changes
+}
+
+impl Changes {
+    fn add(&mut self, place: &Place, (x, y): (u8, u8), path: &[u8]) {
+        let file = place.root.join(as_path(path));
+        if components(path).any(|part| part == STORE) || place.apart.iter().any(|apart| apart == path) {
+            return self.as_in_head.push(path.to_vec());
+        }
+        let is_gone = y == b'D' || file.symlink_metadata().is_err();
+        if !is_gone && let Some(reason) = judge(path, &file, place.options.largest) {
+            self.left_out.push(LeftOut { path: shown(path), reason });
+            return self.as_in_head.push(path.to_vec());
+        }
+        match (x, y) {
+            (_, b' ') => self.staged.push(path.to_vec()),
+            _ if is_gone => self.removed.push(path.to_vec()),
+            _ => self.written.push(path.to_vec()),
+        }
+    }
+}
+
+fn exclude(file: &Path) -> io::Result<()> {
+    const LINE: &str = ".superstep/";
+    let mut text = match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
+        read => read?,
+    };
+    if text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == LINE.as_bytes()) {
+        return Ok(());
+    }
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+    text.extend_from_slice(format!("{LINE}\n").as_bytes());
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
+    fs::write(file, text)
+}

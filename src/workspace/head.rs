@@ -1,0 +1,188 @@
+//! Where HEAD stands, and what stands in the way of working there.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use git2::{Reference, Repository, RepositoryState};
+use serde::{Deserialize, Serialize};
+
+use super::error::WorkspaceError;
+use super::id::CommitId;
+use super::open::{Fault, Workspace, is_unborn};
+
+/// Where HEAD stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Head {
+    /// On a branch.
+    Branch {
+        /// Its name, without `refs/heads/`.
+        name: String,
+        /// Its newest commit.
+        commit: CommitId,
+    },
+    /// On a branch that has no commit yet.
+    Unborn {
+        /// Its name.
+        name: String,
+    },
+    /// On a commit, on no branch.
+    Detached {
+        /// The commit.
+        commit: CommitId,
+    },
+}
+
+impl Head {
+    /// Returns the name of the branch, if it is on one.
+    pub fn branch(&self) -> Option<&str> {
+        match self {
+            Self::Branch { name, .. } | Self::Unborn { name } => Some(name),
+            Self::Detached { .. } => None,
+        }
+    }
+
+    /// Returns the commit, if there is one.
+    pub fn commit(&self) -> Option<&CommitId> {
+        match self {
+            Self::Branch { commit, .. } | Self::Detached { commit } => Some(commit),
+            Self::Unborn { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Branch { name, commit } => write!(f, "on `{name}` at {commit}"),
+            Self::Unborn { name } => write!(f, "on `{name}`, which has no commit yet"),
+            Self::Detached { commit } => write!(f, "detached at {commit}"),
+        }
+    }
+}
+
+/// Something that was begun with git and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ongoing {
+    /// `git merge`.
+    Merge,
+    /// `git rebase`.
+    Rebase,
+    /// `git cherry-pick`.
+    CherryPick,
+    /// `git revert`.
+    Revert,
+    /// `git bisect`.
+    Bisect,
+    /// `git am`.
+    Mail,
+}
+
+impl Ongoing {
+    pub(super) fn help(self) -> &'static str {
+        match self {
+            Self::Merge => "finish it with `git merge --continue`, or undo it with `git merge --abort`",
+            Self::Rebase => "finish it with `git rebase --continue`, or undo it with `git rebase --abort`",
+            Self::CherryPick => {
+                "finish it with `git cherry-pick --continue`, or undo it with `git cherry-pick --abort`"
+            }
+            Self::Revert => "finish it with `git revert --continue`, or undo it with `git revert --abort`",
+            Self::Bisect => "end it with `git bisect reset`",
+            Self::Mail => "finish it with `git am --continue`, or undo it with `git am --abort`",
+        }
+    }
+
+    fn of(state: RepositoryState) -> Option<Self> {
+        use RepositoryState as R;
+        Some(match state {
+            R::Clean => return None,
+            R::Merge => Self::Merge,
+            R::Revert | R::RevertSequence => Self::Revert,
+            R::CherryPick | R::CherryPickSequence => Self::CherryPick,
+            R::Bisect => Self::Bisect,
+            R::Rebase | R::RebaseInteractive | R::RebaseMerge => Self::Rebase,
+            R::ApplyMailbox | R::ApplyMailboxOrRebase => Self::Mail,
+        })
+    }
+}
+
+impl fmt::Display for Ongoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Merge => "merge",
+            Self::Rebase => "rebase",
+            Self::CherryPick => "cherry-pick",
+            Self::Revert => "revert",
+            Self::Bisect => "bisect",
+            Self::Mail => "`git am`",
+        })
+    }
+}
+
+impl Workspace {
+    /// Returns where HEAD stands.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    pub async fn head(&self) -> Result<Head, WorkspaceError> {
+        self.read("read HEAD", |repository, _| head_of(repository)).await
+    }
+
+    /// Returns what has been begun with git and not ended.
+    ///
+    /// # Errors
+    /// [`Unreadable`](WorkspaceError::Unreadable) if the repository cannot be opened.
+    pub async fn ongoing(&self) -> Result<Option<Ongoing>, WorkspaceError> {
+        self.read("read the state", |repository, _| Ok(Ongoing::of(repository.state()))).await
+    }
+
+    /// Checks that nothing stands in the way of working here: nothing is ongoing, and no other git program has the index
+    /// locked, or not for longer than is waited.
+    ///
+    /// # Errors
+    /// [`Ongoing`](WorkspaceError::Ongoing), [`IndexLocked`](WorkspaceError::IndexLocked).
+    pub async fn ensure_ready(&self) -> Result<(), WorkspaceError> {
+        if let Some(what) = self.ongoing().await? {
+            return Err(WorkspaceError::Ongoing { what, root: self.0.root.clone() });
+        }
+        self.unlocked().await
+    }
+
+    /// Waits a while for other git programs.
+    pub(super) async fn unlocked(&self) -> Result<(), WorkspaceError> {
+        let lock = self.index_lock();
+        let wait = async {
+            while lock.exists() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        let waited = tokio::time::timeout(self.0.options.lock_wait, wait).await;
+        waited.map_err(|_| WorkspaceError::IndexLocked { path: lock.clone() })
+    }
+
+    fn index_lock(&self) -> PathBuf {
+        self.0.git_dir.join("index.lock")
+    }
+}
+
+pub(super) fn head_of(repository: &Repository) -> Result<Head, Fault> {
+    match repository.head() {
+        Ok(head) if repository.head_detached()? => Ok(Head::Detached { commit: commit_of(&head)? }),
+        Ok(head) => Ok(Head::Branch { name: branch_of(head.name_bytes()), commit: commit_of(&head)? }),
+        Err(error) if is_unborn(&error) => {
+            let head = repository.find_reference("HEAD")?;
+            Ok(Head::Unborn { name: branch_of(head.symbolic_target_bytes().unwrap_or_default()) })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn commit_of(head: &Reference<'_>) -> Result<CommitId, Fault> {
+    Ok(head.peel_to_commit()?.id().into())
+}
+
+fn branch_of(reference: &[u8]) -> String {
+    let name = String::from_utf8_lossy(reference);
+    name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned()
+}

@@ -1,0 +1,96 @@
+//! Files that no snapshot, diff or commit takes in: what may hold secrets, and what is too large. Reads names and first
+//! bytes; must not know git.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::paths::components;
+
+/// How much of a file is looked at.
+const LOOKED_AT: u64 = 64 * 1024;
+
+/// A file that is left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The file, from the top of the work tree.
+    pub path: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a file is left out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// `.env` and names that begin so: they hold keys and passwords.
+    Environment,
+    /// Its name or its first bytes are those of a private key.
+    PrivateKey,
+    /// It is too large.
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// It is a git repository of its own.
+    Repository,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is left out: ", self.path)?;
+        match &self.reason {
+            Reason::Environment => f.write_str("files of this name hold secrets"),
+            Reason::PrivateKey => f.write_str("it looks like a private key"),
+            Reason::TooLarge { bytes } => write!(f, "it is too large ({} MB)", bytes.div_ceil(1_000_000)),
+            Reason::Repository => f.write_str("it is a git repository of its own"),
+        }
+    }
+}
+
+/// Judges a changed or new file; `path` is its name in the repository, `file` where it lies.
+pub(super) fn judge(path: &[u8], file: &Path, largest: u64) -> Option<Reason> {
+    if path.ends_with(b"/") {
+        return Some(Reason::Repository);
+    }
+    let parts: Vec<_> = components(path).collect();
+    let (name, folders) = parts.split_last()?;
+    if name.starts_with(b".env") || folders.contains(&&b".env"[..]) {
+        return Some(Reason::Environment);
+    }
+    if is_name_of_key(name) {
+        return Some(Reason::PrivateKey);
+    }
+    let about = file.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    if about.len() > largest {
+        return Some(Reason::TooLarge { bytes: about.len() });
+    }
+    holds_key(name, file).then_some(Reason::PrivateKey)
+}
+
+fn is_name_of_key(name: &[u8]) -> bool {
+    const NAMES: [&str; 6] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"];
+    const ENDS: [&str; 7] = [".key", ".ppk", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
+    let name = name.to_ascii_lowercase();
+    NAMES.iter().any(|known| name == known.as_bytes()) || ENDS.iter().any(|end| name.ends_with(end.as_bytes()))
+}
+
+fn holds_key(name: &[u8], file: &Path) -> bool {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes));
+    // What cannot be read is git's to complain about.
+    read.is_ok() && looks_like_key(name.to_ascii_lowercase().ends_with(b".pem"), &bytes)
+}
+
+/// A key begins the file; in a `.pem`, it may follow certificates.
+fn looks_like_key(is_bundle: bool, bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let is_key = |line: &str| line.starts_with("-----BEGIN ") && line.contains("PRIVATE KEY");
+    let looked_at = if is_bundle { usize::MAX } else { 1 };
+    text.starts_with("PuTTY-User-Key-File-") || text.lines().take(looked_at).any(|line| is_key(line.trim_start()))
+}

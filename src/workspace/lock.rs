@@ -1,0 +1,87 @@
+//! One live run per work tree: a lock that the system takes back when the process that holds it dies.
+
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::WorkspaceError;
+use super::index::own_folder;
+use super::open::Workspace;
+
+/// Who works in a work tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process; none if it did not say yet.
+    pub pid: Option<u32>,
+    /// The thread that it runs.
+    pub thread: String,
+    /// Since when, in ms since 1970 (UTC).
+    pub since: u64,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(pid) = self.pid else { return f.write_str("a process that did not say who it is") };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
+        let seconds = now.saturating_sub(self.since.into()) / 1000;
+        write!(f, "thread `{}` in process {pid}, for {seconds} s", self.thread)
+    }
+}
+
+/// The right to work in a work tree, until dropped or the process ends.
+#[derive(Debug)]
+#[must_use = "the work tree is free again as soon as this is dropped"]
+pub struct WorkspaceLock {
+    file: File,
+}
+
+impl Drop for WorkspaceLock {
+    fn drop(&mut self) {
+        // A process that is just being started may hold the file for a moment longer.
+        let _ = self.file.unlock();
+    }
+}
+
+impl Workspace {
+    /// Takes the work tree for a thread. Linked work trees of one repository are taken apart.
+    ///
+    /// # Errors
+    /// [`Busy`](WorkspaceError::Busy) names the process that has it.
+    pub async fn lock(&self, thread: &str) -> Result<WorkspaceLock, WorkspaceError> {
+        let thread = thread.to_owned();
+        self.look(move |place| {
+            let path = place.git_dir.join("superstep").join("lock");
+            let opened = own_folder(&place)
+                .and_then(|_| File::options().read(true).write(true).create(true).truncate(false).open(&path));
+            let failed = |source| WorkspaceError::Io { doing: "lock", path: path.clone(), source };
+            let mut file = opened.map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(WorkspaceError::Busy { root: place.root.clone(), holder: read(&mut file) });
+                }
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            }
+            sign(&mut file, thread).map_err(failed)?;
+            Ok(WorkspaceLock { file })
+        })
+        .await?
+    }
+}
+
+fn read(file: &mut File) -> Holder {
+    let mut text = String::new();
+    let read = file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+    read.unwrap_or(Holder { pid: None, thread: String::new(), since: 0 })
+}
+
+fn sign(file: &mut File, thread: String) -> io::Result<()> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
+    let holder = Holder { pid: Some(std::process::id()), thread, since: u64::try_from(since).unwrap_or(u64::MAX) };
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(&serde_json::to_vec(&holder)?)
+}

@@ -1,0 +1,88 @@
+//! Git for workflows that drive coding agents: a [`Workspace`] is a work tree in which agents change files and workflows
+//! decide what becomes of that. This room knows git; it knows no graph, no agent and no plan.
+//!
+//! - **Looking.** [`Workspace::open`], [`head`](Workspace::head), [`ensure_ready`](Workspace::ensure_ready),
+//!   [`ensure_clean`](Workspace::ensure_clean).
+//! - **A branch of the run's own.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
+//!   beside; [`lock`](Workspace::lock) keeps other runs out.
+//! - **What changed.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
+//!   two of them.
+//! - **Commits.** [`commit`](Workspace::commit) makes one of exactly a tree, once: [`find_commit`](Workspace::find_commit)
+//!   knows it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
+//!   [`fold`](Workspace::fold) takes back what agents committed by themselves.
+//! - **Discarding.** [`salvage`](Workspace::salvage) keeps what was there, [`reset_to`](Workspace::reset_to) brings the files
+//!   back to a tree, [`restore`](Workspace::restore) brings salvaged work back.
+//! - **Trust.** [`fingerprint`](Workspace::fingerprint) tells whether hooks or configuration were tampered with. Compare it
+//!   before anything else is called after an agent has worked.
+//!
+//! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). What is for the work tree
+//! (ignore rules, filters, ends of lines, hooks, keys) is done by the git program, what is for objects and references by
+//! libgit2. But for commits, no program that the repository's configuration names is run, apart from its filters.
+//!
+//! ```
+//! # use std::process::Command;
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+//! use superstep::workspace::{CommitKey, CommitRequest, Workspace, WorkspaceOptions};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # Command::new("git").arg("init").arg("-q").arg(folder.path()).status()?;
+//! # let options = WorkspaceOptions::new().env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_AUTHOR_NAME", "A")
+//! #     .env("GIT_AUTHOR_EMAIL", "a@b").env("GIT_COMMITTER_NAME", "A").env("GIT_COMMITTER_EMAIL", "a@b");
+//! let workspace = Workspace::open_with(folder.path(), options).await?;
+//! workspace.ensure_clean().await?;
+//! let branch = workspace.own_branch("superstep/tides", None).await?;
+//! let base = workspace.snapshot().await?;
+//! std::fs::write(folder.path().join("tides.txt"), "twice a day\n")?;
+//!
+//! let now = workspace.snapshot().await?;
+//! let diff = workspace.diff(&base.tree, &now.tree, 64 * 1024).await?;
+//! assert_eq!(diff.to_string(), "1 file(s), +1 -0");
+//! let key = CommitKey { thread: "tides".into(), task: "1".into(), attempt: 1 };
+//! let tree = workspace.onto_head(&base.tree, &now.tree).await?;
+//! let request = CommitRequest { branch: branch.name, parent: branch.commit, tree, message: "feat: tides".into(), key };
+//! assert!(workspace.commit(&request).await?.commit().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod branch;
+mod commit;
+mod diff;
+mod dirt;
+mod error;
+mod guard;
+mod head;
+mod id;
+mod index;
+mod left_out;
+mod lock;
+mod merge;
+mod message;
+mod names;
+mod open;
+mod options;
+mod paths;
+mod program;
+mod reset;
+mod salvage;
+mod snapshot;
+mod standing;
+
+pub use branch::OwnBranch;
+pub use commit::{CommitRequest, Committed, MadeCommit};
+pub use diff::{Diff, FileDiff, FileStatus};
+pub use error::WorkspaceError;
+pub use guard::{Fingerprint, Tampered, Tampering};
+pub use head::{Head, Ongoing};
+pub use id::{CommitId, TreeId};
+pub use left_out::{LeftOut, Reason};
+pub use lock::{Holder, WorkspaceLock};
+pub use message::CommitKey;
+pub use names::branch_name;
+pub use open::Workspace;
+pub use options::WorkspaceOptions;
+pub use reset::Reset;
+pub use salvage::{SalvageKey, Salvaged};
+pub use snapshot::Snapshot;
+pub use standing::{HeadMove, Movement, Standing};

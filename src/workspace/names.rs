@@ -1,0 +1,98 @@
+//! Names of threads and tasks as parts of references, and back. Pure.
+//!
+//! A reference must not hold blanks, `:`, `..` and more; ids may. Whatever is not a letter or digit of ASCII, `-`, `_`, or a
+//! dot between two of them is written as `%` and two digits, so that no two ids have one name.
+
+use super::salvage::SalvageKey;
+
+const SALVAGE: &str = "refs/superstep/";
+
+/// Returns the name of a run's own branch: `superstep/THREAD`, where what a branch cannot hold is escaped.
+///
+/// ```
+/// # use superstep::workspace::branch_name;
+/// assert_eq!(branch_name("ISSUE-7"), "superstep/ISSUE-7");
+/// assert_eq!(branch_name("fix: a/b"), "superstep/fix%3A%20a%2Fb");
+/// ```
+pub fn branch_name(thread: &str) -> String {
+    format!("superstep/{}", escape(thread))
+}
+
+/// The folder of a thread's references.
+pub(super) fn salvage_folder(thread: &str) -> String {
+    format!("{SALVAGE}{}/", escape(thread))
+}
+
+pub(super) fn salvage_name(key: &SalvageKey) -> String {
+    format!("{}task-{}/attempt-{}", salvage_folder(&key.thread), escape(&key.task), key.attempt)
+}
+
+/// Reads a reference of salvaged work.
+pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
+    let mut parts = name.strip_prefix(SALVAGE)?.split('/');
+    let thread = unescape(parts.next()?)?;
+    let task = unescape(parts.next()?.strip_prefix("task-")?)?;
+    let attempt = parts.next()?.strip_prefix("attempt-")?;
+    // What an attempt left before it was made again is `attempt-K-earlier-N`.
+    let attempt = attempt.split_once("-earlier-").map_or(attempt, |(attempt, _)| attempt).parse().ok()?;
+    parts.next().is_none().then_some(SalvageKey { thread, task, attempt })
+}
+
+pub(super) fn escape(id: &str) -> String {
+    let bytes = id.as_bytes();
+    let is_word = |nth: usize| bytes.get(nth).is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let is_kept = |nth: usize| match bytes[nth] {
+        b'.' => nth > 0 && is_word(nth - 1) && is_word(nth + 1) && &bytes[nth..] != b".lock",
+        b'-' => nth > 0,
+        byte => byte.is_ascii_alphanumeric() || byte == b'_',
+    };
+    match bytes.is_empty() {
+        true => "%".to_owned(),
+        false => (0..bytes.len()).map(|nth| if is_kept(nth) { char_of(bytes[nth]) } else { hex(bytes[nth]) }).collect(),
+    }
+}
+
+fn char_of(byte: u8) -> String {
+    char::from(byte).to_string()
+}
+
+fn hex(byte: u8) -> String {
+    format!("%{byte:02X}")
+}
+
+pub(super) fn unescape(text: &str) -> Option<String> {
+    if text == "%" {
+        return Some(String::new());
+    }
+    let (mut bytes, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        bytes.push(u8::from_str_radix(after.get(..2)?, 16).ok()?);
+        rest = &after[2..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_id_comes_back_from_a_reference_that_git_accepts(thread in ".{0,20}", task in "[ -~]{0,9}|[0-9]\\.[0-9]", attempt: u32) {
+            let key = SalvageKey { thread, task, attempt };
+            let name = salvage_name(&key);
+            prop_assert!(git2::Reference::is_valid_name(&name), "{name}");
+            prop_assert_eq!(read_salvage_name(&name), Some(key));
+        }
+
+        #[test]
+        fn a_branch_of_any_thread_is_one_that_git_accepts(thread in "\\PC{0,20}|[-.a-z/:~^ ]{0,6}(\\.lock)?") {
+            let name = branch_name(&thread);
+            prop_assert!(git2::Branch::name_is_valid(&name).unwrap_or(false), "{name}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Salvage: what an attempt left behind, kept under a reference of its own before it is discarded, and brought back on wish.
+
+use git2::{ErrorCode, Repository, Signature};
+use serde::{Deserialize, Serialize};
+
+use super::diff::tree;
+use super::error::WorkspaceError;
+use super::id::{CommitId, TreeId};
+use super::names::{read_salvage_name, salvage_folder, salvage_name};
+use super::open::{Fault, Workspace};
+use super::paths::{RepoPath, shown};
+use super::reset::{Reset, Steps, differing};
+
+/// Whose work is salvaged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SalvageKey {
+    /// The thread.
+    pub thread: String,
+    /// The task's id in the plan.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+}
+
+/// Work that was salvaged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Salvaged {
+    /// Where it is kept: `refs/superstep/THREAD/task-ID/attempt-K`. What the same attempt had left before it was made again
+    /// has `-earlier-N` behind it.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The task's id in the plan.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The files that differ from where the task began.
+    pub files: Vec<String>,
+}
+
+impl Workspace {
+    /// Keeps a tree under `refs/superstep/THREAD/task-ID/attempt-K`, as a commit on top of `base`, where the task began. No
+    /// hook runs, nothing is signed, no branch and no file changes. Done twice, it is done once; another tree under the same
+    /// key pushes the older one aside.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or base are not there.
+    pub async fn salvage(
+        &self,
+        key: &SalvageKey,
+        base: Option<&CommitId>,
+        tree: &TreeId,
+    ) -> Result<Salvaged, WorkspaceError> {
+        let (key, base, tree) = (key.clone(), base.cloned(), tree.clone());
+        self.objects("salvage the work", move |repository, _| {
+            let reference = salvage_name(&key);
+            if !is_kept(repository, &reference, base.as_ref(), &tree)? {
+                push_aside(repository, &reference)?;
+                let commit = write(repository, &key, base.as_ref(), &tree)?;
+                repository.reference(&reference, commit, true, "superstep: salvage")?;
+            }
+            told(repository, reference, &key)
+        })
+        .await
+    }
+
+    /// Returns what was salvaged for a thread, in the order of tasks' ids and attempts.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the references cannot be read.
+    pub async fn salvaged(&self, thread: &str) -> Result<Vec<Salvaged>, WorkspaceError> {
+        let folder = salvage_folder(thread);
+        self.objects("read salvaged work", move |repository, _| {
+            let mut all = Vec::new();
+            for reference in repository.references_glob(&format!("{folder}*"))? {
+                let name = String::from_utf8_lossy(reference?.name_bytes()).into_owned();
+                if let Some(key) = read_salvage_name(&name) {
+                    all.push(told(repository, name, &key)?);
+                }
+            }
+            all.sort_by(|a, b| (&a.task, a.attempt, &a.reference).cmp(&(&b.task, b.attempt, &b.reference)));
+            Ok(all)
+        })
+        .await
+    }
+
+    /// Brings salvaged work back into the files: makes the change it was to the files as they are. HEAD and index stay.
+    ///
+    /// # Errors
+    /// [`NoSuchSalvage`](WorkspaceError::NoSuchSalvage), [`InTheWay`](WorkspaceError::InTheWay) if files are changed that it
+    /// would write, [`Conflict`](WorkspaceError::Conflict) if commits since then changed the same lines. Nothing was changed.
+    pub async fn restore(&self, reference: &str) -> Result<Reset, WorkspaceError> {
+        self.ensure_ready().await?;
+        let (base, kept) = self.salvaged_trees(reference).await?;
+        let now = self.snapshot().await?.tree;
+        if now == kept {
+            return Ok(Reset { from: now, removed: vec![], written: vec![] });
+        }
+        self.ensure_untouched(&self.steps(&base, &kept).await?, &now).await?;
+        let to = self.carried(&base, &now, &kept).await?;
+        let steps = self.steps(&now, &to).await?;
+        self.ensure_free(&steps).await?;
+        self.go(now, &to, steps).await
+    }
+
+    /// The trees that an attempt began and ended with.
+    async fn salvaged_trees(&self, reference: &str) -> Result<(TreeId, TreeId), WorkspaceError> {
+        let reference = reference.to_owned();
+        self.objects("read salvaged work", move |repository, _| {
+            let missing = || WorkspaceError::NoSuchSalvage { reference: reference.clone() };
+            let _ = read_salvage_name(&reference).ok_or_else(missing)?;
+            let commit = repository.find_reference(&reference).and_then(|found| found.peel_to_commit());
+            let commit = commit.map_err(|_| missing())?;
+            Ok((base_tree(repository, &commit)?.id().into(), commit.tree_id().into()))
+        })
+        .await
+    }
+
+    /// Checks that no file that is to be written has changes of its own.
+    async fn ensure_untouched(&self, steps: &Steps, now: &TreeId) -> Result<(), WorkspaceError> {
+        let head = match self.head_tree().await? {
+            Some(head) => head,
+            None => self.empty_tree().await?,
+        };
+        let own = self.steps(&head, now).await?;
+        let own: std::collections::BTreeSet<&RepoPath> = own.all().collect();
+        let mut files: Vec<_> = steps.all().filter(|file| own.contains(file)).map(|file| shown(file)).collect();
+        files.sort();
+        if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }
+    }
+}
+
+/// Whether the reference has that tree on that base.
+fn is_kept(repository: &Repository, name: &str, base: Option<&CommitId>, tree: &TreeId) -> Result<bool, Fault> {
+    let found = match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => return Ok(false),
+        found => found?.peel_to_commit()?,
+    };
+    let parent = found.parent_ids().next().map(CommitId::from);
+    Ok(found.tree_id() == tree.oid()? && parent.as_ref() == base)
+}
+
+/// Renames what is there to `…-earlier-N`.
+fn push_aside(repository: &Repository, name: &str) -> Result<(), Fault> {
+    let Ok(mut found) = repository.find_reference(name) else { return Ok(()) };
+    let free = (1..).map(|nth| format!("{name}-earlier-{nth}")).find(|name| repository.find_reference(name).is_err());
+    found.rename(&free.unwrap_or_default(), false, "superstep: salvage")?;
+    Ok(())
+}
+
+fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id: &TreeId) -> Result<git2::Oid, Fault> {
+    let base = base.map(|base| repository.find_commit(base.oid()?).map_err(|_| Fault::from(base.missing())));
+    let base = base.transpose()?;
+    let who = repository.signature().or_else(|_| Signature::now("superstep", "superstep@localhost"))?;
+    let message = format!("salvage: task {}, attempt {}\n", key.task.escape_debug(), key.attempt);
+    let parents: Vec<_> = base.iter().collect();
+    Ok(repository.commit(None, &who, &who, &message, &tree(repository, id)?, &parents)?)
+}
+
+fn told(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {
+    let commit = repository.find_reference(&reference)?.peel_to_commit()?;
+    let files = differing(repository, &base_tree(repository, &commit)?, &commit.tree()?)?;
+    Ok(Salvaged { reference, task: key.task.clone(), attempt: key.attempt, files })
+}
+
+fn base_tree<'a>(repository: &'a Repository, commit: &git2::Commit<'_>) -> Result<git2::Tree<'a>, Fault> {
+    Ok(match commit.parent_id(0) {
+        Ok(base) => repository.find_commit(base)?.tree()?,
+        Err(_) => repository.find_tree(repository.treebuilder(None)?.write()?)?,
+    })
+}

@@ -1,0 +1,37 @@
+//! Snapshots: a tree of all files as they are, tracked or not. The user's index is read and left alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::WorkspaceError;
+use super::id::TreeId;
+use super::left_out::LeftOut;
+use super::open::Workspace;
+
+/// All files at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The files, as a commit would hold them.
+    pub tree: TreeId,
+    /// Changed or new files that are not in it, in the order of names: they stay as they are in HEAD, if they are there.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Workspace {
+    /// Takes a snapshot of the work tree: tracked and new files as a commit would hold them, with modes, links and filters;
+    /// without what git ignores, what is kept apart or left out, and `.superstep/`. Neither files nor the user's index
+    /// change. Submodules are what the index says of them.
+    ///
+    /// # Errors
+    /// [`GitFailed`](WorkspaceError::GitFailed) if a file cannot be read.
+    pub async fn snapshot(&self) -> Result<Snapshot, WorkspaceError> {
+        let scratch = self.scratch().await?;
+        let mut changes = self.changes(Some(&scratch)).await?;
+        self.unstage(&scratch, &changes.removed).await?;
+        self.stage(&scratch, &changes.written).await?;
+        changes.as_in_head.retain(|path| !path.ends_with(b"/"));
+        self.as_in_head(&scratch, changes.as_in_head).await?;
+        changes.left_out.sort();
+        changes.left_out.dedup();
+        Ok(Snapshot { tree: self.write_tree(&scratch).await?, left_out: changes.left_out })
+    }
+}

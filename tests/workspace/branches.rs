@@ -1,0 +1,173 @@
+//! A run's own branch, linked work trees, and agents that move HEAD.
+
+use rstest::rstest;
+use superstep::workspace::{HeadMove, WorkspaceError, branch_name};
+
+use crate::repo::{Repo, key, request_now};
+
+#[tokio::test]
+async fn an_own_branch_is_made_in_place_and_found_again() {
+    let repo = Repo::new();
+    repo.write("a.txt", "changed").write("new", "").git(&["add", "new"]);
+    let (status, main, workspace) = (repo.status(), repo.tip(), repo.open().await);
+    let name = branch_name("fix 1/2");
+    let first = workspace.own_branch(&name, None).await.unwrap();
+    assert!(first.is_new && first.before.branch() == Some("main"));
+    let again = workspace.own_branch(&name, first.commit.as_ref()).await.unwrap();
+    assert!(!again.is_new);
+    assert_eq!((repo.git(&["branch", "--show-current"]), repo.status()), (name.clone(), status));
+
+    // The run went on, stopped, and the user went back to work.
+    workspace.commit(&request_now(&workspace).await).await.unwrap();
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.write("b.txt", "b").commit_all("user's");
+    let back = workspace.own_branch(&name, first.commit.as_ref()).await.unwrap();
+    assert_eq!(back.commit.as_ref(), Some(&repo.tip()));
+    assert_eq!(repo.read("a.txt"), "changed");
+    assert_ne!(repo.git(&["rev-parse", "main"]), main.to_string());
+}
+
+#[tokio::test]
+async fn a_branch_of_others_is_not_taken() {
+    let repo = Repo::new();
+    repo.git(&["switch", "--quiet", "-c", "theirs"]);
+    let theirs = repo.write("x", "x").commit_all("theirs");
+    repo.git(&["switch", "--quiet", "main"]);
+    let workspace = repo.open().await;
+    let error = workspace.own_branch("theirs", None).await.unwrap_err();
+    assert!(matches!(&error, WorkspaceError::BranchTaken { commit, .. } if *commit == theirs), "{error}");
+    for bad in ["a..b", "-x", "a b", "", "HEAD"] {
+        let error = workspace.own_branch(bad, None).await.unwrap_err();
+        assert!(matches!(error, WorkspaceError::BadBranch { .. }), "{bad}: {error}");
+    }
+    assert_eq!(repo.git(&["branch", "--show-current"]), "main");
+}
+
+#[tokio::test]
+async fn a_detached_head_can_get_a_branch() {
+    let repo = Repo::new();
+    repo.git(&["checkout", "--quiet", "--detach"]);
+    let branch = repo.open().await.own_branch("superstep/t", None).await.unwrap();
+    assert_eq!((branch.is_new, branch.commit), (true, Some(repo.tip())));
+    assert_eq!(repo.git(&["branch", "--show-current"]), "superstep/t");
+}
+
+#[tokio::test]
+async fn a_linked_work_tree_works_alone_and_so_does_one_of_its_own() {
+    let repo = Repo::new();
+    repo.write("mine.txt", "uncommitted");
+    let workspace = repo.open().await;
+    let linked = workspace.own_worktree("../linked", "one", None).await.unwrap();
+    assert_eq!(linked.own_worktree(repo.beside("linked"), "one", None).await.unwrap().root(), linked.root());
+    let nested = linked.own_worktree("../nested", "two", None).await.unwrap();
+    assert_eq!(nested.common_dir(), workspace.common_dir());
+
+    for each in [&linked, &nested] {
+        std::fs::write(each.root().join("x.txt"), "x").unwrap();
+        let base = each.head_tree().await.unwrap().unwrap();
+        let committed = each.commit(&request_now(each).await).await.unwrap();
+        assert_eq!(repo.files(committed.commit().unwrap().tree.as_str()), ["a.txt", "src/b.txt", "x.txt"]);
+        assert_eq!(repo.git_in(each.root(), &["status", "--porcelain"]), "");
+        each.reset_to(&base).await.unwrap();
+        assert!(!each.root().join("x.txt").exists());
+    }
+    assert_eq!((repo.count(), repo.status().as_str()), (1, "?? mine.txt"));
+}
+
+#[tokio::test]
+async fn a_place_that_is_taken_is_refused() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    repo.write("../taken/x", "");
+    let error = workspace.own_worktree("../taken", "one", None).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::PlaceTaken { .. }), "{error}");
+    workspace.own_worktree("../linked", "one", None).await.unwrap();
+    let error = workspace.own_worktree("../linked", "two", None).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::PlaceTaken { .. }), "{error}");
+    let error = Repo::unborn().open().await.own_worktree("../linked", "one", None).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::NoCommitYet { .. }), "{error}");
+}
+
+// --- agents that commit by themselves ---
+
+fn commits(repo: &Repo) {
+    repo.write("agent.txt", "agent").commit_all("by the agent");
+    repo.write("agent2.txt", "agent").commit_all("and another");
+}
+
+fn is_ahead(head: &HeadMove) -> bool {
+    matches!(head, HeadMove::Ahead { commits } if commits.len() == 2)
+}
+
+fn is_moved(head: &HeadMove) -> bool {
+    matches!(head, HeadMove::Moved { .. })
+}
+
+#[rstest]
+#[case::commits(commits, is_ahead)]
+#[case::amends(|repo: &Repo| { repo.write("agent.txt", ""); repo.git(&["add", "-A"]); repo.git(&["commit", "-q", "--amend", "-m", "x"]); }, is_moved)]
+#[case::resets_behind(|repo: &Repo| { repo.git(&["reset", "-q", "--soft", "HEAD~1"]); }, is_moved)]
+#[case::switches(|repo: &Repo| { repo.git(&["switch", "-q", "-c", "agents"]); commits(repo); }, |head: &HeadMove| matches!(head, HeadMove::Switched { .. }))]
+#[case::detaches(|repo: &Repo| { repo.git(&["checkout", "-q", "--detach"]); commits(repo); }, |head: &HeadMove| matches!(head, HeadMove::Detached { .. }))]
+#[case::commits_to_the_users_branch(|repo: &Repo| { repo.git(&["switch", "-q", "main"]); commits(repo); }, |head: &HeadMove| matches!(head, HeadMove::Switched { .. }))]
+#[case::orphans(|repo: &Repo| { repo.git(&["update-ref", "-d", "HEAD"]); }, |head: &HeadMove| *head == HeadMove::Moved { commit: None })]
+#[tokio::test]
+async fn what_an_agent_does_to_head_is_folded_into_its_task(
+    #[case] agent: fn(&Repo),
+    #[case] is_expected: fn(&HeadMove) -> bool,
+) {
+    let repo = Repo::new();
+    repo.write("second.txt", "").commit_all("second");
+    let workspace = repo.open().await;
+    workspace.own_branch("superstep/t", None).await.unwrap();
+    let standing = workspace.standing(&["main", "no-such", "superstep/t"]).await.unwrap();
+    assert_eq!(standing.others.len(), 1);
+    assert!(workspace.movement(&standing).await.unwrap().is_none());
+    agent(&repo);
+    let files = workspace.snapshot().await.unwrap().tree;
+
+    let movement = workspace.fold(&standing).await.unwrap();
+    assert!(is_expected(&movement.head), "{movement:?}");
+    assert!(workspace.movement(&standing).await.unwrap().is_none());
+    assert_eq!(workspace.standing(&["main"]).await.unwrap(), standing);
+    assert_eq!(workspace.snapshot().await.unwrap().tree, files);
+    workspace.commit(&request_now(&workspace).await).await.unwrap();
+    assert_eq!(repo.status(), "");
+}
+
+#[tokio::test]
+async fn an_agent_in_another_history_or_in_the_midst_of_a_merge_is_not_folded() {
+    let repo = Repo::new();
+    repo.git(&["branch", "old"]);
+    repo.write("a.txt", "second").commit_all("second");
+    let workspace = repo.open().await;
+    let standing = workspace.standing(&[]).await.unwrap();
+    repo.git(&["switch", "-q", "old"]);
+    let error = workspace.fold(&standing).await.unwrap_err();
+    assert!(
+        matches!(&error, WorkspaceError::HeadElsewhere { expected, .. } if expected == "on `main`, or after it"),
+        "{error}"
+    );
+
+    repo.write("a.txt", "third").commit_all("third");
+    repo.git(&["switch", "-q", "main"]);
+    repo.try_git(&["merge", "old"]);
+    let error = workspace.fold(&standing).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::Ongoing { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_task_begins_on_a_branch() {
+    let repo = Repo::unborn();
+    let workspace = repo.open().await;
+    let standing = workspace.standing(&[]).await.unwrap();
+    assert_eq!(standing.commit, None);
+    commits(&repo);
+    assert!(is_ahead(&workspace.fold(&standing).await.unwrap().head));
+    assert_eq!(workspace.head().await.unwrap().commit(), None);
+    let made = workspace.commit(&request_now(&workspace).await).await.unwrap();
+    assert_eq!(made.commit().unwrap().key, key(1));
+
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert!(matches!(workspace.standing(&[]).await, Err(WorkspaceError::HeadElsewhere { .. })));
+}

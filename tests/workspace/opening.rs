@@ -1,0 +1,134 @@
+//! Opening a repository, and the states it can be in.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::workspace::{Head, Ongoing, Workspace, WorkspaceError};
+
+use crate::repo::{Repo, executable};
+
+#[tokio::test]
+async fn a_folder_below_opens_the_repository() {
+    let repo = Repo::new();
+    let workspace = Workspace::open_with(repo.root().join("src"), repo.options()).await.unwrap();
+    assert_eq!(workspace.root(), repo.root().canonicalize().unwrap());
+}
+
+#[tokio::test]
+async fn what_is_no_work_tree_is_refused() {
+    let repo = Repo::new();
+    let outside = tempfile::tempdir().unwrap();
+    let error = Workspace::open(outside.path()).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::NoRepository { .. }), "{error}");
+    assert!(error.help().unwrap().contains("git init"));
+
+    repo.git(&["clone", "--quiet", "--bare", ".", "../bare"]);
+    let error = Workspace::open(repo.beside("bare")).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::Bare { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_git_that_is_missing_or_too_old_is_told() {
+    let repo = Repo::new();
+    let error = Workspace::open_with(repo.root(), repo.options().program("no-such-git")).await.unwrap_err();
+    assert!(error.to_string().starts_with("cannot run the program `no-such-git`: "), "{error}");
+
+    repo.write("old-git", "#!/bin/sh\necho git version 2.17.1\n");
+    executable(&repo.root().join("old-git"));
+    let options = repo.options().program(repo.root().join("old-git"));
+    let error = Workspace::open_with(repo.root(), options).await.unwrap_err();
+    insta::assert_snapshot!(error, @"git 2.17.1 is too old; 2.30 or newer is needed");
+}
+
+#[tokio::test]
+async fn head_is_on_a_branch_or_none_or_nothing() {
+    let repo = Repo::unborn();
+    let workspace = repo.open().await;
+    assert_eq!(workspace.head().await.unwrap(), Head::Unborn { name: "main".into() });
+    let commit = repo.write("a", "a").commit_all("a");
+    assert_eq!(workspace.head().await.unwrap(), Head::Branch { name: "main".into(), commit: commit.clone() });
+    repo.git(&["checkout", "--quiet", "--detach"]);
+    assert_eq!(workspace.head().await.unwrap(), Head::Detached { commit });
+}
+
+#[rstest]
+#[case::merge(&["merge", "other"], Ongoing::Merge)]
+#[case::rebase(&["rebase", "other"], Ongoing::Rebase)]
+#[case::cherry_pick(&["cherry-pick", "other"], Ongoing::CherryPick)]
+#[case::revert(&["revert", "HEAD~1"], Ongoing::Revert)]
+#[case::bisect(&["bisect", "start"], Ongoing::Bisect)]
+#[tokio::test]
+async fn what_is_in_progress_is_told(#[case] args: &[&str], #[case] expected: Ongoing) {
+    let repo = Repo::new();
+    repo.git(&["switch", "--quiet", "-c", "other"]);
+    repo.write("a.txt", "other\n").commit_all("other");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.write("a.txt", "mine\n").commit_all("mine");
+    repo.write("a.txt", "mine again\n").commit_all("mine again");
+    let workspace = repo.open().await;
+    workspace.ensure_ready().await.unwrap();
+    repo.try_git(args);
+    let error = workspace.ensure_ready().await.unwrap_err();
+    assert!(matches!(&error, WorkspaceError::Ongoing { what, .. } if *what == expected), "{error}");
+    assert!(error.help().is_some());
+}
+
+#[tokio::test]
+async fn a_locked_index_is_waited_for_and_then_named() {
+    let repo = Repo::new();
+    let options = repo.options().lock_wait(Duration::from_millis(30));
+    let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
+    repo.write(".git/index.lock", "");
+    let error = workspace.ensure_ready().await.unwrap_err();
+    assert!(matches!(&error, WorkspaceError::IndexLocked { path } if path.ends_with(".git/index.lock")), "{error}");
+    repo.remove(".git/index.lock");
+    workspace.ensure_ready().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_run_at_a_time_works_in_a_work_tree() {
+    let repo = Repo::new();
+    let (one, two) = (repo.open().await, repo.open().await);
+    let lock = one.lock("first").await.unwrap();
+    let error = two.lock("second").await.unwrap_err();
+    let expected = format!("thread `first` in process {}", std::process::id());
+    assert!(error.to_string().contains(&expected), "{error}");
+
+    let linked = one.own_worktree(repo.beside("linked"), "other", None).await.unwrap();
+    let _other = linked.lock("third").await.unwrap();
+    drop(lock);
+    let _lock = two.lock("second").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_of_a_process_that_died_is_free() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    drop(workspace.lock("first").await.unwrap());
+    let file = repo.root().join(".git/superstep/lock");
+    // The program that `flock` becomes has the lock.
+    let mut holder = Command::new("flock").arg("--no-fork").arg(&file).args(["sleep", "60"]).spawn().unwrap();
+    while workspace.lock("second").await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let _lock = workspace.lock("second").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_git_that_hangs_is_stopped_with_all_it_started() {
+    let repo = Repo::new();
+    repo.write(
+        "slow-git",
+        "#!/bin/sh\ncase \"$*\" in *version*) echo git version 2.47.0;; *) sleep 77 & sleep 77;; esac\n",
+    );
+    executable(&repo.root().join("slow-git"));
+    let options = repo.options().program(repo.root().join("slow-git")).limit(Duration::from_millis(200));
+    let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
+    let error = workspace.dirt().await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::TimedOut { .. }), "{error}");
+    let left = Command::new("pgrep").args(["-f", "sleep 77"]).output();
+    assert!(left.map_or(true, |left| left.stdout.is_empty()));
+}

@@ -1,0 +1,274 @@
+//! Snapshots and what differs between them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use rstest::rstest;
+use superstep::workspace::{FileStatus, LeftOut, Reason, TreeId, Workspace, WorkspaceError};
+
+use crate::repo::{Repo, executable};
+
+async fn snap(workspace: &Workspace) -> TreeId {
+    workspace.snapshot().await.unwrap().tree
+}
+
+#[tokio::test]
+async fn a_snapshot_holds_what_a_commit_of_everything_would_hold_and_leaves_the_index_alone() {
+    let repo = Repo::new();
+    repo.write(".gitignore", "*.log\n/target\n").write("deep/.gitignore", "!keep.log\nlocal\n").commit_all("ignore");
+    repo.write("a.txt", "changed\n").remove("src/b.txt").write("new/x.txt", "x").write("run.sh", "#!/bin/sh\n");
+    repo.write("a.log", "").write("deep/keep.log", "kept").write("deep/local", "").write("target/x", "");
+    repo.write("bin", [0, 159, 146, 150]).write("staged.txt", "staged").git(&["add", "staged.txt"]);
+    repo.write("staged.txt", "changed since").write("gone.txt", "").git(&["add", "gone.txt"]);
+    repo.remove("gone.txt");
+    executable(&repo.root().join("run.sh"));
+    symlink("a.txt", repo.root().join("link")).unwrap();
+    fs::write(repo.root().join(OsStr::from_bytes(b"caf\xe9 \n\"q\"")), "latin").unwrap();
+    let index = fs::read(repo.root().join(".git/index")).unwrap();
+
+    let workspace = repo.open().await;
+    let snapshot = workspace.snapshot().await.unwrap();
+
+    assert_eq!(fs::read(repo.root().join(".git/index")).unwrap(), index);
+    assert_eq!(fs::read_dir(repo.root().join(".git/superstep")).unwrap().count(), 0);
+    assert_eq!(snapshot.left_out, []);
+    repo.git(&["add", "--all"]);
+    assert_eq!(snapshot.tree.as_str(), repo.git(&["write-tree"]));
+    assert_eq!(workspace.head_tree().await.unwrap().unwrap().as_str(), repo.git(&["rev-parse", "HEAD^{tree}"]));
+}
+
+#[tokio::test]
+async fn a_repository_without_a_commit_has_snapshots() {
+    let repo = Repo::unborn();
+    let workspace = repo.open().await;
+    let empty = snap(&workspace).await;
+    assert_eq!(empty, workspace.empty_tree().await.unwrap());
+    repo.write("a", "a").write(".env", "");
+    assert_eq!(repo.files(snap(&workspace).await.as_str()), ["a"]);
+}
+
+#[rstest]
+#[case::by_attributes(".gitattributes", "*.txt text eol=crlf\n", &[])]
+#[case::by_configuration("x", "x", &["core.autocrlf", "true"])]
+#[tokio::test]
+async fn ends_of_lines_are_those_of_a_commit(#[case] file: &str, #[case] content: &str, #[case] config: &[&str]) {
+    let repo = Repo::new();
+    repo.write(file, content).commit_all("attributes");
+    if let [name, value] = config {
+        repo.git(&["config", name, value]);
+        repo.git(&["config", "core.safecrlf", "true"]);
+    }
+    let workspace = repo.open().await;
+    repo.write("w.txt", "one\r\ntwo\nthree\r\n");
+    let tree = snap(&workspace).await;
+    assert_eq!(repo.content(&tree, "w.txt"), "one\ntwo\nthree");
+    workspace.reset_to(&workspace.head_tree().await.unwrap().unwrap()).await.unwrap();
+    workspace.reset_to(&tree).await.unwrap();
+    assert_eq!(repo.read("w.txt"), "one\r\ntwo\r\nthree\r\n");
+}
+
+#[tokio::test]
+async fn filters_of_the_user_do_their_work() {
+    let repo = Repo::new();
+    repo.write(".gitattributes", "*.up filter=up\n").commit_all("attributes");
+    repo.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+    repo.git(&["config", "filter.up.smudge", "tr A-Z a-z"]);
+    let workspace = repo.open().await;
+    repo.write("x.up", "tides");
+    let tree = snap(&workspace).await;
+    assert_eq!(repo.content(&tree, "x.up"), "TIDES");
+    workspace.reset_to(&workspace.head_tree().await.unwrap().unwrap()).await.unwrap();
+    workspace.reset_to(&tree).await.unwrap();
+    assert_eq!(repo.read("x.up"), "tides");
+}
+
+#[tokio::test]
+async fn secrets_and_large_files_stay_as_they_are_in_head() {
+    let repo = Repo::new();
+    repo.write(".env.example", "KEY=\n").write(".env.old", "").commit_all("examples");
+    let workspace = repo.open().await;
+    let before = workspace.snapshot().await.unwrap();
+    assert_eq!(before.left_out, []);
+    repo.write(".env.example", "KEY=secret\n").write(".env", "KEY=secret").write("big", vec![1; 11 * 1024 * 1024]);
+    repo.write("k.pem", "-----BEGIN RSA PRIVATE KEY-----\n").git(&["add", ".env", "k.pem"]);
+    repo.git(&["init", "-q", "inner"]);
+    let now = workspace.snapshot().await.unwrap();
+    assert_eq!(now.tree, before.tree);
+    let left_out = |path: &str, reason| LeftOut { path: path.into(), reason };
+    let expected = [
+        left_out(".env", Reason::Environment),
+        left_out(".env.example", Reason::Environment),
+        left_out("big", Reason::TooLarge { bytes: 11 * 1024 * 1024 }),
+        left_out("inner/", Reason::Repository),
+        left_out("k.pem", Reason::PrivateKey),
+    ];
+    assert_eq!(now.left_out, expected);
+    insta::assert_snapshot!(now.left_out[2], @"`big` is left out: it is too large (12 MB)");
+
+    // Deleting one tells nobody a secret.
+    repo.remove(".env.old");
+    assert!(!repo.files(snap(&workspace).await.as_str()).contains(&".env.old".to_owned()));
+    // Neither is in the objects.
+    let hash = repo.git(&["hash-object", "big"]);
+    assert!(std::panic::catch_unwind(|| repo.git(&["cat-file", "-e", &hash])).is_err());
+}
+
+#[tokio::test]
+async fn a_file_changed_in_the_moment_of_a_commit_is_seen() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    for round in 0..20 {
+        repo.write("a.txt", format!("round {round:02} a\n")).git(&["add", "a.txt"]);
+        repo.write("a.txt", format!("round {round:02} b\n"));
+        assert_eq!(repo.content(&snap(&workspace).await, "a.txt"), format!("round {round:02} b"));
+    }
+}
+
+#[tokio::test]
+async fn submodules_are_left_as_they_are() {
+    let (repo, other) = (Repo::new(), Repo::new());
+    repo.git(&["submodule", "--quiet", "add", other.root().to_str().unwrap(), "sub"]);
+    repo.commit_all("submodule");
+    let workspace = repo.open().await;
+    let before = snap(&workspace).await;
+    repo.write("sub/new.txt", "").write("sub/a.txt", "changed");
+    workspace.ensure_clean().await.unwrap();
+    assert_eq!(snap(&workspace).await, before);
+    repo.write("x", "x");
+    workspace.reset_to(&before).await.unwrap();
+    assert!(repo.has("sub/new.txt") && !repo.has("x"));
+    assert_eq!(repo.status(), " M sub");
+}
+
+#[tokio::test]
+async fn files_and_folders_change_places() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let before = snap(&workspace).await;
+    repo.remove("src/b.txt").remove("a.txt");
+    fs::remove_dir(repo.root().join("src")).unwrap();
+    symlink("/tmp", repo.root().join("src")).unwrap();
+    repo.write("a.txt/inner", "x");
+    let now = snap(&workspace).await;
+    assert_eq!(repo.files(now.as_str()), ["a.txt/inner", "src"]);
+    workspace.reset_to(&before).await.unwrap();
+    assert_eq!((repo.read("src/b.txt").as_str(), repo.read("a.txt").as_str()), ("b\n", "one\ntwo\nthree\n"));
+    assert_eq!(repo.status(), "");
+    workspace.reset_to(&now).await.unwrap();
+    assert_eq!(snap(&workspace).await, now);
+}
+
+// --- diffs ---
+
+#[tokio::test]
+async fn a_diff_tells_new_files_with_content_renames_and_binaries() {
+    let repo = Repo::new();
+    repo.write("old.txt", "a long line that stays the same\nanother one\n").commit_all("old");
+    let workspace = repo.open().await;
+    let before = snap(&workspace).await;
+    repo.write("a.txt", "one\n2\nthree").remove("src/b.txt").write("new.txt", "fresh\n").write("bin", [0, 1, 2]);
+    repo.git(&["mv", "old.txt", "renamed.txt"]);
+    executable(&repo.root().join("new.txt"));
+    let diff = workspace.diff(&before, &snap(&workspace).await, usize::MAX).await.unwrap();
+    insta::assert_snapshot!(diff.text.as_ref().unwrap(), @r"
+    diff --git a/a.txt b/a.txt
+    index 4cb29ea38f70..a623a0b003e0 100644
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    -three
+    +2
+    +three
+    \ No newline at end of file
+    diff --git a/bin b/bin
+    new file mode 100644
+    index 000000000000..8352675d67ae
+    Binary files /dev/null and b/bin differ
+    diff --git a/new.txt b/new.txt
+    new file mode 100755
+    index 000000000000..92d5444121bb
+    --- /dev/null
+    +++ b/new.txt
+    @@ -0,0 +1 @@
+    +fresh
+    diff --git a/old.txt b/renamed.txt
+    similarity index 100%
+    rename from old.txt
+    rename to renamed.txt
+    diff --git a/src/b.txt b/src/b.txt
+    deleted file mode 100644
+    index 61780798228d..000000000000
+    --- a/src/b.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -b
+    ");
+    let files: Vec<_> =
+        diff.files.iter().map(|file| (file.path.as_str(), file.status, file.added, file.removed)).collect();
+    let expected = [
+        ("a.txt", FileStatus::Modified, 2, 2),
+        ("bin", FileStatus::Added, 0, 0),
+        ("new.txt", FileStatus::Added, 1, 0),
+        ("renamed.txt", FileStatus::Renamed, 0, 0),
+        ("src/b.txt", FileStatus::Deleted, 0, 1),
+    ];
+    assert_eq!(files, expected);
+    assert!(diff.files[1].binary && !diff.files[2].binary);
+    assert_eq!(diff.files[3].from.as_deref(), Some("old.txt"));
+    insta::assert_snapshot!(diff, @"5 file(s), +3 -3");
+}
+
+#[tokio::test]
+async fn a_long_diff_is_counted_and_goes_to_a_file() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let before = snap(&workspace).await;
+    repo.write("long.txt", "a line\n".repeat(5000));
+    let now = snap(&workspace).await;
+    let whole = workspace.diff(&before, &now, usize::MAX).await.unwrap();
+    let cut = workspace.diff(&before, &now, 1000).await.unwrap();
+    assert_eq!((cut.text, cut.bytes), (None, whole.bytes));
+    let file = repo.beside("task.diff");
+    workspace.write_diff(&before, &now, &file).await.unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), whole.text.unwrap());
+    let error = workspace.write_diff(&before, &now, &repo.beside("no/folder")).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::Io { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn attributes_hide_nothing_from_a_reviewer_and_no_program_is_asked() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let before = snap(&workspace).await;
+    let trap = format!("touch {}; cat", repo.beside("trap").display());
+    for name in ["diff.external", "diff.trap.textconv", "diff.trap.command", "core.fsmonitor", "core.pager"] {
+        repo.git(&["config", name, &trap]);
+    }
+    repo.hook("post-index-change", "touch ../trap").hook("reference-transaction", "touch ../trap");
+    repo.hook("post-checkout", "touch ../trap");
+    repo.write(".gitattributes", "*.txt -diff\n*.rs diff=trap\n").write("a.txt", "evil\n").write("x.rs", "evil\n");
+    let now = snap(&workspace).await;
+    let diff = workspace.diff(&before, &now, usize::MAX).await.unwrap();
+    assert_eq!(diff.text.unwrap().matches("+evil\n").count(), 2);
+    workspace.own_branch("superstep/t", None).await.unwrap();
+    workspace.own_worktree("../linked", "linked", None).await.unwrap();
+    workspace.reset_to(&before).await.unwrap();
+    workspace.dirt().await.unwrap();
+    workspace.fingerprint().await.unwrap();
+    assert!(!repo.beside("trap").exists());
+}
+
+#[tokio::test]
+async fn a_tree_that_is_not_there_is_told() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let tree = snap(&workspace).await;
+    let missing: TreeId = "0123456789012345678901234567890123456789".parse().unwrap();
+    let error = workspace.diff(&tree, &missing, 0).await.unwrap_err();
+    insta::assert_snapshot!(error, @"`0123456789012345678901234567890123456789` is no tree of this repository");
+    assert!("HEAD".parse::<TreeId>().is_err());
+}
