@@ -75,9 +75,8 @@ impl Workspace {
     /// [`ensure_ready`](Self::ensure_ready).
     pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
         self.ensure_ready().await?;
-        if let Some(made) = self.find_commit(&request.key, request.parent.as_ref()).await? {
-            self.settle_index().await?;
-            return Ok(Committed::Before(made));
+        if let Some(made) = self.made_before(request).await? {
+            return Ok(made);
         }
         self.ensure_at(request).await?;
         let parent = match self.head_tree().await? {
@@ -89,9 +88,18 @@ impl Workspace {
             return Ok(Committed::Nothing);
         }
         self.ensure_identity().await?;
-        self.commit_with_hooks(request).await?;
+        if let Err(error) = self.commit_with_hooks(request).await {
+            // A git that outlived a killed run may have made it meanwhile.
+            return self.made_before(request).await?.ok_or(error);
+        }
         self.settle_index().await?;
         self.newest(request, &parent).await
+    }
+
+    async fn made_before(&self, request: &CommitRequest) -> Result<Option<Committed>, WorkspaceError> {
+        let Some(made) = self.find_commit(&request.key, request.parent.as_ref()).await? else { return Ok(None) };
+        self.settle_index().await?;
+        Ok(Some(Committed::Before(made)))
     }
 
     /// Returns the commit that was made for `key`, if it is on HEAD's branch and newer than `since`.

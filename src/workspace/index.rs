@@ -114,6 +114,15 @@ pub(super) fn own_folder(place: &Place) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Removes the scratch indexes of runs that were killed.
+pub(super) fn sweep(place: &Place) {
+    let entries = fs::read_dir(place.git_dir.join("superstep")).into_iter().flatten().filter_map(Result::ok);
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("index-")) {
+        // What cannot go now goes next time.
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
 /// For `update-index --index-info`: mode, id and name of each file; mode 0 takes one out.
 fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<u8>, Fault> {
     let head = match repository.head() {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-use super::index::own_folder;
+use super::index::{own_folder, sweep};
 use super::open::Workspace;
 
 /// Who works in a work tree.
@@ -66,6 +66,7 @@ impl Workspace {
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
             sign(&mut file, thread).map_err(failed)?;
+            sweep(&place);
             Ok(WorkspaceLock { file })
         })
         .await?

@@ -67,6 +67,20 @@ async fn a_commit_is_made_once() {
 }
 
 #[tokio::test]
+async fn a_commit_that_a_killed_run_still_makes_is_the_one() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    repo.write("a.txt", "changed\n");
+    // Stands for the other git: it commits while our hook runs.
+    let trailers = "Superstep-Thread: t 1\nSuperstep-Task: 2.1\nSuperstep-Attempt: 1";
+    let other = format!("git commit -q --no-verify -am 'x\n\n{trailers}'");
+    repo.hook("pre-commit", &format!("unset GIT_INDEX_FILE; {other}"));
+    let committed = workspace.commit(&request_now(&workspace).await).await.unwrap();
+    assert!(matches!(&committed, Committed::Before(made) if made.commit == repo.tip()), "{committed:?}");
+    assert_eq!((repo.count(), repo.status().as_str()), (2, ""));
+}
+
+#[tokio::test]
 async fn nothing_to_commit_is_no_commit() {
     let repo = Repo::new();
     let workspace = repo.open().await;

@@ -114,7 +114,9 @@ async fn a_lock_of_a_process_that_died_is_free() {
     }
     holder.kill().unwrap();
     holder.wait().unwrap();
+    repo.write(".git/superstep/index-1-0", "of a killed run");
     let _lock = workspace.lock("second").await.unwrap();
+    assert!(!repo.has(".git/superstep/index-1-0"));
 }
 
 #[tokio::test]
