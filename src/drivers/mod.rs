@@ -9,6 +9,8 @@ mod name;
 pub mod process;
 mod request;
 mod scripted;
+#[cfg(unix)]
+pub mod tools;
 
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};

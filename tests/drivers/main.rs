@@ -5,4 +5,5 @@
 mod kit;
 mod process;
 mod scripted;
+mod tools;
 mod words;

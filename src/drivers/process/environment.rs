@@ -85,7 +85,7 @@ impl Environment {
         secret.map(|(_, value)| value.to_string_lossy().into_owned()).collect()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    pub(in crate::drivers) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()
     }
 }

@@ -1,0 +1,66 @@
+//! What each tool is called, what it is for and what it takes.
+
+use serde_json::{Map, Value, json};
+
+use crate::drivers::request::Access;
+
+/// A tool as it is offered to a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub description: &'static str,
+    /// The JSON schema of its arguments.
+    pub schema: Value,
+}
+
+const PATH: &str = "path from the folder you work in, like `src/main.rs`";
+
+/// The tools that `access` allows.
+pub(super) fn offered(access: &Access) -> Vec<ToolSpec> {
+    let mut specs = vec![
+        spec("read", "Returns a text file.", &[("path", PATH)]),
+        spec(
+            "list",
+            "Lists a folder, folders with a `/`.",
+            &[("path", "path of the folder; `.` for the one you work in")],
+        ),
+        spec(
+            "grep",
+            "Searches the text files in a folder, or one file, for a regular expression; gives `path:line: text`. Leaves out what `.gitignore` leaves out.",
+            &[
+                ("pattern", "regular expression, matched line by line"),
+                ("path", "path of a folder or file; `.` for all"),
+            ],
+        ),
+    ];
+    if access.write {
+        specs.push(spec(
+            "write",
+            "Writes a whole file, new or not; makes the folders it is in.",
+            &[("path", PATH), ("content", "all of the file")],
+        ));
+        specs.push(spec(
+            "edit",
+            "Replaces a piece of a file. `old` must stand in it exactly once.",
+            &[("path", PATH), ("old", "the piece as it stands, letter by letter"), ("new", "what to put there")],
+        ));
+    }
+    if access.shell.is_some() {
+        let line = ("command", "command line for `sh -c`; it runs in the folder you work in and cannot ask anything");
+        specs.push(spec("shell", "Runs a command; gives its exit code and what it wrote.", &[line]));
+    }
+    specs
+}
+
+fn spec(name: &'static str, description: &'static str, fields: &[(&str, &str)]) -> ToolSpec {
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|(name, about)| ((*name).to_owned(), json!({ "type": "string", "description": about })))
+        .collect();
+    let schema =
+        json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
+    ToolSpec { name, description, schema }
+}
