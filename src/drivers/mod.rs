@@ -1,6 +1,8 @@
 //! Models and coding agents behind one [`Driver`] trait: what they are asked, what they say, how they fail. Each driver has a
 //! file or folder of its own. They know processes, HTTP and files; they know no state, no node, no plan and no git.
 
+#[cfg(unix)]
+pub mod api;
 mod driver;
 mod error;
 mod event;
@@ -9,6 +11,8 @@ mod name;
 pub mod process;
 mod request;
 mod scripted;
+#[cfg(unix)]
+mod sessions;
 #[cfg(unix)]
 pub mod tools;
 
@@ -19,3 +23,5 @@ pub use fenced::fenced_json;
 pub use name::{DriverName, UnknownDriver};
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};
+#[cfg(unix)]
+pub use sessions::SessionStore;

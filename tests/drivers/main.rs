@@ -1,8 +1,11 @@
-//! Drivers and what they stand on, through the public API: real child programs, real files, no model.
+//! Drivers and what they stand on, through the public API: real child programs, files and HTTP, no model.
 #![cfg(all(feature = "agents", unix))]
 #![allow(clippy::unwrap_used)]
 
+mod api;
 mod kit;
+#[path = "../support/model_server/mod.rs"]
+mod model_server;
 mod process;
 mod scripted;
 mod tools;

@@ -1,0 +1,315 @@
+//! Requests over HTTP and answers piece by piece. Knows the wire and its limits; must not know turns, tools or files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response, StatusCode, Url};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+
+use super::config::ApiConfig;
+use super::heard::Heard;
+use super::key::{ApiKey, Hide};
+use super::refusal::Server;
+use super::reply::{Piece, Reply};
+use super::sse::EventReader;
+use super::wire::Chunk;
+use crate::drivers::error::{DriverError, ErrorClass};
+
+/// How much is read of one answer, wrapping and all.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// How much is read of an answer that refuses.
+const LARGEST_REFUSAL: usize = 64 * 1024;
+const CONNECT: Duration = Duration::from_secs(30);
+const HEAD: usize = 200;
+/// What ends a stream of events.
+const DONE: &str = "[DONE]";
+
+/// A server that can be asked.
+#[derive(Clone, Debug)]
+pub(super) struct Http {
+    client: Client,
+    url: Url,
+    pub(super) server: Server,
+}
+
+impl Http {
+    pub(super) fn new(config: &ApiConfig) -> Result<Self, DriverError> {
+        let url = completions(&config.base_url)?;
+        let server = Server {
+            place: place(&url),
+            key_env: config.key_env.clone(),
+            has_key: config.key.is_some(),
+            hide: Hide::new(config.key.clone()),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+        if let Some(key) = &config.key {
+            headers.insert(AUTHORIZATION, header(key, &config.key_env)?);
+        }
+        let client = client(&url, headers).map_err(|why| fatal(format!("{} cannot be asked: {why}", server.place)))?;
+        Ok(Self { client, url, server })
+    }
+
+    /// Asks, and tells the answer's pieces as they come. The connection is dropped with the future; `idle` is how
+    /// long the server may be silent.
+    pub(super) async fn ask(&self, body: Vec<u8>, idle: Duration, heard: &mut Heard) -> Result<Reply, DriverError> {
+        let sent = self.client.post(self.url.clone()).body(body).send();
+        let response = self.within(idle, sent).await?.map_err(|error| self.server.unreachable(error))?;
+        let mut answer = Answer::new(self, self.accepted(response, idle).await?, idle);
+        while let Some(piece) = answer.next().await? {
+            heard.hear(piece).await;
+        }
+        Ok(answer.reply)
+    }
+
+    async fn within<T>(&self, idle: Duration, work: impl Future<Output = T>) -> Result<T, DriverError> {
+        tokio::time::timeout(idle, work).await.map_err(|_| {
+            let message = format!("{} was silent for {idle:?}", self.server.place);
+            DriverError::new(ErrorClass::Transient, message)
+        })
+    }
+
+    /// Returns the response if it is an answer.
+    async fn accepted(&self, mut response: Response, idle: Duration) -> Result<Response, DriverError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        if status.is_redirection() {
+            let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or_default();
+            return Err(self.server.moved(status, to));
+        }
+        let mut body = Vec::new();
+        // What can be read of the reason is enough.
+        while body.len() < LARGEST_REFUSAL {
+            let Ok(Ok(Some(piece))) = self.within(idle, response.chunk()).await else { break };
+            body.extend_from_slice(&piece);
+        }
+        body.truncate(LARGEST_REFUSAL);
+        Err(self.server.refused(status, response.headers(), &String::from_utf8_lossy(&body)))
+    }
+}
+
+/// An answer that is being read.
+struct Answer<'a> {
+    http: &'a Http,
+    response: Response,
+    idle: Duration,
+    reply: Reply,
+    events: EventReader,
+    /// Data of events that came with one piece and are not taken up yet.
+    waiting: std::collections::VecDeque<String>,
+    read: usize,
+    shape: Option<Shape>,
+    whole: Vec<u8>,
+    /// The beginning, for a message if it is no answer.
+    head: Vec<u8>,
+    is_declared: bool,
+    has_events: bool,
+    is_over: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Events,
+    Json,
+}
+
+impl<'a> Answer<'a> {
+    fn new(http: &'a Http, response: Response, idle: Duration) -> Self {
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let shape = if kind.contains("event-stream") {
+            Some(Shape::Events)
+        } else if kind.contains("json") {
+            Some(Shape::Json)
+        } else {
+            None
+        };
+        let (reply, events, waiting) = Default::default();
+        let (is_declared, whole, head) = (shape.is_some(), vec![], vec![]);
+        let (read, has_events, is_over) = (0, false, false);
+        Self {
+            http,
+            response,
+            idle,
+            reply,
+            events,
+            waiting,
+            read,
+            shape,
+            whole,
+            head,
+            is_declared,
+            has_events,
+            is_over,
+        }
+    }
+
+    /// Returns what the next chunk adds; none at the end.
+    async fn next(&mut self) -> Result<Option<Piece>, DriverError> {
+        loop {
+            if let Some(data) = self.waiting.pop_front() {
+                if data.trim() == DONE {
+                    return Ok(None);
+                }
+                return self.chunk(&data).map(Some);
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            self.read_on().await?;
+        }
+    }
+
+    async fn read_on(&mut self) -> Result<(), DriverError> {
+        let read = self.http.within(self.idle, self.response.chunk()).await?;
+        match read {
+            Ok(Some(bytes)) => self.piece(&bytes),
+            Ok(None) => self.end(None),
+            Err(error) => self.end(Some(error)),
+        }
+    }
+
+    fn piece(&mut self, bytes: &[u8]) -> Result<(), DriverError> {
+        self.read = self.read.saturating_add(bytes.len());
+        if self.read > LARGEST {
+            return Err(self.too_large());
+        }
+        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        let room = HEAD.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        if self.shape.is_none()
+            && let Some(first) = first
+        {
+            self.shape = Some(if *first == b'{' { Shape::Json } else { Shape::Events });
+        }
+        match self.shape {
+            Some(Shape::Events) => {
+                let events = self.events.push(bytes).map_err(|_| self.too_large())?;
+                self.has_events = self.has_events || !events.is_empty();
+                self.waiting.extend(events);
+            }
+            Some(Shape::Json) | None => self.whole.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    /// The connection has ended, or broken. An answer that said it was finished is whole without the rest.
+    fn end(&mut self, error: Option<reqwest::Error>) -> Result<(), DriverError> {
+        self.is_over = true;
+        if self.reply.finish.is_some() {
+            return Ok(());
+        }
+        if let Some(error) = error {
+            let cut = self.http.server.cut();
+            let why = self.http.server.unreachable(error).message;
+            return Err(DriverError { message: format!("{}: {why}", cut.message), ..cut });
+        }
+        if self.shape == Some(Shape::Json) {
+            let whole = String::from_utf8_lossy(&std::mem::take(&mut self.whole)).into_owned();
+            self.waiting.push_back(whole);
+            return Ok(());
+        }
+        let last = self.events.finish();
+        match (last, self.read) {
+            (Some(last), _) => self.waiting.push_back(last),
+            (None, 0) => return Err(self.http.server.unreadable("nothing", "")),
+            (None, _) if self.is_strange() => {
+                let head = String::from_utf8_lossy(&self.head).into_owned();
+                return Err(self.http.server.unreadable("what is no answer", &head));
+            }
+            (None, _) => return Err(self.http.server.cut()),
+        }
+        Ok(())
+    }
+
+    /// Whether nothing said that these are events, and none was found.
+    fn is_strange(&self) -> bool {
+        !self.is_declared && !self.has_events
+    }
+
+    fn chunk(&mut self, data: &str) -> Result<Piece, DriverError> {
+        let chunk: Chunk = serde_json::from_str(data)
+            .map_err(|error| self.http.server.unreadable(&format!("what is no chunk of an answer ({error})"), data))?;
+        if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
+            return Err(self.http.server.broke_off(error));
+        }
+        if self.shape == Some(Shape::Json) && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+            return Err(self.http.server.unreadable("without a choice", data));
+        }
+        self.reply.take(chunk).map_err(|_| self.too_large())
+    }
+
+    fn too_large(&self) -> DriverError {
+        let message = format!("{} answered more than any answer may be", self.http.server.place);
+        DriverError::new(ErrorClass::Content, message)
+    }
+}
+
+/// The URL that is asked: `/chat/completions` behind the base, a query kept.
+fn completions(base: &str) -> Result<Url, DriverError> {
+    let wrong = |why: &str| fatal(format!("the base URL {why}")).help("it looks like https://api.openai.com/v1");
+    let mut url = Url::parse(base.trim()).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
+    if !["http", "https"].contains(&url.scheme()) {
+        return Err(wrong("is neither http nor https"));
+    }
+    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
+}
+
+/// A URL for messages: without a user, without a query.
+fn place(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+}
+
+fn header(key: &ApiKey, variable: &str) -> Result<HeaderValue, DriverError> {
+    key.header().ok_or_else(|| {
+        DriverError::new(ErrorClass::Auth, format!("the key in {variable} has letters that no key has"))
+            .help("look for line ends and quotes in it")
+    })
+}
+
+fn client(url: &Url, headers: HeaderMap) -> Result<Client, String> {
+    let builder = Client::builder()
+        .tls_backend_preconfigured(tls(url).map_err(|error| error.to_string())?)
+        .redirect(Policy::custom(at_home))
+        .connect_timeout(CONNECT)
+        .user_agent(concat!("superstep/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers);
+    // What is on this machine is not behind a proxy.
+    let builder = if is_local(url) { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| error.without_url().to_string())
+}
+
+/// TLS on ring, trusting whom the system trusts. The system is asked only if there will be TLS.
+fn tls(url: &Url) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    match url.scheme() {
+        "https" => Ok(builder.with_platform_verifier()?.with_no_client_auth()),
+        _ => Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()),
+    }
+}
+
+/// Follows a redirect that repeats the request at the same server, and no other.
+fn at_home(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let repeats = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
+    let is_home = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
+    let follows = repeats && is_home && attempt.previous().len() <= 3;
+    if follows { attempt.follow() } else { attempt.stop() }
+}
+
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn fatal(message: String) -> DriverError {
+    DriverError::new(ErrorClass::Fatal, message)
+}

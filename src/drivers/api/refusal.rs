@@ -1,0 +1,161 @@
+//! What it means when a server refuses, or cannot be reached: a class, a message without keys, how long to wait.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
+use serde_json::Value;
+
+use super::key::Hide;
+use crate::drivers::error::{DriverError, ErrorClass};
+
+/// How much of a server's message is passed on, in characters.
+const SHOWN: usize = 1000;
+
+/// What is said about a server.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    /// Where it is, without names and keys of a user.
+    pub(super) place: String,
+    /// The variable its key comes from.
+    pub(super) key_env: String,
+    pub(super) has_key: bool,
+    pub(super) hide: Hide,
+}
+
+impl Server {
+    /// The failure of an answer that is none: `body` is what the server said, or its beginning.
+    pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> DriverError {
+        let class = class_of(status.as_u16());
+        let error = DriverError::new(class, format!("{} answered {status}{}", self.place, self.said(body)));
+        let error = match class {
+            ErrorClass::Auth => error.help(self.about_key()),
+            ErrorClass::Fatal if status == StatusCode::NOT_FOUND => {
+                error.help("check the base URL (`/chat/completions` is appended to it) and the model's name")
+            }
+            _ => error,
+        };
+        match retry_after(headers, SystemTime::now()) {
+            Some(wait) => error.retry_after(wait),
+            None => error,
+        }
+    }
+
+    /// The failure that a server tells within an answer that began well.
+    pub(super) fn broke_off(&self, told: &Value) -> DriverError {
+        let code = ["/code", "/status", "/metadata/code"].iter().find_map(|at| {
+            let code = told.pointer(at)?;
+            code.as_u64().or_else(|| code.as_str()?.parse().ok())
+        });
+        let is_request = told.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("invalid_request"));
+        let class = match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
+            Some(code) => class_of(code),
+            None if is_request => ErrorClass::Content,
+            None => ErrorClass::Transient,
+        };
+        let body = serde_json::json!({ "error": told }).to_string();
+        DriverError::new(class, format!("{} broke its answer off{}", self.place, self.said(&body)))
+    }
+
+    /// The failure of a connection.
+    pub(super) fn unreachable(&self, error: reqwest::Error) -> DriverError {
+        let error = error.without_url();
+        let mut message = format!("{} cannot be reached: {error}", self.place);
+        let mut cause = std::error::Error::source(&error);
+        while let Some(source) = cause {
+            message.push_str(&format!(": {source}"));
+            cause = source.source();
+        }
+        let class = if error.is_builder() { ErrorClass::Fatal } else { ErrorClass::Transient };
+        DriverError::new(class, bounded(&self.hide.text(&message)))
+    }
+
+    /// The failure of an answer that was cut.
+    pub(super) fn cut(&self) -> DriverError {
+        DriverError::new(ErrorClass::Transient, format!("{} ended in the middle of its answer", self.place))
+    }
+
+    /// The failure of an answer that is not the protocol.
+    pub(super) fn unreadable(&self, why: &str, body: &str) -> DriverError {
+        DriverError::new(ErrorClass::Content, format!("{} answered {why}{}", self.place, self.said(body)))
+            .help("is it a server of OpenAI's chat completions?")
+    }
+
+    /// The failure of an answer that leads elsewhere.
+    pub(super) fn moved(&self, status: StatusCode, to: &str) -> DriverError {
+        let message = format!("{} answered {status} and leads to `{}`", self.place, bounded(&self.hide.text(to)));
+        DriverError::new(ErrorClass::Fatal, message)
+            .help("keys are not sent elsewhere; if that is right, set it as base URL")
+    }
+
+    fn about_key(&self) -> String {
+        match self.has_key {
+            true => format!("the key comes from {}; is it the right one?", self.key_env),
+            false => format!("{} is not set: set it to the server's key", self.key_env),
+        }
+    }
+
+    /// The message in a server's answer, in the shapes servers give it.
+    fn said(&self, body: &str) -> String {
+        let json: Option<Value> = serde_json::from_str(body).ok();
+        let find = |at: &str| json.as_ref()?.pointer(at)?.as_str().map(str::to_owned);
+        let message = ["/error/message", "/message", "/detail", "/error"].iter().find_map(|at| find(at));
+        let message = message.unwrap_or_else(|| body.to_owned());
+        match message.trim() {
+            "" => String::new(),
+            message => format!(": {}", bounded(&self.hide.text(message))),
+        }
+    }
+}
+
+fn class_of(status: u16) -> ErrorClass {
+    match status {
+        429 => ErrorClass::RateLimited,
+        401 | 403 => ErrorClass::Auth,
+        408 | 425 | 500..=599 => ErrorClass::Transient,
+        400 | 413 | 422 => ErrorClass::Content,
+        _ => ErrorClass::Fatal,
+    }
+}
+
+/// How long a server asks to wait: milliseconds, seconds, or until a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
+    let seconds = |text: &str| text.parse::<f64>().ok().and_then(|n| Duration::try_from_secs_f64(n).ok());
+    let millis = text(HeaderName::from_static("retry-after-ms")).and_then(seconds).map(|wait| wait / 1000);
+    millis.or_else(|| {
+        let text = text(RETRY_AFTER)?;
+        let until = || httpdate::parse_http_date(text).ok().map(|date| date.duration_since(now).unwrap_or_default());
+        seconds(text).or_else(until)
+    })
+}
+
+/// One line of text for a message, cut where it is long.
+fn bounded(text: &str) -> String {
+    let mut shown: String =
+        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(SHOWN).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("retry-after", "7", Some(7_000))]
+    #[case("retry-after", "1.5", Some(1_500))]
+    #[case("retry-after-ms", "250", Some(250))]
+    #[case("retry-after", "Thu, 01 Jan 1970 00:01:40 GMT", Some(90_000))]
+    #[case("retry-after", "Thu, 01 Jan 1970 00:00:01 GMT", Some(0))]
+    #[case("retry-after", "soon", None)]
+    #[case("retry-after", "-3", None)]
+    fn waits(#[case] name: &'static str, #[case] value: &'static str, #[case] millis: Option<u64>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().expect("a header"));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10);
+        assert_eq!(retry_after(&headers, now), millis.map(Duration::from_millis));
+    }
+}

@@ -1,0 +1,123 @@
+//! One answer of a model, put together from its chunks. Pure.
+
+use serde_json::{Map, Value};
+
+use super::wire::{CallDelta, Choice, Chunk, Function, ToolCall, text_of};
+
+/// How much of an answer there may be, in bytes of text and arguments.
+const LARGEST: usize = 8 * 1024 * 1024;
+const MOST_CALLS: usize = 256;
+
+/// An answer, or what there is of it.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    pub(super) text: String,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) finish: Option<String>,
+    pub(super) usage: Option<Value>,
+    pub(super) thought: usize,
+    indexes: Vec<Option<u64>>,
+}
+
+/// What a chunk adds for people to hear.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) thinking: String,
+}
+
+/// The answer is larger than any may be.
+#[derive(Debug)]
+pub(super) struct TooLarge;
+
+impl Reply {
+    /// Takes a chunk up. Of several choices the first is taken.
+    pub(super) fn take(&mut self, chunk: Chunk) -> Result<Piece, TooLarge> {
+        if let Some(usage) = chunk.usage.filter(Value::is_object) {
+            self.usage = Some(usage);
+        }
+        let piece = chunk.choices.and_then(|choices| choices.into_iter().next()).map(|choice| self.choice(choice));
+        let size = self.size();
+        match size > LARGEST || self.calls.len() > MOST_CALLS {
+            true => Err(TooLarge),
+            false => Ok(piece.unwrap_or_default()),
+        }
+    }
+
+    /// Bytes written by the model.
+    pub(super) fn size(&self) -> usize {
+        let calls = self.calls.iter().map(|call| call.function.name.len() + call.function.arguments.len());
+        self.text.len() + self.thought + calls.sum::<usize>()
+    }
+
+    fn choice(&mut self, choice: Choice) -> Piece {
+        if let Some(finish) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            self.finish = Some(finish);
+        }
+        let delta = choice.delta.or(choice.message).unwrap_or_default();
+        let text = text_of(&delta.content) + &text_of(&delta.refusal);
+        // Servers that give both fields give the same in both.
+        let thinking = Some(text_of(&delta.reasoning_content)).filter(|text| !text.is_empty());
+        let thinking = thinking.unwrap_or_else(|| text_of(&delta.reasoning));
+        self.text.push_str(&text);
+        self.thought += thinking.len();
+        delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| self.call(call));
+        Piece { text, thinking }
+    }
+
+    fn call(&mut self, delta: CallDelta) {
+        let function = delta.function.unwrap_or_default();
+        let (name, arguments) = (function.name.unwrap_or_default(), arguments_of(&function.arguments));
+        let id = delta.id.unwrap_or_default();
+        let nth = self.slot(delta.index, &id, &name, &arguments);
+        let call = &mut self.calls[nth];
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        // Some servers say the name again with every piece.
+        if call.function.name != name {
+            call.function.name.push_str(&name);
+        }
+        call.function.arguments.push_str(&arguments);
+        call.more.extend(delta.more.into_iter().filter(|(field, _)| field != "type"));
+    }
+
+    /// Which call a piece belongs to: the one with its index and id as far as they are given, else the last, else a new one.
+    fn slot(&mut self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> usize {
+        let fits = |nth: &usize| {
+            let call = &self.calls[*nth];
+            let same_index = index.is_none_or(|index| self.indexes[*nth] == Some(index));
+            let same_id = id.is_empty() || call.id.is_empty() || call.id == id;
+            let begins_anew = id.is_empty() && !name.is_empty() && !arguments.is_empty() && is_whole(&call.function);
+            same_index && same_id && !begins_anew
+        };
+        let last = |nth: &usize| index.is_some() || !id.is_empty() || *nth + 1 == self.calls.len();
+        if let Some(nth) = (0..self.calls.len()).rev().filter(last).find(fits) {
+            return nth;
+        }
+        let function = Function::default();
+        self.calls.push(ToolCall { id: String::new(), kind: "function".to_owned(), function, more: Map::new() });
+        self.indexes.push(index);
+        self.calls.len() - 1
+    }
+
+    /// Gives names to calls that the server gave none.
+    pub(super) fn name_calls(&mut self, prefix: &str) {
+        for (nth, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
+            call.id = format!("{prefix}_{nth}");
+        }
+    }
+}
+
+/// Arguments in the shapes servers give them: a piece of JSON, or the value itself.
+fn arguments_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(piece) => piece.clone(),
+        whole => whole.to_string(),
+    }
+}
+
+fn is_whole(function: &Function) -> bool {
+    !function.arguments.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&function.arguments).is_ok()
+}

@@ -1,0 +1,50 @@
+//! What an answer took: as the server says, or estimated. Pure.
+
+use serde_json::Value;
+
+use crate::drivers::event::Usage;
+
+/// A token is about so many bytes of English or code.
+const BYTES: u64 = 4;
+
+/// What tokens cost, in millionths of a dollar for a million of them: 3 dollars are 3 000 000.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Price {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+}
+
+/// Reads a server's usage. None without the two numbers that count.
+pub(super) fn told(usage: &Value) -> Option<Usage> {
+    let number = |path: &str| usage.pointer(path).and_then(Value::as_u64);
+    let (read, output) = (number("/prompt_tokens")?, number("/completion_tokens")?);
+    let cached = number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
+    let cache_read = cached.unwrap_or(0).min(read);
+    Some(Usage { input: read - cache_read, output, cache_read, cost: cost(usage), requests: 1, ..Usage::default() })
+}
+
+/// Estimates what was read and written, by its bytes.
+pub(super) fn estimated(read: usize, written: usize) -> Usage {
+    let tokens = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BYTES);
+    Usage { input: tokens(read), output: tokens(written), requests: 1, estimated: true, ..Usage::default() }
+}
+
+/// Adds what it cost, if nobody said.
+pub(super) fn priced(usage: Usage, price: Option<Price>) -> Usage {
+    let Some(price) = price.filter(|_| usage.cost == 0) else { return usage };
+    let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+    let sum =
+        part(usage.input, price.input) + part(usage.output, price.output) + part(usage.cache_read, price.cache_read);
+    Usage { cost: u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX), estimated: true, ..usage }
+}
+
+/// Dollars, as some servers tell them.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held between 0 and a billion")]
+fn cost(usage: &Value) -> u64 {
+    let dollars = usage.get("cost").and_then(Value::as_f64).unwrap_or(0.0);
+    (dollars * 1e6).clamp(0.0, 1e15) as u64
+}

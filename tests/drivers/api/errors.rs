@@ -1,0 +1,226 @@
+//! How servers refuse, break off and go silent, and what a turn makes of it. No key is ever shown.
+
+use std::time::Duration;
+
+use rstest::rstest;
+use serde_json::json;
+use superstep::drivers::api::{Api, ApiConfig, ApiKey};
+use superstep::drivers::{DriverError, DriverExt, ErrorClass, SessionStore};
+
+use super::{KEY, Scene, work_done};
+use crate::model_server::{Answer, Hang, How, ModelServer};
+
+async fn error_of(answer: Answer) -> (Scene, DriverError) {
+    let scene = Scene::of([answer]).await;
+    let error = scene.finish(scene.request("t", "x")).await.unwrap_err();
+    (scene, error)
+}
+
+#[rstest]
+#[case(429, ErrorClass::RateLimited)]
+#[case(401, ErrorClass::Auth)]
+#[case(403, ErrorClass::Auth)]
+#[case(400, ErrorClass::Content)]
+#[case(404, ErrorClass::Fatal)]
+#[case(422, ErrorClass::Content)]
+#[case(408, ErrorClass::Transient)]
+#[case(500, ErrorClass::Transient)]
+#[case(502, ErrorClass::Transient)]
+#[case(503, ErrorClass::Transient)]
+#[case(529, ErrorClass::Transient)]
+#[case(402, ErrorClass::Fatal)]
+#[tokio::test]
+async fn a_refusal_has_a_class_and_the_servers_message(#[case] status: u16, #[case] class: ErrorClass) {
+    let (scene, error) =
+        error_of(Answer::refusal(status, &format!("no, {KEY} is wrong\n{}", "long ".repeat(1000)))).await;
+    assert_eq!(error.class, class, "{error}");
+    assert!(error.message.contains("no, [key] is wrong long"), "{error}");
+    assert!(error.message.len() < 1300, "bounded");
+    assert!(!format!("{error:?}").contains(KEY));
+    assert_eq!(scene.server.requests().len(), 1, "a driver does not try again by itself");
+}
+
+#[tokio::test]
+async fn refused_keys_name_their_variable() {
+    let (_scene, error) = error_of(Answer::refusal(401, "bad key")).await;
+    assert_eq!(error.help, "the key comes from MY_KEY; is it the right one?");
+    let scene = Scene::of([Answer::refusal(401, "no key")]).await;
+    let config = ApiConfig::new(scene.server.url()).key_from_env("SUPERSTEP_TEST_NO_SUCH_KEY");
+    let api = Api::new(config, SessionStore::new(scene.store())).unwrap();
+    let error = api.finish(scene.request("t", "x"), |_| ()).await.unwrap_err();
+    assert_eq!(error.help, "SUPERSTEP_TEST_NO_SUCH_KEY is not set: set it to the server's key");
+    assert_eq!(scene.server.requests()[0].header("authorization"), None);
+}
+
+#[rstest]
+#[case("retry-after", "7", 7000)]
+#[case("Retry-After-Ms", "250", 250)]
+#[case("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", 0)]
+#[tokio::test]
+async fn a_limited_rate_says_how_long_to_wait(#[case] name: &str, #[case] value: &str, #[case] millis: u64) {
+    let (_scene, error) = error_of(Answer::refusal(429, "slowly").header(name, value)).await;
+    assert_eq!(error.retry_after, Some(Duration::from_millis(millis)));
+}
+
+#[rstest]
+#[case::cut_stream(How { cut: Some(300), ..How::default() }, ErrorClass::Transient, "in the middle")]
+#[case::cut_at_once(How { cut: Some(0), ..How::default() }, ErrorClass::Transient, "in the middle")]
+#[case::cut_json(How { cut: Some(50), json: true, ..How::default() }, ErrorClass::Transient, "in the middle")]
+#[case::ended_early(How { no_done: true, no_finish: true, ..How::default() }, ErrorClass::Transient, "in the middle")]
+#[tokio::test]
+async fn a_cut_answer_may_be_asked_for_again(#[case] how: How, #[case] class: ErrorClass, #[case] says: &str) {
+    let (scene, error) = error_of(Answer::text("half of what there was to say").how(how)).await;
+    assert_eq!(error.class, class, "{error}");
+    assert!(error.message.contains(says), "{error}");
+    assert!(!scene.stored().contains("assistant"), "what is not whole is not kept");
+}
+
+#[rstest]
+#[case::no_json("data: {\"choices\": [\n\n", "no chunk")]
+#[case::other_json("{\"weather\": \"fine\"}", "without a choice")]
+#[case::html("<html>Welcome to this network</html>", "Welcome")]
+#[case::nothing("", "nothing")]
+#[tokio::test]
+async fn an_answer_that_is_none_is_not_asked_for_again(#[case] body: &str, #[case] says: &str) {
+    let how = How { no_content_type: true, ..How::default() };
+    let (_scene, error) = error_of(Answer { body: Some(body.to_owned()), how, ..Answer::default() }).await;
+    assert_eq!(error.class, ErrorClass::Content, "{error}");
+    assert!(error.message.contains(says), "{error}");
+}
+
+#[rstest]
+#[case(json!({ "message": "overloaded", "code": 429 }), ErrorClass::RateLimited)]
+#[case(json!({ "message": "overloaded", "code": "502" }), ErrorClass::Transient)]
+#[case(json!({ "message": "overloaded", "type": "server_error" }), ErrorClass::Transient)]
+#[case(json!({ "message": "too long", "type": "invalid_request_error" }), ErrorClass::Content)]
+#[tokio::test]
+async fn an_error_in_the_stream_has_a_class(#[case] error: serde_json::Value, #[case] class: ErrorClass) {
+    let body = format!("data: {}\n\n", json!({ "error": error }));
+    let how = How { no_content_type: true, ..How::default() };
+    let (_scene, error) = error_of(Answer { body: Some(body), how, ..Answer::default() }).await;
+    assert_eq!(error.class, class, "{error}");
+}
+
+#[rstest]
+#[case::silent(Hang::Silent)]
+#[case::begun(Hang::Begun)]
+#[tokio::test]
+async fn a_silent_server_is_left(#[case] hang: Hang) {
+    let scene = Scene::of([Answer::text("never said").how(How { hang: Some(hang), ..How::default() })]).await;
+    let mut request = scene.request("t", "x");
+    request.limits.idle = Duration::from_millis(200);
+    let error = scene.finish(request).await.unwrap_err();
+    assert_eq!((error.class, error.message.contains("silent for 200ms")), (ErrorClass::Transient, true), "{error}");
+}
+
+#[tokio::test]
+async fn comments_are_a_sign_of_life_but_time_is_limited() {
+    let how = How { hang: Some(Hang::Comments), ..How::default() };
+    let scene = Scene::of([Answer::text("never said").how(how)]).await;
+    let mut request = scene.request("t", "x");
+    (request.limits.idle, request.limits.wall) = (Duration::from_secs(20), Duration::from_millis(500));
+    let error = scene.finish(request).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Budget, "{error}");
+}
+
+#[tokio::test]
+async fn a_turn_can_be_cancelled_while_the_model_is_silent() {
+    let scene = Scene::of([Answer::text("x").how(How { hang: Some(Hang::Silent), ..How::default() })]).await;
+    let request = scene.request("t", "x");
+    let cancel = request.cancel.clone();
+    let (ended, ()) = tokio::join!(scene.finish(request), async {
+        scene.server.asked(1).await;
+        cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err().class, ErrorClass::Cancelled);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_may_come_back() {
+    let mut scene = Scene::of([]).await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let config = ApiConfig::new(format!("http://user:{KEY}@{address}/v1")).key(ApiKey::new(KEY), "MY_KEY");
+    let api = Api::new(config, SessionStore::new(scene.store())).unwrap();
+    let error = api.finish(scene.request("t", "x"), |_| ()).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Transient);
+    assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+    scene.server = ModelServer::start_at([Answer::text("back")], &address).await.unwrap();
+    assert_eq!(api.finish(scene.request("t", "x"), |_| ()).await.unwrap().text, "back");
+}
+
+#[rstest]
+#[case::elsewhere(302, false)]
+#[case::elsewhere_with_the_body(307, false)]
+#[case::at_home(307, true)]
+#[tokio::test]
+async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[case] at_home: bool) {
+    let other = Scene::of([Answer::text("stolen").always()]).await;
+    let to = match at_home {
+        true => "/other/path".to_owned(),
+        false => format!("{}/chat/completions", other.server.url()),
+    };
+    let moved = Answer { status, body: Some(String::new()), ..Answer::default() }.header("location", &to);
+    let scene = Scene::of([moved, Answer::text("at home")]).await;
+    let ended = scene.finish(scene.request("t", "x")).await;
+    assert!(other.server.requests().is_empty());
+    match at_home {
+        true => assert_eq!(ended.unwrap().text, "at home"),
+        false => assert_eq!(ended.unwrap_err().class, ErrorClass::Fatal),
+    }
+}
+
+#[rstest]
+#[case("not a url", ErrorClass::Fatal)]
+#[case("ftp://example.org/v1", ErrorClass::Fatal)]
+#[tokio::test]
+async fn a_base_url_that_is_none_is_refused(#[case] url: &str, #[case] class: ErrorClass) {
+    let error = Api::new(ApiConfig::new(url), SessionStore::new("unused")).unwrap_err();
+    assert_eq!(error.class, class);
+    assert!(error.message.contains("base URL"), "{error}");
+}
+
+#[tokio::test]
+async fn a_key_with_a_line_end_in_it_is_refused_and_not_shown() {
+    let config = ApiConfig::new("http://localhost/v1").key(ApiKey::new("sk-one\nsk-two"), "MY_KEY");
+    let error = Api::new(config, SessionStore::new("unused")).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Auth);
+    assert!(error.message.contains("MY_KEY") && !format!("{error:?}").contains("sk-"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_secure_server_is_asked_with_the_systems_trust() {
+    let api = Api::new(ApiConfig::new("https://localhost:1/v1"), SessionStore::new("unused"));
+    assert!(api.is_ok(), "{api:?}");
+}
+
+#[tokio::test]
+async fn no_key_gets_into_events_or_history() {
+    let mut echo = Answer::call("read", json!({ "path": "key.txt" }));
+    echo.text = format!("Your key is {KEY}!");
+    echo.how = How { piece: 3, ..How::default() };
+    let scene = Scene::of([echo, Answer::call("submit_work", json!({ "summary": KEY }))]).await;
+    std::fs::write(scene.work().join("key.txt"), format!("KEY={KEY}")).unwrap();
+    let (heard, ended) = scene.heard(scene.request("t", &format!("my key is {KEY}"))).await;
+    assert_eq!(ended.as_ref().unwrap().submitted, Some(json!({ "summary": "[key]" })));
+    assert!(!format!("{heard:?}{ended:?}").contains(KEY));
+    assert!(!scene.stored().contains(KEY) && scene.stored().contains("[key]"));
+    assert!(!scene.server.requests().iter().any(|asked| asked.body.to_string().contains(KEY)));
+    assert!(!format!("{:?}", scene.api()).contains(KEY));
+}
+
+#[tokio::test]
+async fn content_errors_leave_the_session_as_it_was() {
+    let scene = Scene::of([
+        Answer::call("read", json!({ "path": "a.txt" })),
+        Answer::refusal(400, "no"),
+        Answer::call("submit_work", work_done()),
+    ])
+    .await;
+    assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap_err().class, ErrorClass::Content);
+    let finished = scene.finish(scene.request("t", "x")).await.unwrap();
+    assert_eq!(finished.submitted, Some(work_done()));
+    let asked = scene.server.requests();
+    assert_eq!(asked[1].body, asked[2].body, "the request that was refused is the one that is made again");
+}
