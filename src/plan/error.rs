@@ -1,6 +1,7 @@
 //! What can be wrong with a plan, and with a question about one.
 
 use super::id::TaskId;
+use super::proposal_problem::ProposalProblem;
 
 /// A plan that cannot be executed, or a question that it cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,12 @@ pub enum PlanError {
         /// How many tasks the plan has.
         total: usize,
     },
+    /// A proposed plan is not in order.
+    #[error("the proposed plan cannot be executed:{}", problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
+    Proposal {
+        /// Every problem, in the order of the tasks.
+        problems: Vec<ProposalProblem>,
+    },
     /// A text is not the id of a task.
     #[error("`{text}` is not the number of a task")]
     BadTaskId {
@@ -32,7 +39,7 @@ impl PlanError {
     /// Returns what a person can do about it. The problems of an invalid plan carry their own help.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Invalid { .. } => None,
+            Self::Invalid { .. } | Self::Proposal { .. } => None,
             Self::NoSuchTask { .. } => {
                 Some("the plan was probably shortened during the run; restore it, or start a new run")
             }

@@ -2,8 +2,8 @@
 //! person's [`Decision`], the [`TaskProgress`].
 //!
 //! A plan is ordinary markdown in which a heading `Task N: title` opens a task. This room reads CommonMark, so headings
-//! inside code fences, quotes, lists and comments are text. It knows no engine, no agent and no file: whoever holds the
-//! markdown asks it what the tasks are.
+//! inside code fences, quotes, lists and comments are text. It knows no engine and no agent, and of files only that of an
+//! [`Issue`]: whoever holds the markdown asks it what the tasks are.
 //!
 //! # What is a task
 //!
@@ -48,12 +48,17 @@ mod head;
 mod headings;
 mod id;
 mod inline;
+mod issue;
 mod label;
+mod markdown;
 mod outline;
 mod parse;
 mod phases;
 mod progress;
 mod proposal;
+mod proposal_check;
+mod proposal_problem;
+mod render;
 mod review;
 mod source;
 mod task;
@@ -65,8 +70,10 @@ pub use decision::{Decision, Verdict};
 pub use error::{PlanError, PlanProblem};
 pub use extract::{extract_task_count, extract_task_section};
 pub use id::TaskId;
+pub use issue::{Issue, IssueError, IssueProblem};
 pub use progress::TaskProgress;
 pub use proposal::{PlanProposal, ProposedTask};
+pub use proposal_problem::ProposalProblem;
 pub use review::{Comment, FinalReview, Review, Severity};
 pub use task::{Plan, Task};
 pub use warning::PlanWarning;

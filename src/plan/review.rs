@@ -1,5 +1,7 @@
 //! What a reviewer says about the work on a task. Plain data, and what it comes to.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +81,37 @@ impl Review {
     /// critical finding is a rejection.
     pub fn passes(&self) -> bool {
         self.approved && self.gravest() < Severity::Critical
+    }
+
+    /// Gives each comment an id of its own among those of the task: `c1`, `c2` and so on for comments that have none, and
+    /// for those whose id another comment has, of this review or of `taken`, the ids given before. A comment may keep a
+    /// taken id if the review calls that one unresolved: then it is the same finding.
+    ///
+    /// ```
+    /// # use superstep::plan::Review;
+    /// let review: Review = serde_json::from_str(r#"{"approved": false, "comments": [{"issue": "a"}, {"issue": "b"}]}"#)?;
+    /// let ids: Vec<String> = review.numbered(["c1"]).comments.into_iter().map(|comment| comment.id).collect();
+    /// assert_eq!(ids, ["c2", "c3"]);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn numbered<'t>(mut self, taken: impl IntoIterator<Item = &'t str>) -> Self {
+        let taken: HashSet<String> = taken.into_iter().map(str::to_owned).collect();
+        let unresolved: HashSet<&str> = self.unresolved_ids.iter().map(|id| id.trim()).collect();
+        let mut used = HashSet::new();
+        for comment in &mut self.comments {
+            let id = comment.id.trim();
+            let is_free = !taken.contains(id) || unresolved.contains(id);
+            let keeps = !id.is_empty() && is_free && used.insert(id.to_owned());
+            comment.id = if keeps { id.to_owned() } else { String::new() };
+        }
+        used.extend(taken);
+        let mut numbers = 1_usize..;
+        for comment in self.comments.iter_mut().filter(|comment| comment.id.is_empty()) {
+            let free = numbers.by_ref().map(|number| format!("c{number}")).find(|id| !used.contains(id));
+            comment.id = free.unwrap_or_default();
+        }
+        self
     }
 
     /// Returns how grave the gravest finding is, whatever the review says of itself.

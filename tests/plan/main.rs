@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod fields;
+mod issue;
+mod proposal;
 mod traps;
 
 use proptest::prelude::*;

@@ -1,0 +1,70 @@
+//! What can be wrong with a proposed plan.
+
+/// One reason why a proposed plan cannot be executed. Displays as what whoever proposed it has to mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProposalProblem {
+    /// There is no goal.
+    #[error("the goal is empty")]
+    NoGoal,
+    /// There are no tasks.
+    #[error("there are no tasks")]
+    NoTasks,
+    /// An id is no number.
+    #[error("the id of the {place}. task, `{id}`, is not a number like `3`, or `3.1` below task 3")]
+    BadId {
+        /// The place of the task, from 1.
+        place: usize,
+        /// Its id.
+        id: String,
+    },
+    /// Two tasks have one id.
+    #[error("two tasks have the id `{id}`")]
+    Duplicate {
+        /// The id.
+        id: String,
+    },
+    /// A task stands below one that does not come before it.
+    #[error("task `{id}` stands below `{parent}`, but there is no task `{parent}` before it")]
+    Orphan {
+        /// The id of the task.
+        id: String,
+        /// The missing one.
+        parent: String,
+    },
+    /// A task has no title.
+    #[error("task `{id}` has no title")]
+    NoTitle {
+        /// The id of the task.
+        id: String,
+    },
+    /// A task needs one that does not come before it.
+    #[error("task `{id}` depends on `{needs}`, but there is no task `{needs}` before it")]
+    UnknownDependency {
+        /// The id of the task.
+        id: String,
+        /// The id of what it needs.
+        needs: String,
+    },
+    /// A command cannot be run as it stands.
+    #[error("the command `{}` of task `{id}` {why}", command.escape_debug())]
+    BadCommand {
+        /// The id of the task.
+        id: String,
+        /// The command.
+        command: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A text holds a character that is no text.
+    #[error("{place} holds the control character U+{:04X}", u32::from(*character))]
+    ControlCharacter {
+        /// Where: `the title of task 1`.
+        place: String,
+        /// The character.
+        character: char,
+    },
+    /// No markdown was found that says what the proposal says.
+    #[error("the texts cannot be written as markdown; write them in plainer words")]
+    NotMarkdown,
+}

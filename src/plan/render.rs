@@ -1,0 +1,149 @@
+//! From a proposal to markdown whose tasks, criteria and commands read back as the proposal says. Pure.
+
+use super::error::PlanError;
+use super::markdown::{self, code, fenced, one_line};
+use super::proposal::{PlanProposal, ProposedTask};
+use super::proposal_check as check;
+use super::proposal_problem::ProposalProblem;
+use super::task::{Plan, Task};
+use super::warning::PlanWarning;
+
+/// How many characters of the goal make the title.
+const TITLE: usize = 80;
+
+impl PlanProposal {
+    /// Writes the proposal as the markdown of a plan, from which [`Plan::parse`] reads the same tasks, acceptance criteria and
+    /// commands. Texts that markdown would take for something else are escaped, descriptions that would break out of their
+    /// section fenced.
+    ///
+    /// ```
+    /// # use superstep::plan::{Plan, PlanProposal};
+    /// let proposal: PlanProposal = serde_json::from_str(
+    ///     r##"{"goal": "Know the tides", "tasks": [{"id": "1", "title": "Read", "description": "# Read *it*",
+    ///          "verify_commands": ["test -s notes"]}]}"##,
+    /// )?;
+    /// let plan = Plan::parse(proposal.render()?)?;
+    /// assert_eq!(plan.task(0)?.verify[0].command, "test -s notes");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Proposal`] with every problem at once.
+    pub fn render(&self) -> Result<String, PlanError> {
+        let tidy = check::tidy(self).map_err(|problems| PlanError::Proposal { problems })?;
+        let written = [false, true].map(|strict| Writer { strict }.plan(&tidy));
+        let faithful = written.into_iter().find(|markdown| says_the_same(markdown, &tidy));
+        faithful.ok_or_else(|| PlanError::Proposal { problems: vec![ProposalProblem::NotMarkdown] })
+    }
+}
+
+/// Returns whether the markdown reads back as the proposal.
+fn says_the_same(markdown: &str, proposal: &PlanProposal) -> bool {
+    let Ok(plan) = Plan::parse(markdown) else { return false };
+    let only_jumps = plan.warnings().iter().all(|warning| matches!(warning, PlanWarning::NumberJump { .. }));
+    let same = plan.tasks().zip(&proposal.tasks).all(|(task, proposed)| is_same(&task, proposed));
+    only_jumps && plan.has_task_headings() && plan.task_count() == proposal.tasks.len() && same
+}
+
+fn is_same(task: &Task<'_>, proposed: &ProposedTask) -> bool {
+    let commands = task.verify.iter().map(|command| &command.command);
+    task.id.as_str() == proposed.id
+        && task.title == proposed.title
+        && task.acceptance == proposed.acceptance
+        && commands.eq(&proposed.verify_commands)
+        && !task.changes_nothing
+}
+
+/// Writes a proposal that is in order.
+struct Writer {
+    /// Escapes and fences everything.
+    strict: bool,
+}
+
+impl Writer {
+    fn plan(&self, proposal: &PlanProposal) -> String {
+        let mut parts = vec![
+            format!("# Plan: {}\n", self.line(&title(&proposal.goal))),
+            format!("**Goal:** {}\n", self.line(&proposal.goal)),
+        ];
+        if !proposal.approach.is_empty() {
+            parts.push("**Approach:**\n".to_owned());
+            parts.push(self.block(&proposal.approach));
+        }
+        parts.extend(self.list("Success criteria", &proposal.success_criteria));
+        parts.extend(proposal.tasks.iter().flat_map(|task| self.task(task)));
+        parts.join("\n")
+    }
+
+    fn task(&self, task: &ProposedTask) -> Vec<String> {
+        let title = markdown::line(&task.title, |title| !self.strict && is_plain_title(title));
+        let mut parts = vec![format!("### Task {}: {title}\n", task.id)];
+        if !task.description.is_empty() {
+            parts.push(self.block(&task.description));
+        }
+        parts.extend(files(task));
+        if !task.depends_on.is_empty() {
+            parts.push(format!("**Depends on:** Task {}\n", task.depends_on.join(", Task ")));
+        }
+        parts.extend(task.est_size.as_ref().map(|size| format!("**Size:** {}\n", self.line(size))));
+        parts.extend(self.list("Acceptance", &task.acceptance));
+        if !task.verify_commands.is_empty() {
+            parts.push("**Verify:**\n".to_owned());
+            parts.push(fenced("sh", &task.verify_commands.join("\n")));
+        }
+        parts
+    }
+
+    fn list(&self, label: &str, items: &[String]) -> Vec<String> {
+        if items.is_empty() {
+            return Vec::new();
+        }
+        let items: String = items.iter().map(|item| format!("- {}\n", self.line(item))).collect();
+        vec![format!("**{label}:**\n"), items]
+    }
+
+    fn line(&self, text: &str) -> String {
+        markdown::line(text, |text| !self.strict && markdown::is_plain_item(text))
+    }
+
+    /// A text of many lines, as it stands if it keeps to itself.
+    fn block(&self, text: &str) -> String {
+        let keeps = !self.strict && keeps_to_itself(text);
+        if keeps { format!("{}\n", text.trim_end()) } else { fenced("markdown", text) }
+    }
+}
+
+fn files(task: &ProposedTask) -> Vec<String> {
+    let line = |word: &'static str| move |file: &String| format!("- {word}: {}\n", code(file));
+    let created = task.files_create.iter().map(line("Create"));
+    let lines: String = created.chain(task.files_modify.iter().map(line("Modify"))).collect();
+    if lines.is_empty() { Vec::new() } else { vec!["**Files:**\n".to_owned(), lines] }
+}
+
+/// The beginning of the goal.
+fn title(goal: &str) -> String {
+    let sentence = goal.split_once(". ").map_or(goal, |(first, _)| first).trim_end_matches('.');
+    if sentence.chars().count() <= TITLE {
+        return sentence.to_owned();
+    }
+    let cut: String = sentence.chars().take(TITLE).collect();
+    format!("{}…", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+}
+
+fn is_plain_title(title: &str) -> bool {
+    let plan = Plan::parse(format!("### Task 1: {title}\n"));
+    plan.is_ok_and(|plan| plan.task(0).is_ok_and(|task| task.title == one_line(title)) && plan.has_task_headings())
+}
+
+/// Returns whether a text in a section adds nothing to the task and hides nothing that follows.
+fn keeps_to_itself(text: &str) -> bool {
+    let markdown = format!("### Task 1: a\n\n{text}\n\n### Task 2: b\n");
+    let Ok(plan) = Plan::parse(markdown.as_str()) else { return false };
+    let first = plan.tasks().next();
+    let adds_nothing = first.is_some_and(|task| {
+        let is_whole = markdown.len() == task.section.len() + "### Task 2: b\n".len();
+        is_whole && task.acceptance.is_empty() && task.verify.is_empty() && !task.changes_nothing
+    });
+    adds_nothing && plan.task_count() == 2 && plan.warnings().is_empty()
+}
