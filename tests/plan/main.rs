@@ -4,6 +4,7 @@
 
 mod fields;
 mod issue;
+mod profile;
 mod proposal;
 mod traps;
 

@@ -1,0 +1,103 @@
+//! The settings of a profile that are one of a few words.
+
+use serde::{Deserialize, Serialize};
+
+/// A setting that is one of a few words.
+pub(super) trait Choice: Copy + 'static {
+    /// The words and what they mean, in the order in which they are told.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// How much of the plan a developer's prompt holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanContext {
+    /// The head of the plan and the section of the task.
+    #[default]
+    Section,
+    /// That, and a line for each other task.
+    Outline,
+    /// The whole plan.
+    Full,
+}
+
+/// What happens when a task has used up its attempts and is not approved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExhausted {
+    /// The run stops and asks a person.
+    #[default]
+    Halt,
+    /// The work is put aside and the next task begins.
+    Skip,
+    /// The run fails.
+    Fail,
+}
+
+/// In which session a developer tries again after a rejection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetrySession {
+    /// In the one that did the work.
+    #[default]
+    Resume,
+    /// In a new one, on the files as they are.
+    Fresh,
+    /// In a new one, on the files as they were before the task.
+    FreshReset,
+}
+
+/// Where issues come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tracker {
+    /// From markdown files.
+    #[default]
+    File,
+    /// From nowhere: runs are given their plan.
+    None,
+}
+
+/// A kind of agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Writes the plan.
+    Architect,
+    /// Does the tasks.
+    Developer,
+    /// Judges the work.
+    Reviewer,
+}
+
+impl Role {
+    /// All roles, in the order in which they work.
+    pub const ALL: [Self; 3] = [Self::Architect, Self::Developer, Self::Reviewer];
+
+    /// Returns the name of the role, as requests and profiles write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Architect => "architect",
+            Self::Developer => "developer",
+            Self::Reviewer => "reviewer",
+        }
+    }
+}
+
+impl Choice for PlanContext {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("section", Self::Section), ("outline", Self::Outline), ("full", Self::Full)];
+}
+
+impl Choice for OnExhausted {
+    const WORDS: &'static [(&'static str, Self)] = &[("halt", Self::Halt), ("skip", Self::Skip), ("fail", Self::Fail)];
+}
+
+impl Choice for RetrySession {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("resume", Self::Resume), ("fresh", Self::Fresh), ("fresh_reset", Self::FreshReset)];
+}
+
+impl Choice for Tracker {
+    const WORDS: &'static [(&'static str, Self)] = &[("file", Self::File), ("none", Self::None)];
+}

@@ -1,0 +1,18 @@
+//! Profiles: how a workflow of coding agents is run. Which drivers and models, which limits, what becomes of a task that is
+//! never approved. A profile is read from a TOML file and goes into the state of a run, so it never holds a key.
+//!
+//! It knows the names of drivers and the file; it knows no graph, no node and no environment variable's value.
+
+mod api;
+mod choices;
+mod error;
+mod overrides;
+mod read;
+mod settings;
+mod table;
+
+pub use api::{Api, Endpoint};
+pub use choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
+pub use error::{ProfileError, ProfileProblem};
+pub use overrides::Overrides;
+pub use settings::{AgentProfile, AgentSettings, Profile, Tools, TurnLimits};

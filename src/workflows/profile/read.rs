@@ -1,0 +1,217 @@
+//! From TOML to a profile: every key, what it may say, every problem at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+use crate::drivers::{DriverName, UnknownDriver};
+
+use super::api::{self, Api, Endpoint};
+use super::choices::Role;
+use super::error::ProfileError;
+use super::settings::{AgentSettings, Profile, Tools, TurnLimits};
+use super::table::{Problems, Table};
+
+impl Profile {
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Unreadable`], [`ProfileError::Invalid`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let file = path.as_ref();
+        let text =
+            fs::read_to_string(file).map_err(|source| ProfileError::Unreadable { file: file.to_owned(), source })?;
+        Self::parse(&text, file)
+    }
+
+    /// Reads a profile from TOML. `file` is named in errors; its stem names the profile unless that does.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Invalid`] with every problem at once: unknown keys, values of the wrong kind, settings that
+    /// contradict each other, keys of servers.
+    pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let file = file.as_ref();
+        let mut problems = Problems::new(text);
+        let (document, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            let span = error.span().unwrap_or_default();
+            let key = if error.message() == "duplicate key" { text.get(span.clone()).unwrap_or_default() } else { "" };
+            problems.add(span.start, key, error.message());
+        }
+        let mut profile = Self::default();
+        if errors.is_empty() {
+            profile.name = file.file_stem().map_or(profile.name, |stem| stem.to_string_lossy().into_owned());
+            profile.take_all(Table::new("", document.into_inner()), &mut problems);
+        }
+        let problems = problems.end();
+        if problems.is_empty() { Ok(profile) } else { Err(ProfileError::Invalid { file: file.to_owned(), problems }) }
+    }
+
+    fn take_all<'t>(&mut self, mut table: Table<'t>, problems: &mut Problems<'t>) {
+        let mut drivers = Vec::new();
+        self.take_agents(&mut table, problems, &mut drivers);
+        self.take_limits(&mut table, problems);
+        self.take_plan(&mut table, problems);
+        self.take_reviews(&mut table, problems);
+        set(&mut self.name, table.text("name", problems, owned).map(|(_, name)| name));
+        set(&mut self.working_dir, table.text("working_dir", problems, path).map(|(_, path)| path));
+        self.tools = table.table("tools", problems).map(|table| tools(table, problems)).unwrap_or_default();
+        self.api = table.table("api", problems).map(|table| api(table, problems)).unwrap_or_default();
+        for (at, key, driver) in drivers {
+            if let Err(problem) = has_provider(&driver, &self.api) {
+                problems.add(at, key, problem);
+            }
+        }
+        table.end(problems);
+    }
+
+    /// The drivers are kept with their places, to be held against the providers.
+    fn take_agents<'t>(
+        &mut self,
+        table: &mut Table<'t>,
+        problems: &mut Problems<'t>,
+        drivers: &mut Vec<(usize, String, DriverName)>,
+    ) {
+        let top = agent(table, problems, drivers);
+        set(&mut self.driver, top.driver);
+        self.model = top.model;
+        let Some(mut agents) = table.table("agents", problems) else { return };
+        for role in Role::ALL {
+            if let Some(mut table) = agents.table(role.name(), problems) {
+                self.agents.insert(role, agent(&mut table, problems, drivers));
+                table.end(problems);
+            }
+        }
+        agents.end(problems);
+    }
+
+    fn take_limits<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.max_task_review_iterations, table.count("max_task_review_iterations", problems));
+        self.max_review_iterations = table.count("max_review_iterations", problems);
+        set(&mut self.max_plan_revisions, table.count("max_plan_revisions", problems));
+        set(&mut self.verify_timeout, table.time("verify_timeout", problems));
+        if let Some(mut limits) = table.table("limits", problems) {
+            let TurnLimits { requests, tokens, cost, wall, idle } = &mut self.limits;
+            set(requests, limits.count("requests", problems));
+            *tokens = limits.count("tokens", problems);
+            *cost = limits.dollars("cost", problems);
+            set(wall, limits.time("wall", problems));
+            set(idle, limits.time("idle", problems));
+            limits.end(problems);
+        }
+    }
+
+    fn take_plan<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.tracker, table.choice("tracker", problems));
+        set(&mut self.plan_dir, table.text("plan_dir", problems, inside).map(|(_, path)| path));
+        set(&mut self.plan_in_repo, table.flag("plan_in_repo", problems));
+        set(&mut self.plan_context, table.choice("plan_context", problems));
+    }
+
+    fn take_reviews<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.on_exhausted, table.choice("on_exhausted", problems));
+        set(&mut self.retry_session, table.choice("retry_session", problems));
+        set(&mut self.final_review, table.flag("final_review", problems));
+        let Some((at, types)) = table.texts("review_types", problems) else { return };
+        if types.is_empty() {
+            problems.add(at, "review_types", "is empty; name at least one, such as `general`");
+        } else if types.iter().collect::<BTreeSet<_>>().len() < types.len() {
+            problems.add(at, "review_types", "names one kind twice");
+        }
+        self.review_types = types;
+    }
+}
+
+fn set<V>(place: &mut V, value: Option<V>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn agent<'t>(
+    table: &mut Table<'t>,
+    problems: &mut Problems<'t>,
+    drivers: &mut Vec<(usize, String, DriverName)>,
+) -> AgentSettings {
+    let driver = table.text("driver", problems, driver);
+    drivers.extend(driver.iter().map(|(at, name)| (*at, table.path_of("driver"), name.clone())));
+    AgentSettings {
+        driver: driver.map(|(_, name)| name),
+        model: table.text("model", problems, owned).map(|(_, model)| model),
+    }
+}
+
+fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
+    let tools = Tools {
+        shell: table.flag("shell", problems).unwrap_or_default(),
+        command_prefix: table.texts("command_prefix", problems).map(|(_, prefix)| prefix).unwrap_or_default(),
+    };
+    table.end(problems);
+    tools
+}
+
+/// `base_url` and `api_key_env` are settings of `[api]` itself; each table in it is a provider.
+fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
+    let default = endpoint(&mut table, problems);
+    let mut providers = BTreeMap::new();
+    for (name, at, mut provider) in table.tables(problems) {
+        let endpoint = endpoint(&mut provider, problems);
+        if !is_provider(&name) {
+            problems.add(at, table.path_of(&name), "is no name of a provider: letters, digits, `-`, `_` and `.`");
+        } else if endpoint.base_url.is_none() && !provider.has("base_url") {
+            problems.add(at, table.path_of(&name), "has no `base_url`");
+        }
+        provider.end(problems);
+        providers.insert(name, endpoint);
+    }
+    table.end(problems);
+    Api { default, providers }
+}
+
+fn endpoint<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Endpoint {
+    let base_url = table.text("base_url", problems, |url| api::base_url(url).map_err(str::to_owned));
+    let name = |name: &str| {
+        let told = "is no name of an environment variable; the key itself never stands in a profile";
+        if api::is_env_name(name) { Ok(name.to_owned()) } else { Err(told.to_owned()) }
+    };
+    let api_key_env = table.text("api_key_env", problems, name);
+    Endpoint { base_url: base_url.map(|(_, url)| url), api_key_env: api_key_env.map(|(_, name)| name) }
+}
+
+fn driver(name: &str) -> Result<DriverName, String> {
+    name.parse().map_err(|unknown: UnknownDriver| unknown.to_string())
+}
+
+fn owned(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+fn path(text: &str) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(text))
+}
+
+/// A folder of the repository.
+fn inside(text: &str) -> Result<PathBuf, String> {
+    use std::path::Component;
+    let path = PathBuf::from(text);
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if is_inside { Ok(path) } else { Err("must be a folder inside the repository, without `..`".to_owned()) }
+}
+
+fn is_provider(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|part| part.is_alphanumeric() || "-_.".contains(part))
+}
+
+/// Checks that the provider which a driver names has its table.
+pub(super) fn has_provider(driver: &DriverName, api: &Api) -> Result<(), String> {
+    match driver {
+        DriverName::Api { provider: Some(provider) } if !api.providers.contains_key(provider) => {
+            Err(format!("the profile has no table `[api.{provider}]` with the `base_url` of that provider"))
+        }
+        DriverName::Api { .. } | DriverName::Codex | DriverName::Claude | DriverName::Scripted(_) => Ok(()),
+    }
+}

@@ -1,0 +1,301 @@
+//! A table of a TOML file, from which settings are taken one by one; what is left over is unknown. Every problem is kept with
+//! its line. Knows TOML and no setting.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::choices::Choice;
+use super::error::ProfileProblem;
+
+/// What was found wrong in a file.
+pub(super) struct Problems<'t> {
+    text: &'t str,
+    found: Vec<ProfileProblem>,
+}
+
+impl<'t> Problems<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, found: Vec::new() }
+    }
+
+    /// Notes a problem that begins at a byte.
+    pub(super) fn add(&mut self, at: usize, key: impl Into<String>, problem: impl Into<String>) {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        self.found.push(ProfileProblem { line, key: key.into(), problem: problem.into() });
+    }
+
+    /// Returns the problems in the order of the file.
+    pub(super) fn end(mut self) -> Vec<ProfileProblem> {
+        self.found.sort_by_key(|problem| problem.line);
+        self.found
+    }
+}
+
+/// A value and where it stands.
+pub(super) struct Entry<'t> {
+    /// The byte at which its key stands.
+    pub(super) at: usize,
+    value: Spanned<DeValue<'t>>,
+}
+
+/// A table whose settings are being taken.
+pub(super) struct Table<'t> {
+    path: String,
+    entries: BTreeMap<String, Entry<'t>>,
+    known: Vec<&'static str>,
+    taken: Vec<&'static str>,
+}
+
+impl<'t> Table<'t> {
+    /// `path` is the name of the table with a point at its end; empty for the file.
+    pub(super) fn new(path: impl Into<String>, table: DeTable<'t>) -> Self {
+        let entry = |(key, value): (Spanned<_>, _)| {
+            let Range { start, .. } = key.span();
+            let name: std::borrow::Cow<'t, str> = key.into_inner();
+            (name.into_owned(), Entry { at: start, value })
+        };
+        Self {
+            path: path.into(),
+            entries: table.into_iter().map(entry).collect(),
+            known: Vec::new(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Returns the name of a key with its tables.
+    pub(super) fn path_of(&self, key: &str) -> String {
+        format!("{}{key}", self.path)
+    }
+
+    fn take(&mut self, key: &'static str) -> Option<Entry<'t>> {
+        self.known.push(key);
+        let entry = self.entries.remove(key)?;
+        self.taken.push(key);
+        Some(entry)
+    }
+
+    /// Returns whether the file has a setting that was asked for, also one that is not in order.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.taken.contains(&key)
+    }
+
+    /// Takes a value that `read` understands; it says what else was expected.
+    fn value<V>(
+        &mut self,
+        key: &'static str,
+        problems: &mut Problems<'t>,
+        read: impl FnOnce(&DeValue<'t>) -> Result<V, String>,
+    ) -> Option<(usize, V)> {
+        let entry = self.take(key)?;
+        match read(entry.value.get_ref()) {
+            Ok(value) => Some((entry.at, value)),
+            Err(problem) => {
+                problems.add(entry.at, self.path_of(key), problem);
+                None
+            }
+        }
+    }
+
+    /// Takes a text that is not empty, and what `check` makes of it.
+    pub(super) fn text<V>(
+        &mut self,
+        key: &'static str,
+        problems: &mut Problems<'t>,
+        check: impl FnOnce(&str) -> Result<V, String>,
+    ) -> Option<(usize, V)> {
+        self.value(key, problems, |value| match value.as_str() {
+            Some(text) if text.trim().is_empty() => Err("is empty".to_owned()),
+            Some(text) if text.chars().any(char::is_control) => Err("holds a control character".to_owned()),
+            Some(text) => check(text),
+            None => Err(expected("a text in quotes", value)),
+        })
+    }
+
+    pub(super) fn flag(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<bool> {
+        let found =
+            self.value(key, problems, |value| value.as_bool().ok_or_else(|| expected("`true` or `false`", value)));
+        found.map(|(_, flag)| flag)
+    }
+
+    /// Takes a whole number of at least 1.
+    pub(super) fn count<N: TryFrom<u64>>(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<N> {
+        let found = self.value(key, problems, |value| {
+            let number = whole(value).ok_or_else(|| expected("a whole number", value))?;
+            let number = u64::try_from(number).ok().filter(|number| *number >= 1).ok_or("must be at least 1")?;
+            N::try_from(number).map_err(|_| "is too large".to_owned())
+        });
+        found.map(|(_, number)| number)
+    }
+
+    /// Takes an amount of dollars, in millionths.
+    pub(super) fn dollars(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<u64> {
+        let found = self.value(key, problems, |value| {
+            let text = value.as_float().map(|float| float.as_str().to_owned());
+            let text = text.or_else(|| whole(value).map(|number| number.to_string()));
+            let text = text.ok_or_else(|| expected("an amount of dollars, such as `2.5`", value))?;
+            let amount = text.parse::<f64>().map_err(|_| "is no amount of dollars")?;
+            // Exact up to a billion dollars.
+            let is_amount = (0.000_001..=1e9).contains(&amount);
+            if is_amount {
+                Ok((amount * 1e6).round() as u64)
+            } else {
+                Err("must be more than 0, and at most 1e9".to_owned())
+            }
+        });
+        found.map(|(_, amount)| amount)
+    }
+
+    /// Takes a time: whole seconds, or a text such as `90s`, `10m`, `1h`.
+    pub(super) fn time(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<Duration> {
+        let found = self.value(key, problems, |value| {
+            let told = || expected("a time: whole seconds, or a text such as `90s`, `10m`, `1h`", value);
+            let seconds = match value.as_str() {
+                Some(text) => seconds(text).ok_or_else(told)?,
+                None => u64::try_from(whole(value).ok_or_else(told)?).map_err(|_| "must be at least one second")?,
+            };
+            let is_time = (1..=MAX_SECONDS).contains(&seconds);
+            if is_time {
+                Ok(Duration::from_secs(seconds))
+            } else {
+                Err("must be from one second to 30 days".to_owned())
+            }
+        });
+        found.map(|(_, time)| time)
+    }
+
+    /// Takes one of a few words.
+    pub(super) fn choice<C: Choice>(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<C> {
+        let words: Vec<&str> = C::WORDS.iter().map(|(word, _)| *word).collect();
+        let found = self.text(key, problems, |text| {
+            let found = C::WORDS.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
+            found.ok_or_else(|| format!("`{text}` is none of {}{}", quoted(&words), meant(text, &words)))
+        });
+        found.map(|(_, choice)| choice)
+    }
+
+    /// Takes a list of texts that are not empty.
+    pub(super) fn texts(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<(usize, Vec<String>)> {
+        self.value(key, problems, |value| {
+            let items = value.as_array().ok_or_else(|| expected("a list of texts", value))?;
+            let text = |item: &Spanned<DeValue<'t>>| match item.get_ref().as_str() {
+                Some(text) if text.trim().is_empty() => Err("holds an empty text".to_owned()),
+                Some(text) if text.contains('\0') => Err("holds a control character".to_owned()),
+                Some(text) => Ok(text.to_owned()),
+                None => Err(expected("a list of texts", item.get_ref())),
+            };
+            items.iter().map(text).collect()
+        })
+    }
+
+    pub(super) fn table(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<Self> {
+        let entry = self.take(key)?;
+        self.open(key, entry, problems)
+    }
+
+    /// Takes every table that is left, by name and place.
+    pub(super) fn tables(&mut self, problems: &mut Problems<'t>) -> Vec<(String, usize, Self)> {
+        let is_table = |entry: &Entry<'_>| entry.value.get_ref().is_table();
+        let names: Vec<String> =
+            self.entries.iter().filter(|(_, entry)| is_table(entry)).map(|(n, _)| n.clone()).collect();
+        let take = |name: String| {
+            let entry = self.entries.remove(&name)?;
+            let at = entry.at;
+            let table = self.open(&name, entry, problems)?;
+            Some((name, at, table))
+        };
+        names.into_iter().filter_map(take).collect()
+    }
+
+    fn open(&self, key: &str, entry: Entry<'t>, problems: &mut Problems<'t>) -> Option<Self> {
+        match entry.value.into_inner() {
+            DeValue::Table(table) => Some(Self::new(format!("{}.", self.path_of(key)), table)),
+            other => {
+                problems.add(entry.at, self.path_of(key), expected("a table", &other));
+                None
+            }
+        }
+    }
+
+    /// Tells of every key that was not taken.
+    pub(super) fn end(self, problems: &mut Problems<'t>) {
+        for (key, entry) in &self.entries {
+            let problem = if is_secret(key) {
+                "keys never stand in a profile; name the environment variable that holds it in `api_key_env`".to_owned()
+            } else {
+                unknown(key, &self.known)
+            };
+            problems.add(entry.at, self.path_of(key), problem);
+        }
+    }
+}
+
+const MAX_SECONDS: u64 = 30 * 24 * 3600;
+
+fn whole(value: &DeValue<'_>) -> Option<i128> {
+    let integer = value.as_integer()?;
+    i128::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// Says what was expected and of what kind the value is, but not the value.
+fn expected(what: &str, value: &DeValue<'_>) -> String {
+    format!("must be {what}, not {}", kind(value))
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "this text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "`true` or `false`",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns `; did you mean …?` with the nearest of the words, or nothing.
+fn meant(word: &str, words: &[&str]) -> String {
+    let near = similar::get_close_matches(word, words, 1, 0.6);
+    let part = words.iter().find(|known| word.len() >= 3 && known.contains(word));
+    near.first().or(part).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
+/// Says that a key is unknown, and which it could be.
+fn unknown(key: &str, known: &[&str]) -> String {
+    let meant = meant(key, known);
+    let are_few = meant.is_empty() && (1..=FEW).contains(&known.len());
+    let known = if are_few { format!("; there are {}", quoted(known)) } else { meant };
+    format!("this key is unknown{known}")
+}
+
+/// So many keys are listed.
+const FEW: usize = 5;
+
+/// True of keys that look as if their value were a secret.
+fn is_secret(key: &str) -> bool {
+    let key: String = key.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+    key == "key"
+        || ["apikey", "token", "secret", "password", "accesskey", "authorization", "bearer"]
+            .iter()
+            .any(|end| key.ends_with(end))
+}
