@@ -7,6 +7,7 @@ mod driver;
 mod error;
 mod event;
 mod fenced;
+mod jsonl;
 mod name;
 pub mod process;
 mod request;
@@ -15,6 +16,7 @@ mod scripted;
 mod sessions;
 #[cfg(unix)]
 pub mod tools;
+mod wrap;
 
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
@@ -25,3 +27,4 @@ pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shel
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
 pub use sessions::SessionStore;
+pub use wrap::{Budget, Ledger, Left, Recording, Redacted, Replaying, Retry};

@@ -10,3 +10,4 @@ mod process;
 mod scripted;
 mod tools;
 mod words;
+mod wrappers;

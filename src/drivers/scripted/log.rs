@@ -1,8 +1,7 @@
 //! Which turns were had, and what they came to: JSON lines, in memory or in a file that is read anew each time, so that
 //! several processes, one after the other, share it. The last line may be torn: its process was killed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +11,7 @@ use super::choose::Chosen;
 use crate::checkpoint::fnv::Fnv;
 use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::Finished;
+use crate::drivers::jsonl;
 use crate::drivers::request::AgentRequest;
 
 /// A line of the log.
@@ -96,11 +96,7 @@ impl Log {
 
     fn read(&self, held: &[Entry]) -> Result<Vec<Entry>, DriverError> {
         let Some(file) = &self.file else { return Ok(held.to_vec()) };
-        let text = match fs::read_to_string(file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(|error| unkept(file, &error))?,
-        };
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+        jsonl::read(file).map_err(|error| unkept(file, &error))
     }
 
     fn append(&self, held: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
@@ -119,25 +115,9 @@ impl Entry {
 }
 
 fn write_line(path: &Path, entry: &Entry) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    let mut line = serde_json::to_vec(entry)?;
-    line.push(b'\n');
-    if is_torn(&mut file)? {
-        line.insert(0, b'\n');
-    }
-    file.write_all(&line)?;
+    let mut file = jsonl::open(path)?;
+    jsonl::append(&mut file, entry)?;
     file.sync_data()
-}
-
-fn is_torn(file: &mut File) -> io::Result<bool> {
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 fn unkept(file: &Path, error: &io::Error) -> DriverError {

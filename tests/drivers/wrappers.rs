@@ -1,0 +1,276 @@
+//! Drivers around drivers: recording and replay, retries, budgets, hidden secrets.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use rstest::rstest;
+use superstep::drivers::process::Redactor;
+use superstep::drivers::{
+    AgentEvent, AgentRequest, Budget, Driver, DriverError, DriverExt, ErrorClass, Finished, Ledger, Recording,
+    Redacted, Replaying, Retry, Scripted, Session, Status, Usage,
+};
+use tokio::time::Instant;
+
+fn scripted(turns: &str) -> Scripted {
+    Scripted::parse("s.yaml", &format!("turns:\n{turns}")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn request(prompt: &str) -> AgentRequest {
+    AgentRequest::new("developer", prompt, "/some/where")
+}
+
+async fn told(driver: &impl Driver, request: AgentRequest) -> (Vec<AgentEvent>, Result<Finished, DriverError>) {
+    let mut events = vec![];
+    let finished = driver.finish(request, |event| events.push(event.clone())).await;
+    (events, finished)
+}
+
+// --- recording and replaying ---
+
+const TURNS: &str = "
+- {contains: one, steps: [think: hm, say: 1, usage: {input: 3}]}
+- {contains: two, steps: [say: 2, fail: {class: content, message: bad}]}
+- {contains: three, times: 2, steps: [say: 3]}
+";
+
+#[tokio::test]
+async fn a_replay_tells_what_was_recorded() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("tapes/t.jsonl");
+    let mut recorded = vec![];
+    for prompts in [&["one", "two"][..], &["three in /some/where", "three in /some/where"]] {
+        // Each time another process.
+        let recording = Recording::new(scripted(TURNS), &file).unwrap();
+        for prompt in prompts {
+            recorded.push(told(&recording, request(prompt)).await);
+        }
+    }
+    let replaying = Replaying::open(&file).unwrap();
+    for (prompt, recorded) in ["one", "two", "three in /else", "three in /else"].into_iter().zip(&recorded) {
+        let asked = AgentRequest { directory: "/else".into(), ..request(prompt) };
+        assert_eq!(&told(&replaying, asked).await, recorded);
+    }
+    assert_eq!(recorded[1].1.as_ref().unwrap_err().message, "bad");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_asked_for_again_under_its_key_is_given_again() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("t.jsonl");
+    let keyed = || AgentRequest { turn: "key".into(), ..request("one") };
+    let recorded = told(&Recording::new(scripted(TURNS), &file).unwrap(), keyed()).await;
+    let replaying = Replaying::open(&file).unwrap();
+    assert_eq!(told(&replaying, keyed()).await, recorded);
+    assert_eq!(told(&replaying, keyed()).await, recorded);
+    assert_eq!(replaying.ended(None, "key").await.unwrap().unwrap(), recorded.1.unwrap());
+    assert_eq!(told(&replaying, request("one")).await.1.unwrap_err().class, ErrorClass::Fatal);
+}
+
+#[tokio::test]
+async fn a_request_that_was_not_recorded_is_shown_beside_the_recorded_one() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("t.jsonl");
+    let recording = Recording::new(scripted(TURNS), &file).unwrap();
+    told(&recording, request("Read.\nDo one thing.\nEnd.")).await.1.unwrap();
+
+    let misfit = async |asked: AgentRequest| {
+        let error = told(&Replaying::open(&file).unwrap(), asked).await.1.unwrap_err();
+        error.message.replace(place.path().to_str().unwrap(), "")
+    };
+    let other = request("Read.\nDo another thing.\nEnd.");
+    assert_snapshot!(misfit(other).await, @"the cassette /t.jsonl does not fit: of turn 1, `prompt` differs in line 2: recorded `Do one thing.`, asked `Do another thing.`");
+    let model = AgentRequest { model: Some("big".into()), ..request("Read.\nDo one thing.\nEnd.") };
+    assert_snapshot!(misfit(model).await, @"the cassette /t.jsonl does not fit: of turn 1, `model` differs in line 1: recorded `null`, asked `big`");
+    let role = AgentRequest { role: "reviewer".into(), ..request("Read.\nDo one thing.\nEnd.") };
+    assert_snapshot!(misfit(role).await, @"the cassette /t.jsonl does not fit: it has no more turns of reviewer");
+}
+
+#[tokio::test]
+async fn a_turn_that_was_killed_is_not_on_the_cassette() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("t.jsonl");
+    let recording =
+        Recording::new(scripted(&format!("- {{contains: never, steps: [say: begun, hang]}}{TURNS}")), &file);
+    let recording = recording.unwrap();
+    let mut events = recording.run(request("never"));
+    events.next().await.unwrap().unwrap();
+    drop(events);
+    told(&recording, request("one")).await.1.unwrap();
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() - 5]).unwrap();
+    let again = Recording::new(scripted(TURNS), &file).unwrap();
+    told(&again, request("three")).await.1.unwrap();
+
+    let replaying = Replaying::open(&file).unwrap();
+    for (prompt, fits) in [("never", false), ("one", false), ("three", true)] {
+        assert_eq!(told(&replaying, request(prompt)).await.1.is_ok(), fits, "{prompt}");
+    }
+}
+
+// --- retry ---
+
+#[tokio::test(start_paused = true)]
+async fn what_may_pass_is_tried_again() {
+    let failing = "
+- steps: [say: a, fail: {class: transient, message: broken}]
+- steps: [fail: {class: rate_limited, retry_after: 20s}]
+- steps: [say: done]
+";
+    let begun = Instant::now();
+    let (events, finished) = told(&Retry::new(scripted(failing)), request("do")).await;
+    assert_eq!(finished.unwrap().text, "done");
+    let waited = begun.elapsed();
+    assert!(Duration::from_millis(20_250) <= waited && waited < Duration::from_millis(20_600), "{waited:?}");
+    let notices = events.iter().filter(|event| matches!(event, AgentEvent::Notice(_))).count();
+    assert_eq!(notices, 2);
+}
+
+#[rstest]
+#[case::always_transient("- {times: always, steps: [fail: {class: transient}]}", ErrorClass::Transient, 4)]
+#[case::too_long(
+    "- {times: always, steps: [fail: {class: rate_limited, retry_after: 61s}]}",
+    ErrorClass::RateLimited,
+    1
+)]
+#[case::too_often(
+    "- {times: always, steps: [fail: {class: rate_limited, retry_after: 25s}]}",
+    ErrorClass::RateLimited,
+    3
+)]
+#[case::unknown_wait("- {times: always, steps: [fail: {class: rate_limited}]}", ErrorClass::RateLimited, 4)]
+#[case::content("- {times: always, steps: [fail: {class: content}]}", ErrorClass::Content, 1)]
+#[case::auth("- {times: always, steps: [fail: {class: auth}]}", ErrorClass::Auth, 1)]
+#[case::budget("- {times: always, steps: [fail: {class: budget}]}", ErrorClass::Budget, 1)]
+#[case::lost("- {times: always, steps: [fail: {class: session_lost}]}", ErrorClass::SessionLost, 1)]
+#[case::fatal("- {times: always, steps: [fail: {class: fatal}]}", ErrorClass::Fatal, 1)]
+#[tokio::test(start_paused = true)]
+async fn what_stays_is_returned(#[case] turns: &str, #[case] class: ErrorClass, #[case] times: usize) {
+    let (events, finished) = told(&Retry::new(scripted(turns)), request("do")).await;
+    let error = finished.unwrap_err();
+    let begun = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
+    assert_eq!((error.class, begun), (class, times));
+    assert_eq!(error.retry_after.is_some(), turns.contains("retry_after"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_it_is_cancelled() {
+    let driver = Retry::new(scripted("- {times: always, steps: [fail: {class: rate_limited, retry_after: 50s}]}"));
+    let asked = request("do");
+    let cancel = asked.cancel.clone();
+    let begun = Instant::now();
+    let finished = driver.finish(asked, |event| {
+        if matches!(event, AgentEvent::Notice(_)) {
+            cancel.cancel();
+        }
+    });
+    assert_eq!(finished.await.unwrap_err().class, ErrorClass::Cancelled);
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+// --- budget ---
+
+const COSTLY: &str = "- {times: always, steps: [usage: {input: 40, cost: 0.5}, say: a, usage: {input: 20}, say: b]}";
+
+#[tokio::test]
+async fn turns_share_a_budget() {
+    let ledger = Ledger::new().tokens(150);
+    let (one, other) = (Budget::new(scripted(COSTLY), ledger.clone()), Budget::new(scripted(COSTLY), ledger.clone()));
+    told(&one, request("do")).await.1.unwrap();
+    told(&other, request("do")).await.1.unwrap();
+    assert_eq!((ledger.spent().tokens(), ledger.left().tokens), (120, Some(30)));
+
+    let last = told(&one, request("do")).await.1.unwrap_err();
+    assert_eq!((last.class, ledger.spent().tokens()), (ErrorClass::Budget, 160));
+    let (events, refused) = told(&other, request("do")).await;
+    assert_eq!(events, []);
+    assert_snapshot!(refused.unwrap_err(), @"the budget of 150 tokens is used up: 160 tokens and $1.500000 spent");
+}
+
+#[tokio::test]
+async fn what_one_turn_has_reserved_another_does_not_get() {
+    let ledger = Ledger::new().cost(1_000_000);
+    let driver = Budget::new(scripted("- {times: always, steps: [say: a, hang]}"), ledger.clone());
+    let costs = |cost| {
+        let mut asked = request("do");
+        asked.limits.cost = Some(cost);
+        asked
+    };
+    let mut first = driver.run(costs(900_000));
+    first.next().await.unwrap().unwrap();
+    let mut second = driver.run(costs(900_000));
+    second.next().await.unwrap().unwrap();
+    assert_eq!(ledger.left().cost, Some(0));
+    let refused = told(&driver, costs(1)).await.1.unwrap_err();
+    assert_snapshot!(refused, @"the budget of $1.000000 is used up: 0 tokens and $0.000000 spent, the rest is held by 2 turns under way");
+    drop(first);
+    assert_eq!(ledger.left().cost, Some(900_000));
+    drop(second);
+    assert_eq!((ledger.left().cost, ledger.spent()), (Some(1_000_000), Usage::default()));
+}
+
+#[tokio::test]
+async fn a_turn_ends_at_its_own_limit_as_without_a_budget() {
+    let mut asked = request("do");
+    asked.limits.tokens = Some(30);
+    let finished = told(&Budget::new(scripted(COSTLY), Ledger::new().tokens(1_000)), asked).await.1.unwrap();
+    assert_eq!(finished.status, Status::TokenLimit);
+}
+
+#[tokio::test]
+async fn turns_at_the_same_time_end_when_all_is_used_up() {
+    let ledger = Ledger::new().tokens(70);
+    let turns = format!("- steps: [usage: {{input: 40}}, hang]\n{COSTLY}");
+    let driver = Budget::new(scripted(&turns), ledger.clone());
+    let (mut first, second) = (driver.run(request("do")), driver.run(request("do")));
+    while !matches!(first.next().await.unwrap().unwrap(), AgentEvent::Usage(_)) {}
+    let mut second = second;
+    let failed = loop {
+        match second.next().await.unwrap() {
+            Ok(AgentEvent::Finished(finished)) => panic!("{finished:?}"),
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(failed.class, ErrorClass::Budget);
+    assert_eq!(ledger.spent().tokens(), 40, "what the second used is spent, the first is under way");
+}
+
+#[tokio::test]
+async fn what_was_spent_before_counts() {
+    let ledger = Ledger::new().cost(10).spent_before(&Usage { cost: 10, ..Usage::default() });
+    let error = told(&Budget::new(scripted(COSTLY), ledger), request("do")).await.1.unwrap_err();
+    assert_eq!((error.class, error.help.as_str()), (ErrorClass::Budget, "raise the budget, then go on"));
+}
+
+// --- secrets ---
+
+#[tokio::test]
+async fn secrets_are_hidden_wherever_they_are_told() {
+    let turns = "
+- steps:
+  - say: the key is open-sesame
+  - tool: {name: shell, arguments: {command: [echo, open-sesame]}, result: open-sesame}
+- steps: [say: open-sesame, fail: {class: fatal, message: open-sesame is wrong}]
+";
+    let driver = Redacted::new(scripted(turns), Redactor::new(["open-sesame"]));
+    for _ in 0..2 {
+        let (events, finished) = told(&driver, request("do")).await;
+        let all = format!("{events:?}{finished:?}");
+        assert!(!all.contains("open-sesame") && all.contains("[redacted]"), "{all}");
+    }
+}
+
+#[tokio::test]
+async fn wrappers_stack() {
+    let place = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new().tokens(1_000);
+    let inner = Redacted::new(scripted(COSTLY), Redactor::default());
+    let driver = Retry::new(Budget::new(Recording::new(inner, place.path().join("t")).unwrap(), ledger.clone()));
+    let first = told(&driver, request("do")).await.1.unwrap();
+    let resumed = AgentRequest { session: Session::Resume(first.session.unwrap()), ..request("go on") };
+    told(&driver, resumed).await.1.unwrap();
+    assert_eq!((driver.name(), ledger.spent().tokens()), ("scripted:s.yaml", 120));
+    assert!(Path::new("t").metadata().is_err());
+}
