@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 pub mod api;
+mod cli;
 mod driver;
 mod error;
 mod event;
@@ -18,6 +19,7 @@ mod sessions;
 pub mod tools;
 mod wrap;
 
+pub use cli::CliAgent;
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
 pub use event::{AgentEvent, Finished, Status, Usage};

@@ -85,7 +85,7 @@ pub enum Session {
 pub struct SessionRef {
     /// The session.
     pub id: String,
-    /// The [key](AgentRequest::turn) of its last turn; empty for a driver that knows only its newest.
+    /// The [key](AgentRequest::turn) of its last turn, or what else its driver needs to go on; may be empty.
     #[serde(default)]
     pub turn: String,
 }

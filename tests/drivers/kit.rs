@@ -35,7 +35,6 @@ impl Held {
 }
 
 /// Writes an executable shell script.
-#[allow(dead_code)]
 pub(crate) fn script(folder: &Path, name: &str, body: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();

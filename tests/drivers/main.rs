@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod cli;
 mod kit;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;

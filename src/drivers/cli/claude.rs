@@ -1,0 +1,195 @@
+//! How `claude -p` is called, and what its lines say. Unknown lines are notices. Seen with claude 2.1.
+
+use std::ffi::OsString;
+
+use serde_json::Value;
+
+use super::failure;
+use super::turn::{ANSWER, End, Turn, cut};
+use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::event::{AgentEvent, Status, Usage};
+use crate::drivers::request::{AgentRequest, Session};
+
+/// What it may see of our environment besides.
+pub(super) const VARIABLES: [&str; 3] = ["ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
+
+pub(super) fn args(request: &AgentRequest, more: &[OsString]) -> Vec<OsString> {
+    let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).into();
+    let tools = tools(request);
+    let mode = if request.access.write { "acceptEdits" } else { "dontAsk" };
+    args.extend(["--tools", &tools, "--allowed-tools", &tools, "--permission-mode", mode].map(OsString::from));
+    args.extend(["--max-turns".into(), request.limits.requests.max(1).to_string().into()]);
+    if let Some(cost) = request.limits.cost {
+        args.extend(["--max-budget-usd".into(), format!("{}.{:06}", cost / 1_000_000, cost % 1_000_000).into()]);
+    }
+    if let Some(model) = &request.model {
+        args.extend(["--model".into(), OsString::from(model)]);
+    }
+    if let Some(submit) = &request.submit {
+        args.extend(["--json-schema".into(), submit.schema.to_string().into()]);
+    }
+    if let Session::Resume(session) = &request.session {
+        args.extend(["--resume".into(), OsString::from(&session.id)]);
+    }
+    args.extend_from_slice(more);
+    args
+}
+
+/// The tools it has: what reads, and what the turn may do besides.
+fn tools(request: &AgentRequest) -> String {
+    let mut tools = vec!["Read", "Grep", "Glob"];
+    if request.access.write {
+        tools.extend(["Edit", "Write"]);
+    }
+    if request.access.shell.is_some() {
+        tools.push("Bash");
+    }
+    tools.join(",")
+}
+
+pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
+    match message["type"].as_str().unwrap_or_default() {
+        "system" if message["subtype"] == "init" => {
+            message["session_id"].as_str().map(|id| turn.started(id)).into_iter().collect()
+        }
+        "assistant" => assistant(turn, message),
+        "user" => results(turn, message),
+        "result" => vec![result(turn, message)],
+        "rate_limit_event" | "stream_event" | "tool_progress" => vec![],
+        other => {
+            let more = message["subtype"].as_str().map(|more| format!(".{more}")).unwrap_or_default();
+            vec![turn.notice(&format!("unknown message `{other}{more}`"))]
+        }
+    }
+}
+
+fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
+    message["message"]["content"].as_array().into_iter().flatten()
+}
+
+fn assistant(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
+    // What an agent of the agent says is not what the agent says.
+    let is_own = message["parent_tool_use_id"].is_null();
+    if let Some(trouble) = message["error"].as_str() {
+        trouble.clone_into(&mut turn.trouble);
+    }
+    let mut events: Vec<AgentEvent> = blocks(message).filter_map(|block| said(turn, block, is_own)).collect();
+    events.extend(used(turn, &message["message"]));
+    events
+}
+
+fn said(turn: &mut Turn, block: &Value, is_own: bool) -> Option<AgentEvent> {
+    let text = |key: &str| block[key].as_str().unwrap_or_default();
+    match text("type") {
+        "text" if is_own => Some(turn.said(text("text"))),
+        "text" => Some(AgentEvent::Thinking(text("text").to_owned())),
+        "thinking" => Some(AgentEvent::Thinking(text("thinking").to_owned())),
+        // The result, which comes again at the end.
+        "tool_use" if text("name") == "StructuredOutput" => {
+            turn.submitted = Some(block["input"].clone());
+            None
+        }
+        "tool_use" => {
+            let (id, name, arguments) = (text("id").to_owned(), text("name").to_owned(), block["input"].clone());
+            turn.seen.insert(id.clone());
+            Some(AgentEvent::ToolCall { id, name, arguments })
+        }
+        "redacted_thinking" => None,
+        other => Some(turn.notice(&format!("unknown content `{other}`"))),
+    }
+}
+
+/// A message comes in several lines, each with what all of it used.
+fn used(turn: &mut Turn, message: &Value) -> Option<AgentEvent> {
+    let is_new = message["id"].as_str().is_none_or(|id| turn.seen.insert(id.to_owned()));
+    (is_new && message["usage"].is_object()).then(|| {
+        let mut all = turn.usage;
+        all += Usage { requests: 1, ..usage(&message["usage"]) };
+        turn.used(all)
+    })
+}
+
+fn usage(told: &Value) -> Usage {
+    let of = |key: &str| told[key].as_u64().unwrap_or(0);
+    Usage {
+        input: of("input_tokens"),
+        output: of("output_tokens"),
+        cache_read: of("cache_read_input_tokens"),
+        cache_write: of("cache_creation_input_tokens"),
+        ..Usage::default()
+    }
+}
+
+/// Answers to the calls that were told.
+fn results(turn: &Turn, message: &Value) -> Vec<AgentEvent> {
+    let is_told = |block: &&Value| block["tool_use_id"].as_str().is_some_and(|id| turn.seen.contains(id));
+    let results = blocks(message).filter(|block| block["type"] == "tool_result").filter(is_told);
+    let told = results.map(|block| AgentEvent::ToolResult {
+        id: block["tool_use_id"].as_str().unwrap_or_default().to_owned(),
+        ok: block["is_error"] != true,
+        text: cut(&answer(&block["content"]), ANSWER),
+    });
+    told.collect()
+}
+
+fn answer(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
+/// The last message: how the turn ended, what it used.
+fn result(turn: &mut Turn, message: &Value) -> AgentEvent {
+    if let Some(text) = message["result"].as_str() {
+        text.clone_into(&mut turn.text);
+    }
+    if !message["structured_output"].is_null() {
+        turn.submitted = Some(message["structured_output"].clone());
+    }
+    turn.end = Some(end(turn, message));
+    let requests = message["num_turns"].as_u64().unwrap_or(turn.usage.requests);
+    let told = if message["usage"].is_object() { usage(&message["usage"]) } else { turn.usage };
+    turn.used(Usage { requests, cost: millionths(&message["total_cost_usd"]), ..told })
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float is cut to what fits")]
+fn millionths(dollars: &Value) -> u64 {
+    (dollars.as_f64().unwrap_or(0.0) * 1e6).round() as u64
+}
+
+fn end(turn: &Turn, message: &Value) -> End {
+    let kind = message["subtype"].as_str().unwrap_or_default();
+    match kind {
+        "error_max_turns" => End::Limit(Status::TurnLimit),
+        "error_max_budget_usd" => End::Limit(Status::CostLimit),
+        _ if message["is_error"] == true || kind.starts_with("error") => End::Failed(failed(turn, message, kind)),
+        _ => End::Done,
+    }
+}
+
+fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
+    let errors = message["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let errors: Vec<&str> = errors.collect();
+    let said = match errors.is_empty() {
+        true => message["result"].as_str().unwrap_or(kind).to_owned(),
+        false => errors.join("; "),
+    };
+    let error = failure::read(&said);
+    let by_status = match message["api_error_status"].as_u64() {
+        Some(429) => Some(ErrorClass::RateLimited),
+        Some(401 | 403) => Some(ErrorClass::Auth),
+        Some(400 | 404 | 413 | 422) => Some(ErrorClass::Fatal),
+        Some(_) => Some(ErrorClass::Transient),
+        None => None,
+    };
+    let by_name = match turn.trouble.as_str() {
+        "authentication_failed" | "billing_error" => Some(ErrorClass::Auth),
+        "rate_limit" => Some(ErrorClass::RateLimited),
+        "invalid_request" => Some(ErrorClass::Fatal),
+        _ if kind == "error_max_structured_output_retries" => Some(ErrorClass::Content),
+        _ => None,
+    };
+    DriverError { class: by_status.or(by_name).unwrap_or(error.class), ..error }
+}

@@ -1,0 +1,120 @@
+//! How `codex exec --json` is called, and what its lines say. Unknown lines are notices. Seen with codex 0.169.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::failure;
+use super::turn::{ANSWER, End, Turn, cut};
+use crate::drivers::event::{AgentEvent, Usage};
+use crate::drivers::request::{AgentRequest, Session};
+
+/// What it may see of our environment besides.
+pub(super) const VARIABLES: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
+
+pub(super) fn args(request: &AgentRequest, schema: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
+    let sandbox = if request.access.write { "workspace-write" } else { "read-only" };
+    let mut args: Vec<OsString> = vec!["exec".into(), "-s".into(), sandbox.into(), "-C".into()];
+    args.push(request.directory.clone().into());
+    if let Session::Resume(session) = &request.session {
+        args.extend(["resume".into(), OsString::from(&session.id)]);
+    }
+    args.extend(["--json".into(), "--skip-git-repo-check".into()]);
+    if let Some(model) = &request.model {
+        args.extend(["-m".into(), OsString::from(model)]);
+    }
+    if let Some(schema) = schema {
+        args.extend(["--output-schema".into(), OsString::from(schema)]);
+    }
+    args.extend_from_slice(more);
+    args.push("-".into());
+    args
+}
+
+pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
+    match kind(message) {
+        "thread.started" => message["thread_id"].as_str().map(|id| turn.started(id)).into_iter().collect(),
+        "turn.started" | "item.updated" => vec![],
+        "item.started" => item(turn, &message["item"], false),
+        "item.completed" => item(turn, &message["item"], true),
+        "turn.completed" => {
+            turn.end = Some(End::Done);
+            let used = usage(turn, &message["usage"]);
+            vec![turn.used(used)]
+        }
+        "turn.failed" => {
+            let said = message["error"]["message"].as_str().unwrap_or(&turn.trouble).to_owned();
+            turn.end = Some(End::Failed(failure::read(&said)));
+            vec![]
+        }
+        // Also said when it connects again: whether the turn fails, another line says.
+        "error" => {
+            turn.trouble = message["message"].as_str().unwrap_or_default().to_owned();
+            vec![turn.notice(&turn.trouble.clone())]
+        }
+        other => vec![turn.notice(&format!("unknown message `{other}`"))],
+    }
+}
+
+fn kind(message: &Value) -> &str {
+    message["type"].as_str().unwrap_or_default()
+}
+
+/// What the turn used: the program tells what the whole session has. What it had before stands in the session's reference.
+fn usage(turn: &mut Turn, told: &Value) -> Usage {
+    let of = |key: &str| told[key].as_u64().unwrap_or(0);
+    let keys = ["input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"];
+    let all = keys.map(of);
+    let before = turn.mark.as_deref().map_or(Some([0; 4]), counts);
+    turn.mark = Some(all.map(|count| count.to_string()).join(","));
+    let more = |place: usize| all[place].saturating_sub(before.map_or(0, |before| before[place]));
+    let (cache_read, cache_write) = (more(1), more(2));
+    let input = more(0).saturating_sub(cache_read).saturating_sub(cache_write);
+    let estimated = before.is_none();
+    Usage { input, output: more(3), cache_read, cache_write, requests: 1, estimated, ..Usage::default() }
+}
+
+/// Reads the counts off a session's reference; none if they do not stand there.
+fn counts(mark: &str) -> Option<[u64; 4]> {
+    let counts: Vec<u64> = mark.split(',').map_while(|count| count.parse().ok()).collect();
+    counts.try_into().ok()
+}
+
+/// An item: something said, thought or done.
+fn item(turn: &mut Turn, item: &Value, completed: bool) -> Vec<AgentEvent> {
+    let text = |key: &str| item[key].as_str().unwrap_or_default();
+    match (kind(item), completed) {
+        ("agent_message", true) => vec![turn.said(text("text"))],
+        ("reasoning", true) => vec![AgentEvent::Thinking(text("text").to_owned())],
+        // Not a failure of the turn.
+        ("error", true) => vec![turn.notice(text("message"))],
+        ("command_execution", _) => {
+            let arguments = json!({"command": item["command"]});
+            tool(turn, item, completed, "shell", arguments, text("aggregated_output"))
+        }
+        ("file_change", _) => tool(turn, item, completed, "edit", json!({"changes": item["changes"]}), ""),
+        ("mcp_tool_call", _) => {
+            let name = format!("{}.{}", text("server"), text("tool"));
+            let answer = if item["error"].is_null() { item["result"].to_string() } else { item["error"].to_string() };
+            tool(turn, item, completed, &name, item["arguments"].clone(), &answer)
+        }
+        ("web_search", _) => tool(turn, item, completed, "web_search", json!({"query": item["query"]}), ""),
+        ("agent_message" | "reasoning" | "error" | "todo_list" | "plan", _) => vec![],
+        (other, _) => vec![turn.notice(&format!("unknown item `{other}`"))],
+    }
+}
+
+fn tool(turn: &mut Turn, item: &Value, completed: bool, name: &str, arguments: Value, answer: &str) -> Vec<AgentEvent> {
+    let id = item["id"].as_str().unwrap_or_default().to_owned();
+    let mut events = vec![];
+    if turn.seen.insert(id.clone()) {
+        events.push(AgentEvent::ToolCall { id: id.clone(), name: name.to_owned(), arguments });
+    }
+    if completed {
+        let is_failed = matches!(item["status"].as_str(), Some("failed" | "declined"));
+        let ok = !is_failed && item["exit_code"].as_i64().unwrap_or(0) == 0;
+        events.push(AgentEvent::ToolResult { id, ok, text: cut(answer, ANSWER) });
+    }
+    events
+}

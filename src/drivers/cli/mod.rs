@@ -1,0 +1,206 @@
+//! `cli:codex` and `cli:claude`: coding agents that are programs, run for each turn and read as they write. Each dialect has
+//! a file; what they share is here.
+
+mod claude;
+mod codex;
+mod failure;
+mod prompt;
+mod scratch;
+mod strict;
+mod turn;
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::driver::{AgentEvents, Capabilities, Driver, Sender, events};
+use super::error::{DriverError, ErrorClass};
+use super::event::{AgentEvent, Finished};
+use super::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
+use super::request::AgentRequest;
+use scratch::Scratch;
+use turn::Turn;
+
+/// How much of an agent's standard error is kept, in bytes.
+const STDERR: usize = 32 * 1024;
+
+/// A coding agent's program as a driver. Prompts go by its standard input; it sees an [`Environment`] of listed variables;
+/// cancelled, dropped or out of time, it ends with all processes it started.
+///
+/// The agent has tools of its own: of what a turn may do, it is told whether it may write, by its own switches. The result
+/// is asked for by the submit tool's schema.
+///
+/// ```
+/// use superstep::drivers::{CliAgent, Driver};
+/// let codex = CliAgent::codex().args(["-c", "model_reasoning_effort=high"]).env("HTTPS_PROXY", "http://proxy:3128");
+/// assert_eq!(codex.name(), "cli:codex");
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CliAgent {
+    dialect: Dialect,
+    program: OsString,
+    args: Vec<OsString>,
+    environment: Environment,
+    grace: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Codex,
+    Claude,
+}
+
+impl CliAgent {
+    /// Returns the agent behind the program `codex` (`codex exec --json`). It sees `CODEX_HOME`, `CODEX_API_KEY`,
+    /// `OPENAI_API_KEY` and `OPENAI_BASE_URL`.
+    pub fn codex() -> Self {
+        Self::of(Dialect::Codex, "codex", &codex::VARIABLES)
+    }
+
+    /// Returns the agent behind the program `claude` (`claude -p --output-format stream-json`). It sees `ANTHROPIC_*`,
+    /// `CLAUDE_CONFIG_DIR` and `CLAUDE_CODE_OAUTH_TOKEN`.
+    pub fn claude() -> Self {
+        Self::of(Dialect::Claude, "claude", &claude::VARIABLES)
+    }
+
+    fn of(dialect: Dialect, program: &str, variables: &[&str]) -> Self {
+        let environment = Environment::allowed().keep(variables);
+        Self { dialect, program: program.into(), args: vec![], environment, grace: Duration::from_secs(5) }
+    }
+
+    /// Sets the program, by path or name.
+    pub fn program(self, program: impl Into<OsString>) -> Self {
+        Self { program: program.into(), ..self }
+    }
+
+    /// Adds arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of its environment. Values of variables with names like keys are hidden in what it says.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment = self.environment.set(name, value);
+        self
+    }
+
+    /// Sets how long it may take to end once it has told its result, or is asked to end; 5 seconds unless set.
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
+
+    async fn carried_out(self, request: AgentRequest, tell: Sender) -> Result<Finished, DriverError> {
+        let schema = self.schema(&request)?;
+        let begun = Instant::now();
+        let mut running = self.start(&request, schema.as_ref())?;
+        let mut turn = Turn::of(self.dialect, &request);
+        let redactor = Redactor::new(self.environment.secrets());
+        let stopped = self.followed(&mut running, &mut turn, &request, &tell).await;
+        let patience = if stopped.is_ok() && !turn.is_cut_short() { self.grace } else { Duration::ZERO };
+        let exit = running.end(patience, self.grace).await;
+        turn.took(begun.elapsed());
+        let ended = match stopped {
+            Ok(()) => turn.ended(exit),
+            Err(stopped) => Err(turn.stopped(&stopped)),
+        };
+        ended.map_err(|error| DriverError {
+            message: redactor.redact(&error.message),
+            transcript: redactor.redact(&error.transcript),
+            ..error
+        })
+    }
+
+    /// Reads what the program writes until it has told its result, or ended.
+    async fn followed(
+        &self,
+        running: &mut Running,
+        turn: &mut Turn,
+        request: &AgentRequest,
+        tell: &Sender,
+    ) -> Result<(), Stopped> {
+        let (end, idle) = (Instant::now() + request.limits.wall, request.limits.idle);
+        let watch = Watch { cancel: request.cancel.clone(), end, idle };
+        while !turn.is_over() {
+            let Some(heard) = running.next(&watch).await? else { break };
+            for event in self.events(heard, turn) {
+                tell.tell(event).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn events(&self, heard: Heard, turn: &mut Turn) -> Vec<AgentEvent> {
+        let line = match heard {
+            Heard::Line(line) if line.trim().is_empty() => return vec![],
+            Heard::Line(line) => line,
+            Heard::TooLong(bytes) => {
+                return vec![AgentEvent::Notice(format!("a message of {bytes} bytes was left out"))];
+            }
+        };
+        match serde_json::from_str(&line) {
+            Ok(message) => match self.dialect {
+                Dialect::Codex => codex::events(turn, &message),
+                Dialect::Claude => claude::events(turn, &message),
+            },
+            Err(_) => vec![turn.notice(&format!("no JSON: {}", turn::cut(&line, 200)))],
+        }
+    }
+
+    fn schema(&self, request: &AgentRequest) -> Result<Option<Scratch>, DriverError> {
+        match (&request.submit, self.dialect) {
+            (Some(submit), Dialect::Codex) => {
+                let text = strict::schema(&submit.schema).to_string();
+                let failed =
+                    |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
+                Scratch::with(&text).map(Some).map_err(failed)
+            }
+            (_, Dialect::Claude) | (None, _) => Ok(None),
+        }
+    }
+
+    fn start(&self, request: &AgentRequest, schema: Option<&Scratch>) -> Result<Running, DriverError> {
+        let args = match self.dialect {
+            Dialect::Codex => codex::args(request, schema.map(Scratch::path), &self.args),
+            Dialect::Claude => claude::args(request, &self.args),
+        };
+        let program = Program::new(&self.program).args(args).directory(&request.directory).keep(STDERR);
+        let program = program.environment(self.environment.clone()).stdin(prompt::of(request));
+        program.start().map_err(|error| self.missing(request, &error))
+    }
+
+    fn missing(&self, request: &AgentRequest, error: &io::Error) -> DriverError {
+        if !request.directory.is_dir() {
+            let message = format!("there is no folder {}", request.directory.display());
+            return DriverError::new(ErrorClass::Fatal, message);
+        }
+        let message = format!("cannot start `{}`: {error}", self.program.to_string_lossy());
+        let help = match self.dialect {
+            Dialect::Codex => "install it with `npm install -g @openai/codex` and log in with `codex login`",
+            Dialect::Claude => "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`",
+        };
+        DriverError::new(ErrorClass::Fatal, message).help(help)
+    }
+}
+
+impl Driver for CliAgent {
+    fn name(&self) -> &str {
+        match self.dialect {
+            Dialect::Codex => "cli:codex",
+            Dialect::Claude => "cli:claude",
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let cost = self.dialect == Dialect::Claude;
+        Capabilities { sessions: true, submits: true, tools: false, usage: true, cost }
+    }
+
+    fn run(&self, request: AgentRequest) -> AgentEvents {
+        let this = self.clone();
+        events(|tell| this.carried_out(request, tell))
+    }
+}

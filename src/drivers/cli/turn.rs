@@ -1,0 +1,201 @@
+//! A turn as it is heard from an agent's program, and what it comes to.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Dialect, failure, strict};
+use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
+use crate::drivers::fenced_json;
+use crate::drivers::process::{Exit, Stopped};
+use crate::drivers::request::{AgentRequest, Limits, Session, SessionRef};
+
+/// How much of what was said an error carries, in bytes.
+const TRANSCRIPT: usize = 64 * 1024;
+/// How much of a tool's answer is told, in bytes.
+pub(super) const ANSWER: usize = 16 * 1024;
+
+/// What was heard until now.
+pub(super) struct Turn {
+    dialect: Dialect,
+    submits: bool,
+    resumed: Option<String>,
+    limits: Limits,
+    pub(super) session: Option<String>,
+    /// What the session's reference carries besides its id.
+    pub(super) mark: Option<String>,
+    /// What was said last.
+    pub(super) text: String,
+    transcript: String,
+    pub(super) usage: Usage,
+    pub(super) submitted: Option<Value>,
+    /// What went wrong, if the turn should fail.
+    pub(super) trouble: String,
+    pub(super) end: Option<End>,
+    /// Tool calls and messages that were told.
+    pub(super) seen: BTreeSet<String>,
+}
+
+/// How the program says that the turn has ended.
+pub(super) enum End {
+    Done,
+    Limit(Status),
+    Failed(DriverError),
+}
+
+impl Turn {
+    pub(super) fn of(dialect: Dialect, request: &AgentRequest) -> Self {
+        let (resumed, mark) = match &request.session {
+            Session::New => (None, None),
+            Session::Resume(session) => (Some(session.id.clone()), Some(session.turn.clone())),
+        };
+        Self {
+            dialect,
+            submits: request.submit.is_some(),
+            resumed,
+            limits: request.limits,
+            session: None,
+            mark,
+            text: String::new(),
+            transcript: String::new(),
+            usage: Usage::default(),
+            submitted: None,
+            trouble: String::new(),
+            end: None,
+            seen: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether a limit ended it, of which the program need not know.
+    pub(super) fn is_cut_short(&self) -> bool {
+        matches!(self.end, Some(End::Limit(_)))
+    }
+
+    pub(super) fn started(&mut self, session: &str) -> AgentEvent {
+        self.session = Some(session.to_owned());
+        AgentEvent::Started(SessionRef { id: session.to_owned(), turn: String::new() })
+    }
+
+    pub(super) fn said(&mut self, text: &str) -> AgentEvent {
+        self.text = text.to_owned();
+        self.transcript.push_str(text);
+        self.transcript.push('\n');
+        AgentEvent::Text(text.to_owned())
+    }
+
+    pub(super) fn notice(&mut self, text: &str) -> AgentEvent {
+        AgentEvent::Notice(cut(text, ANSWER))
+    }
+
+    /// Notes what the turn has used, and ends it if that is more than it may.
+    pub(super) fn used(&mut self, usage: Usage) -> AgentEvent {
+        self.usage = usage;
+        if self.end.is_none() && self.limits.tokens.is_some_and(|most| usage.tokens() > most) {
+            self.end = Some(End::Limit(Status::TokenLimit));
+        } else if self.end.is_none() && self.limits.cost.is_some_and(|most| usage.cost > most) {
+            self.end = Some(End::Limit(Status::CostLimit));
+        }
+        AgentEvent::Usage(usage)
+    }
+
+    pub(super) fn took(&mut self, time: Duration) {
+        self.usage.ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    }
+
+    /// What the turn comes to, once its program has ended.
+    pub(super) fn ended(mut self, exit: io::Result<Exit>) -> Result<Finished, DriverError> {
+        match self.end.take() {
+            Some(End::Done) => Ok(self.finished(Status::Done)),
+            Some(End::Limit(status)) => Ok(self.finished(status)),
+            Some(End::Failed(error)) => Err(self.fail(error)),
+            None => Err(self.broken_off(exit)),
+        }
+    }
+
+    /// The failure of a turn that was ended from here.
+    pub(super) fn stopped(&self, stopped: &Stopped) -> DriverError {
+        let class = match stopped {
+            Stopped::Cancelled => ErrorClass::Cancelled,
+            Stopped::Wall | Stopped::Idle(_) => ErrorClass::Budget,
+            Stopped::Io(_) => ErrorClass::Transient,
+        };
+        self.fail(DriverError::new(class, format!("{}: {stopped}", self.name())))
+    }
+
+    fn finished(mut self, status: Status) -> Finished {
+        let id = self.session.take().or(self.resumed.take());
+        let mark = self.mark.take().unwrap_or_default();
+        let session = id.map(|id| SessionRef { id, turn: mark });
+        let in_text = || if self.submits && status == Status::Done { fenced_json(&self.text) } else { None };
+        let submitted = self.submitted.take().or_else(in_text);
+        let submitted = match self.dialect {
+            Dialect::Codex => submitted.map(strict::without_nulls),
+            Dialect::Claude => submitted,
+        };
+        Finished { status, text: self.text, submitted, session, usage: self.usage }
+    }
+
+    /// The failure of a turn whose program ended without a result.
+    fn broken_off(&self, exit: io::Result<Exit>) -> DriverError {
+        let exit = match exit {
+            Ok(exit) => exit,
+            Err(error) => {
+                return self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.name())));
+            }
+        };
+        let how = match exit.code {
+            Some(code) => format!("ended with code {code} and without a result"),
+            None => "was ended by a signal, without a result".to_owned(),
+        };
+        let gist = failure::gist(&exit.stderr);
+        let why = [self.trouble.as_str(), gist].into_iter().find(|why| !why.is_empty()).unwrap_or_default();
+        let mut error = failure::read(&exit.stderr);
+        if error.class == ErrorClass::Transient {
+            error = failure::read(why);
+        }
+        error.message = match why {
+            "" => how,
+            why => format!("{how}: {}", cut(why, 2_000)),
+        };
+        self.fail(error)
+    }
+
+    fn fail(&self, error: DriverError) -> DriverError {
+        let is_lost = error.class == ErrorClass::SessionLost;
+        let class = if is_lost && self.resumed.is_none() { ErrorClass::Transient } else { error.class };
+        let message = match error.message.starts_with(self.name()) {
+            true => error.message,
+            false => format!("{} {}", self.name(), error.message),
+        };
+        DriverError { class, message, transcript: end_of(&self.transcript), ..error }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Codex => "codex",
+            Dialect::Claude => "claude",
+        }
+    }
+}
+
+/// The beginning of a text, at most so many bytes.
+pub(super) fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}… ({} bytes)", &text[..end], text.len())
+}
+
+fn end_of(text: &str) -> String {
+    let begin = text.len().saturating_sub(TRANSCRIPT);
+    let begin = (begin..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text[begin..].to_owned()
+}

@@ -1,0 +1,381 @@
+//! Coding agents that are programs: shell scripts that speak as the real ones do, and misbehave as programs do. Lines are
+//! those that codex 0.169 and claude 2.1 write.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::json;
+use superstep::drivers::{
+    AgentEvent, AgentRequest, CliAgent, Driver, DriverError, DriverExt, ErrorClass, Finished, Session, SessionRef,
+    Shell, Status, SubmitTool,
+};
+use tempfile::TempDir;
+
+use crate::kit::{Alive, script};
+
+/// Notes how it was called; the prompt is read to its end, as the real programs do.
+const NOTES: &str = "printf '%s\\n' \"$@\" > args; cat > prompt; env > environment";
+
+struct Stage {
+    place: TempDir,
+}
+
+impl Stage {
+    fn with(body: &str) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        script(place.path(), "agent", &format!("{NOTES}\n{body}"));
+        Self { place }
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    fn codex(&self) -> CliAgent {
+        CliAgent::codex().program(self.path().join("agent")).grace(Duration::from_millis(100))
+    }
+
+    fn claude(&self) -> CliAgent {
+        CliAgent::claude().program(self.path().join("agent")).grace(Duration::from_millis(100))
+    }
+
+    fn request(&self) -> AgentRequest {
+        let mut request = AgentRequest::new("developer", "Mend it.", self.path());
+        request.system = "You are careful.".into();
+        let schema = json!({"type": "object", "properties": {"done": {"type": "boolean"}, "why": {"type": "string"}}, "required": ["done"]});
+        request.submit = Some(SubmitTool { name: "submit_work".into(), description: "what was done".into(), schema });
+        request
+    }
+
+    fn noted(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.path().join(name)).unwrap();
+        text.replace(self.path().to_str().unwrap(), "PLACE")
+    }
+}
+
+async fn told(driver: CliAgent, request: AgentRequest) -> (Vec<String>, Result<Finished, DriverError>) {
+    let mut events = vec![];
+    let finished = driver.finish(request, |event| events.push(serde_json::to_string(event).unwrap())).await;
+    let timeless = finished.map(|mut finished| {
+        finished.usage.ms = 0;
+        finished
+    });
+    (events, timeless)
+}
+
+fn resume(request: AgentRequest, id: &str) -> AgentRequest {
+    AgentRequest { session: Session::Resume(SessionRef { id: id.into(), turn: String::new() }), ..request }
+}
+
+// --- what they say ---
+
+const CODEX: &str = r#"cat <<'END'
+{"type":"thread.started","thread_id":"0199-a"}
+{"type":"item.completed","item":{"id":"item_0","type":"error","message":"Model metadata for `m` not found."}}
+{"type":"turn.started"}
+Reading additional input from stdin...
+{"type":"item.completed","item":{"id":"item_1","type":"reasoning","text":"**Looking**"}}
+{"type":"item.started","item":{"id":"item_2","type":"command_execution","command":"bash -lc ls","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_2","type":"command_execution","command":"bash -lc ls","aggregated_output":"a.txt\n","exit_code":0,"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_3","type":"file_change","changes":[{"path":"a.txt","kind":"update"}],"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_4","type":"mcp_tool_call","server":"docs","tool":"find","arguments":{"q":1},"result":null,"error":{"message":"gone"},"status":"failed"}}
+{"type":"item.updated","item":{"id":"item_5","type":"todo_list","items":[]}}
+{"type":"item.completed","item":{"id":"item_6","type":"hologram","shape":"cube"}}
+{"type":"weather.changed"}
+{"type":"error","message":"Reconnecting... 1/5"}
+{"type":"item.completed","item":{"id":"item_7","type":"agent_message","text":"{\"done\":true,\"why\":null}"}}
+{"type":"turn.completed","usage":{"input_tokens":1200,"cached_input_tokens":200,"output_tokens":345,"reasoning_output_tokens":100}}
+END
+sleep 600"#;
+
+#[tokio::test]
+async fn codex_is_heard() {
+    let stage = Stage::with(CODEX);
+    let (events, finished) = told(stage.codex(), stage.request()).await;
+    assert_snapshot!(events.join("\n"), @r#"
+    {"started":{"id":"0199-a","turn":""}}
+    {"notice":"Model metadata for `m` not found."}
+    {"notice":"no JSON: Reading additional input from stdin..."}
+    {"thinking":"**Looking**"}
+    {"tool_call":{"id":"item_2","name":"shell","arguments":{"command":"bash -lc ls"}}}
+    {"tool_result":{"id":"item_2","ok":true,"text":"a.txt\n"}}
+    {"tool_call":{"id":"item_3","name":"edit","arguments":{"changes":[{"kind":"update","path":"a.txt"}]}}}
+    {"tool_result":{"id":"item_3","ok":true,"text":""}}
+    {"tool_call":{"id":"item_4","name":"docs.find","arguments":{"q":1}}}
+    {"tool_result":{"id":"item_4","ok":false,"text":"{\"message\":\"gone\"}"}}
+    {"notice":"unknown item `hologram`"}
+    {"notice":"unknown message `weather.changed`"}
+    {"notice":"Reconnecting... 1/5"}
+    {"text":"{\"done\":true,\"why\":null}"}
+    {"usage":{"input":1000,"output":345,"cache_read":200,"cache_write":0,"cost":0,"requests":1,"ms":0,"estimated":false}}
+    "#);
+    let finished = finished.unwrap();
+    assert_eq!(finished.submitted, Some(json!({"done": true})));
+    assert_eq!((finished.usage.tokens(), finished.usage.input, finished.usage.cache_read), (1545, 1000, 200));
+    assert_eq!(finished.session, Some(SessionRef { id: "0199-a".into(), turn: "1200,200,0,345".into() }));
+}
+
+const CLAUDE: &str = r#"cat <<'END'
+{"type":"system","subtype":"init","cwd":"/w","session_id":"c-1","tools":["Read"],"model":"m","permissionMode":"acceptEdits"}
+{"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"thinking","thinking":"hm"}],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":2}},"parent_tool_use_id":null,"session_id":"c-1"}
+{"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"Read","input":{"file_path":"a"}}],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":2}},"parent_tool_use_id":null,"session_id":"c-1"}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":[{"type":"text","text":"no such file"}]}]},"session_id":"c-1"}
+{"type":"assistant","message":{"id":"msg_2","content":[{"type":"text","text":"the helper speaks"}]},"parent_tool_use_id":"toolu_9"}
+{"type":"system","subtype":"compact_boundary"}
+{"type":"aurora"}
+{"type":"assistant","message":{"id":"msg_3","content":[{"type":"text","text":"All done."}],"usage":{"input_tokens":7,"output_tokens":1}},"parent_tool_use_id":null}
+{"type":"result","subtype":"success","is_error":false,"duration_ms":900,"num_turns":2,"result":"All done.","session_id":"c-1","total_cost_usd":0.0123456,"usage":{"input_tokens":17,"cache_creation_input_tokens":3,"cache_read_input_tokens":5,"output_tokens":9},"structured_output":{"done":true}}
+END"#;
+
+#[tokio::test]
+async fn claude_is_heard() {
+    let stage = Stage::with(CLAUDE);
+    let (events, finished) = told(stage.claude(), stage.request()).await;
+    assert_snapshot!(events.join("\n"), @r#"
+    {"started":{"id":"c-1","turn":""}}
+    {"thinking":"hm"}
+    {"usage":{"input":10,"output":2,"cache_read":5,"cache_write":0,"cost":0,"requests":1,"ms":0,"estimated":false}}
+    {"tool_call":{"id":"toolu_1","name":"Read","arguments":{"file_path":"a"}}}
+    {"tool_result":{"id":"toolu_1","ok":false,"text":"no such file"}}
+    {"thinking":"the helper speaks"}
+    {"notice":"unknown message `system.compact_boundary`"}
+    {"notice":"unknown message `aurora`"}
+    {"text":"All done."}
+    {"usage":{"input":17,"output":3,"cache_read":5,"cache_write":0,"cost":0,"requests":2,"ms":0,"estimated":false}}
+    {"usage":{"input":17,"output":9,"cache_read":5,"cache_write":3,"cost":12346,"requests":2,"ms":0,"estimated":false}}
+    "#);
+    assert_snapshot!(serde_json::to_string(&finished.unwrap()).unwrap(), @r#"{"status":"done","text":"All done.","submitted":{"done":true},"session":{"id":"c-1","turn":""},"usage":{"input":17,"output":9,"cache_read":5,"cache_write":3,"cost":12346,"requests":2,"ms":0,"estimated":false}}"#);
+}
+
+#[tokio::test]
+async fn a_result_is_also_found_in_the_text() {
+    let stage = Stage::with(
+        r#"printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"So:\n```json\n{\"done\": false}\n```","session_id":"c"}'"#,
+    );
+    let finished = told(stage.claude(), stage.request()).await.1.unwrap();
+    assert_eq!(finished.submitted, Some(json!({"done": false})));
+}
+
+// --- how they are called ---
+
+#[tokio::test]
+async fn codex_is_called_with_a_prompt_by_its_input() {
+    let stage = Stage::with(&format!("cat \"$(sed -n '/output-schema/{{n;p}}' args)\" > schema\n{CODEX}"));
+    let mut request = stage.request();
+    request.model = Some("m".into());
+    request.access.write = true;
+    let codex = stage.codex().args(["-c", "a=1"]).env("EXTRA_TOKEN", "t0ken-t0ken");
+    told(codex, request).await.1.unwrap();
+    let args = stage.noted("args").replace('\n', " ");
+    let (before, after) = args.split_once("--output-schema ").unwrap();
+    assert_snapshot!(before, @"exec -s workspace-write -C PLACE --json --skip-git-repo-check -m m");
+    let (schema, after) = after.split_once(' ').unwrap();
+    assert_eq!(after, "-c a=1 - ");
+    assert!(!Path::new(schema).exists(), "the schema's file is gone");
+    assert_snapshot!(stage.noted("prompt"), @r#"
+    You are careful.
+    
+    Mend it.
+    
+    When you are done, hand over your result (`submit_work`: what was done). There is no tool of this name here: your last message is the result. It is one JSON object that fits this schema, and nothing else:
+    
+    ```json
+    {"properties":{"done":{"type":"boolean"},"why":{"type":"string"}},"required":["done"],"type":"object"}
+    ```
+    "#);
+    assert_snapshot!(stage.noted("schema"), @r#"{"additionalProperties":false,"properties":{"done":{"type":"boolean"},"why":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["done","why"],"type":"object"}"#);
+    let environment = stage.noted("environment");
+    assert!(environment.contains("EXTRA_TOKEN=") && !environment.contains("CARGO"), "{environment}");
+}
+
+#[rstest]
+#[case::read_only(false)]
+#[case::all(true)]
+#[tokio::test]
+async fn claude_is_called_with_the_tools_the_turn_may_use(#[case] all: bool) {
+    let stage = Stage::with(CLAUDE);
+    let mut request = resume(stage.request(), "c-1");
+    request.limits.cost = Some(1_500_000);
+    request.access.write = all;
+    request.access.shell = all.then(Shell::default);
+    told(stage.claude(), request).await.1.unwrap();
+    let args = stage.noted("args").replace('\n', " ");
+    let tools = if all { "Read,Grep,Glob,Edit,Write,Bash" } else { "Read,Grep,Glob" };
+    let mode = if all { "acceptEdits" } else { "dontAsk" };
+    let common = format!(
+        "-p --output-format stream-json --verbose --tools {tools} --allowed-tools {tools} --permission-mode {mode}"
+    );
+    assert!(
+        args.starts_with(&format!("{common} --max-turns 200 --max-budget-usd 1.500000 --json-schema {{")),
+        "{args}"
+    );
+    assert!(args.ends_with(" --resume c-1 "), "{args}");
+    assert!(stage.noted("prompt").starts_with("Mend it.\n\nWhen you are done"), "the system prompt was told before");
+}
+
+#[tokio::test]
+async fn codex_goes_on_in_a_session() {
+    let stage = Stage::with(CODEX);
+    told(stage.codex(), resume(stage.request(), "0199-a")).await.1.unwrap();
+    let args = stage.noted("args").replace('\n', " ");
+    assert!(args.starts_with("exec -s read-only -C PLACE resume 0199-a --json --skip-git-repo-check"), "{args}");
+}
+
+#[tokio::test]
+async fn codex_tells_what_a_session_used_in_all_and_we_what_the_turn_did() {
+    let line = |input, output| {
+        format!(
+            "echo '{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{input},\"output_tokens\":{output}}}}}'"
+        )
+    };
+    let first = Stage::with(&format!("echo '{{\"type\":\"thread.started\",\"thread_id\":\"a\"}}'\n{}", line(1000, 50)));
+    let begun = told(first.codex(), first.request()).await.1.unwrap();
+    let second = Stage::with(&line(1500, 57));
+    let request = AgentRequest { session: Session::Resume(begun.session.unwrap()), ..second.request() };
+    let usage = told(second.codex(), request).await.1.unwrap().usage;
+    assert_eq!((usage.input, usage.output, usage.estimated), (500, 7, false));
+    let usage = told(second.codex(), resume(second.request(), "a")).await.1.unwrap().usage;
+    assert_eq!((usage.input, usage.output, usage.estimated), (1500, 57, true));
+}
+
+// --- how they fail ---
+
+#[rstest]
+#[case::codex_lost(
+    true,
+    "echo 'Error: thread/resume: thread/resume failed: no rollout found for thread id x (code -32600)\n\nStack backtrace:\n   0: <unknown>' >&2; exit 1",
+    ErrorClass::SessionLost
+)]
+#[case::claude_lost(false, r#"echo '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"x","total_cost_usd":0,"errors":["No conversation found with session ID: x"]}'; exit 1"#, ErrorClass::SessionLost)]
+#[case::claude_logged_out(false, r#"echo '{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"Not logged in · Please run /login"}]},"parent_tool_use_id":null,"error":"authentication_failed"}
+{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"Not logged in · Please run /login"}'; exit 1"#, ErrorClass::Auth)]
+#[case::claude_limited(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"API Error: slow down"}'"#, ErrorClass::RateLimited)]
+#[case::claude_overloaded(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"API Error: Overloaded"}'"#, ErrorClass::Transient)]
+#[case::claude_shapeless(
+    false,
+    r#"echo '{"type":"result","subtype":"error_max_structured_output_retries","is_error":true}'"#,
+    ErrorClass::Content
+)]
+#[case::codex_failed(
+    true,
+    r#"echo '{"type":"turn.failed","error":{"message":"stream disconnected before completion"}}'"#,
+    ErrorClass::Transient
+)]
+#[case::codex_limited(
+    true,
+    r#"echo '{"type":"turn.failed","error":{"message":"Rate limit reached. Please try again in 12s."}}'"#,
+    ErrorClass::RateLimited
+)]
+#[case::codex_logged_out(
+    true,
+    r#"echo '{"type":"error","message":"unexpected status 401 Unauthorized"}'; exit 1"#,
+    ErrorClass::Auth
+)]
+#[case::codex_old(true, "echo \"error: unexpected argument '--output-schema' found\" >&2; exit 2", ErrorClass::Fatal)]
+#[case::silent(true, "exit 0", ErrorClass::Transient)]
+#[case::a_signal(false, "kill -KILL $$", ErrorClass::Transient)]
+#[tokio::test]
+async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[case] class: ErrorClass) {
+    let stage = Stage::with(body);
+    let driver = if codex { stage.codex() } else { stage.claude() };
+    let error = told(driver, resume(stage.request(), "x")).await.1.unwrap_err();
+    assert_eq!(error.class, class, "{error}");
+    assert_eq!(error.retry_after, body.contains("12s").then_some(Duration::from_secs(12)));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_keeps_what_was_said_and_shows_no_secret() {
+    let body = r#"echo '{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"half of it, sk-abcdefghijkl"}}'
+echo "Error: request with Bearer abcdef123456 and $EXTRA_TOKEN refused" >&2
+printf '{"type":"turn.comp'
+exit 1"#;
+    let stage = Stage::with(body);
+    let codex = stage.codex().env("EXTRA_TOKEN", "hush-hush");
+    let error = told(codex, stage.request()).await.1.unwrap_err();
+    assert_snapshot!(format!("{error}\n{}", error.transcript), @"
+    codex ended with code 1 and without a result: Error: request with Bearer [redacted] and [redacted] refused
+    half of it, [redacted]
+    ");
+    assert_eq!(error.class, ErrorClass::Transient);
+}
+
+#[tokio::test]
+async fn a_giant_line_is_passed_over() {
+    let stage = Stage::with(&format!("head -c 9000000 /dev/zero | tr '\\0' x; echo\n{CLAUDE}"));
+    let (events, finished) = told(stage.claude(), stage.request()).await;
+    assert_eq!(events[0], r#"{"notice":"a message of 9000000 bytes was left out"}"#);
+    assert_eq!(finished.unwrap().status, Status::Done);
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told_how_to_get() {
+    let stage = Stage::with("");
+    let missing = told(stage.codex().program("no-such-codex"), stage.request()).await.1.unwrap_err();
+    assert_snapshot!(format!("{missing}\n{}", missing.help), @"
+    cannot start `no-such-codex`: No such file or directory (os error 2)
+    install it with `npm install -g @openai/codex` and log in with `codex login`
+    ");
+    let request = AgentRequest { directory: "/no/such/folder".into(), ..stage.request() };
+    let nowhere = told(stage.claude(), request).await.1.unwrap_err();
+    assert_eq!((nowhere.class, nowhere.message.as_str()), (ErrorClass::Fatal, "there is no folder /no/such/folder"));
+}
+
+#[rstest]
+#[case::requests(r#"{"type":"result","subtype":"error_max_turns","is_error":true,"session_id":"c","errors":["Reached maximum number of turns (2)"]}"#, Status::TurnLimit)]
+#[case::cost(
+    r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"session_id":"c"}"#,
+    Status::CostLimit
+)]
+#[case::tokens(
+    r#"{"type":"assistant","message":{"id":"1","content":[],"usage":{"input_tokens":101}}}"#,
+    Status::TokenLimit
+)]
+#[tokio::test]
+async fn limits_end_a_turn(#[case] line: &str, #[case] status: Status) {
+    let stage = Stage::with(&format!("echo '{line}'; sleep 600"));
+    let mut request = stage.request();
+    request.limits.tokens = Some(100);
+    assert_eq!(told(stage.claude(), request).await.1.unwrap().status, status);
+}
+
+#[rstest]
+#[case::cancelled(ErrorClass::Cancelled, "codex: cancelled")]
+#[case::out_of_time(ErrorClass::Budget, "codex: its time is up")]
+#[case::silent(ErrorClass::Budget, "codex: it wrote nothing for 200ms")]
+#[tokio::test]
+async fn a_turn_that_hangs_is_ended_with_all_it_started(#[case] class: ErrorClass, #[case] said: &str) {
+    let hangs = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) &
+echo '{\"type\":\"item.completed\",\"item\":{\"id\":\"1\",\"type\":\"agent_message\",\"text\":\"I begin.\"}}'
+wait; sleep 600";
+    let stage = Stage::with(hangs);
+    let alive = Alive::in_folder(stage.path());
+    let mut request = stage.request();
+    match said {
+        "codex: its time is up" => request.limits.wall = Duration::from_millis(500),
+        "codex: cancelled" => {}
+        _ => request.limits.idle = Duration::from_millis(200),
+    }
+    let cancel = request.cancel.clone();
+    let turn = tokio::spawn(told(stage.codex(), request));
+    let held = alive.opened().await;
+    if class == ErrorClass::Cancelled {
+        cancel.cancel();
+    }
+    let error = turn.await.unwrap().1.unwrap_err();
+    assert_eq!((error.class, error.message.as_str()), (class, said));
+    held.let_go().await;
+}
+
+#[tokio::test]
+async fn dropped_events_end_all_that_was_started() {
+    let stage = Stage::with("exec 3> alive; sleep 600 & echo '{\"type\":\"turn.started\"}{'; wait");
+    let alive = Alive::in_folder(stage.path());
+    let mut events = stage.codex().run(stage.request());
+    let (held, event) = tokio::join!(alive.opened(), events.next());
+    assert!(matches!(event, Some(Ok(AgentEvent::Notice(_)))), "{event:?}");
+    drop(events);
+    held.let_go().await;
+}
