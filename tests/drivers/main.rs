@@ -8,6 +8,7 @@ mod kit;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod process;
+mod real;
 mod scripted;
 mod tools;
 mod words;
