@@ -14,34 +14,34 @@ use crate::stores::Store;
 
 /// The world outside: what really happened, under which idempotency key.
 #[derive(Clone, Debug, Default)]
-struct World(Arc<Mutex<Vec<(String, String)>>>);
+pub(crate) struct World(Arc<Mutex<Vec<(String, String)>>>);
 
 impl World {
-    fn happens(&self, what: &str, key: &str) -> String {
+    pub(crate) fn happens(&self, what: &str, key: &str) -> String {
         let mut seen = self.0.lock().unwrap();
         seen.push((what.to_owned(), key.to_owned()));
         format!("{what} {}", seen.len())
     }
 
-    fn happened(&self) -> Vec<String> {
+    pub(crate) fn happened(&self) -> Vec<String> {
         self.0.lock().unwrap().iter().map(|(what, _)| what.clone()).collect()
     }
 
-    fn keys(&self) -> Vec<String> {
+    pub(crate) fn keys(&self) -> Vec<String> {
         self.0.lock().unwrap().iter().map(|(_, key)| key.clone()).collect()
     }
 
-    fn knows(&self, key: &str) -> Option<String> {
+    pub(crate) fn knows(&self, key: &str) -> Option<String> {
         let seen = self.0.lock().unwrap();
         let at = seen.iter().position(|(_, known)| known == key)?;
         Some(format!("{} {}", seen[at].0, at + 1))
     }
 }
 
-type Body = Boxed<'static, Ended>;
+pub(crate) type Body = Boxed<'static, Ended>;
 
 /// A node that does something, then what `then` says.
-fn paying<Then, Fut>(world: &World, then: Then) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<Then, Fut>
+pub(crate) fn paying<Then, Fut>(world: &World, then: Then) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<Then, Fut>
 where
     Then: Fn(Ctx) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<(), NodeError>> + Send + 'static,
@@ -59,7 +59,9 @@ where
 }
 
 /// Fails so many times.
-fn failing(times: usize) -> impl Fn(Ctx) -> std::future::Ready<Result<(), NodeError>> + Clone + Send + Sync + 'static {
+pub(crate) fn failing(
+    times: usize,
+) -> impl Fn(Ctx) -> std::future::Ready<Result<(), NodeError>> + Clone + Send + Sync + 'static {
     let tally = Tally::default();
     move |_| std::future::ready(if tally.add("") <= times { Err("no".into()) } else { Ok(()) })
 }
@@ -68,7 +70,7 @@ fn asking(ctx: Ctx) -> std::future::Ready<Result<(), NodeError>> {
     std::future::ready(ctx.interrupt(Approve).map(drop).map_err(NodeError::from))
 }
 
-fn soon() -> RetryPolicy {
+pub(crate) fn soon() -> RetryPolicy {
     RetryPolicy::attempts(3).pause(Duration::ZERO)
 }
 
@@ -181,7 +183,7 @@ async fn a_key_is_used_once_in_an_attempt() {
 }
 
 /// A node that pays, and asks the world first whether it has paid.
-fn probing(world: &World, asked: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<> {
+pub(crate) fn probing(world: &World, asked: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<> {
     let (world, asked) = (world.clone(), asked.clone());
     move |_, ctx: Ctx| {
         let (world, asked) = (world.clone(), asked.clone());

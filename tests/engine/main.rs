@@ -29,6 +29,7 @@ mod order;
 mod own_state;
 mod owners;
 mod pad;
+mod parted;
 mod past;
 mod poisoned;
 mod questions;

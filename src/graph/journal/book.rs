@@ -160,34 +160,56 @@ impl Journal {
         })
     }
 
-    /// Adds an entry that rides on the next commit of the task.
-    pub(crate) fn note(&self, key: String, record: EffectRecord) {
+    /// Adds an entry that rides on the next commit of the task. Returns what somebody else has noted there meanwhile.
+    pub(crate) fn note(&self, key: String, record: EffectRecord) -> Option<EffectRecord> {
         let mut inner = self.lock();
-        inner.riding.push(key.clone());
-        inner.add(key, record);
+        let known = inner.entries.get(&key).map(|entry| entry.record.clone());
+        if known.is_none() {
+            inner.add(key, record);
+        }
+        known
     }
 
-    /// Adds an entry and waits until it is on disk, and what rides with it.
+    /// Notes how an effect failed last, unless somebody else has done it meanwhile.
+    pub(crate) fn note_failure(&self, effect: &str, key: String, record: EffectRecord) {
+        let mut inner = self.lock();
+        if !inner.entries.contains_key(effect) {
+            inner.add(key, record);
+        }
+    }
+
+    /// Adds an entry and waits until it is on disk, and what rides with it. Returns what somebody else has put there
+    /// meanwhile, once that is on disk: an effect may outlive the attempt that began it.
     pub(crate) async fn keep(
         &self,
         recorder: Option<&Recorder>,
         key: String,
         record: EffectRecord,
-    ) -> Result<(), CheckpointError> {
-        let puts = {
-            let mut inner = self.lock();
-            inner.riding.push(key.clone());
-            inner.add(key.clone(), record);
-            self.riders(&mut inner)?
-        };
-        self.make_safe(recorder, key, puts).await
+    ) -> Result<Option<EffectRecord>, CheckpointError> {
+        let known = self.note(key.clone(), record);
+        if known.is_some() {
+            self.secure(recorder, key).await?;
+            return Ok(known);
+        }
+        let puts = self.take_riders()?;
+        self.make_safe(recorder, key, puts).await?;
+        Ok(None)
+    }
+
+    /// Under which name the world outside knows an effect that failed.
+    pub(crate) fn failed_as(&self, failure: &str) -> Option<String> {
+        self.lock().entries.get(failure).map(|entry| entry.record.idempotency.clone())
     }
 
     /// Waits until an entry is on disk whose commit somebody began and did not wait for.
     pub(crate) async fn secure(&self, recorder: Option<&Recorder>, key: String) -> Result<(), CheckpointError> {
         let puts = {
             let inner = self.lock();
-            let record = inner.entries.get(&key).map(|entry| encode_record(&entry.record)).transpose()?;
+            let unsafe_yet = inner.entries.get(&key).filter(|entry| !entry.safe);
+            let record = unsafe_yet.map(|entry| encode_record(&entry.record)).transpose()?;
+            if record.is_none() {
+                return Ok(());
+            }
             record.into_iter().map(|bytes| (self.key(&key), bytes)).collect()
         };
         self.make_safe(recorder, key, puts).await
@@ -229,6 +251,7 @@ impl Journal {
 impl Inner {
     fn add(&mut self, key: String, mut record: EffectRecord) {
         record.order = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.riding.push(key.clone());
         self.entries.insert(key, Entry { record, safe: false });
     }
 }

@@ -2,39 +2,63 @@
 
 use std::collections::BTreeSet;
 
-use super::book::ORIGIN;
-use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, encode_record};
+use super::book::{ORIGIN, name};
+use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, TaskStatus, encode_record};
 use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::recorder::Puts;
 use crate::graph::run::error::RunError;
 
-/// Returns the journals of `from` as those of `to`. The world outside knows the tasks, `tasks` among them, under the names
-/// they had.
+/// From which checkpoint to which fork of it.
+pub(crate) struct Way<'a> {
+    pub from: CheckpointId,
+    pub to: CheckpointId,
+    pub mapping: &'a Mapping,
+    /// What became of the tasks, if the fork begins a branch beside the one that led on: several may, and each has effects
+    /// of its own.
+    pub parts: Option<&'a Tasks>,
+}
+
+impl Way<'_> {
+    /// The tasks that came to rest before the branches part: what they do from here on is the branch's. One that failed, or
+    /// that no record tells of, may have begun what it will begin again: it keeps its name.
+    fn parted(&self) -> BTreeSet<u32> {
+        let tasks = self.parts.into_iter().flatten();
+        let rests = tasks.filter(|(_, task)| matches!(task.status, TaskStatus::Interrupted | TaskStatus::Waiting));
+        rests.filter_map(|(key, _)| self.mapping.task(*key).ok()).collect()
+    }
+}
+
+/// Returns the journals of the tasks, those of `planned` among them. The world outside knows them under the names they had.
 pub(crate) async fn journals(
     reader: &Reader,
-    from: CheckpointId,
-    to: CheckpointId,
-    tasks: impl IntoIterator<Item = u32>,
-    mapping: &Mapping,
+    way: Way<'_>,
+    planned: impl IntoIterator<Item = u32>,
 ) -> Result<Puts, RunError> {
-    let (mut puts, mut unnamed) = (vec![], tasks.into_iter().collect::<BTreeSet<u32>>());
+    let (parted, Way { from, to, mapping, .. }) = (way.parted(), way);
+    let (mut puts, mut unnamed) = (vec![], planned.into_iter().collect::<BTreeSet<u32>>());
     for (task, key, bytes) in reader.effects(from).await? {
         let task = mapping.task(task).map_err(|reason| reader.incompatible(reason))?;
         if key == ORIGIN {
+            if parted.contains(&task) {
+                continue;
+            }
             unnamed.remove(&task);
         }
         puts.push((Key::Effect { checkpoint: to, task, key }, bytes));
     }
     for task in unnamed {
+        let origin = match parted.contains(&task) {
+            true => name(to, task),
+            false => name(from, mapping.stored_task(task)),
+        };
         let key = Key::Effect { checkpoint: to, task, key: ORIGIN.to_owned() };
-        puts.push((key, encode_record(&origin(from, mapping.stored_task(task)))?));
+        puts.push((key, encode_record(&named(origin))?));
     }
     Ok(puts)
 }
 
-fn origin(checkpoint: CheckpointId, task: u32) -> EffectRecord {
+fn named(idempotency: String) -> EffectRecord {
     let (shown, value) = (String::new(), vec![]);
-    let idempotency = super::book::name(checkpoint, task);
     EffectRecord { kind: EffectKind::Value, order: 0, arguments: 0, shown, idempotency, value, at: 0 }
 }

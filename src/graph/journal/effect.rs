@@ -40,7 +40,11 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// The result is on disk before it is returned. An effect whose record is there is never done again, whatever happens to
     /// its task: retries, resumes, [`retry`](crate::graph::Thread::retry), crashes; its result is given back. One that
     /// was killed before that is done again with the same idempotency key, which `body` gets; a [`probe`](Effect::probe) can
-    /// ask the world first. One that returned an error is done again by the next attempt.
+    /// ask the world first. One that returned an error is done again by the next attempt. Of two that end under one key, since
+    /// an attempt left one behind, the first to end counts, and both get its result.
+    ///
+    /// Answers to an old checkpoint begin a branch of their own: what its tasks had done until they asked is not done again,
+    /// what they do from there on has keys of its own.
     ///
     /// The key is unique within the task, and names the effect for people; `arguments` are what it depends on: if they are
     /// others than those recorded, the task fails with [`RunError::NonDeterministic`], for its result would be one to another
@@ -138,8 +142,10 @@ where
                 },
             };
             entry.set(&key, &result).map_err(|wrong| task.wrong(wrong))?;
-            task.keep(entry).await.map_err(|wrong| task.wrong(wrong))?;
-            Ok(result)
+            match task.keep(&key, entry).await.map_err(|wrong| task.wrong(wrong))? {
+                None => Ok(result),
+                Some(first) => task.taken(&key, &first).map_err(|wrong| task.wrong(wrong)),
+            }
         })
     }
 }
@@ -218,7 +224,8 @@ impl<C> TaskCtx<C> {
                     let (from, what) = (self.facts.name.clone(), "the journal of its task");
                     return Err(RunError::TooMany { from, what, count: count + 1, limit: EFFECTS_LIMIT });
                 }
-                Ok(Begun::New(self.entry(kind, full, hash, shown(&arguments))))
+                let idempotency = self.idempotency(kind, key, &full);
+                Ok(Begun::New(self.entry(kind, full, (hash, shown(&arguments)), idempotency)))
             }
         }
     }
@@ -237,15 +244,20 @@ impl<C> TaskCtx<C> {
         staged.map(read).transpose()
     }
 
-    fn entry(&self, kind: EffectKind, key: String, arguments: u64, shown: String) -> Entry {
-        let idempotency = self.idempotency(&key);
+    fn entry(&self, kind: EffectKind, key: String, (arguments, shown): (u64, String), idempotency: String) -> Entry {
         let (value, at) = (vec![], self.shared.now());
         Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at } }
     }
 
-    /// The same in every attempt, process and fork that goes on with the task; another in every other task.
-    fn idempotency(&self, key: &str) -> String {
-        let hash = Canon::Text(key.to_owned()).hash();
+    /// The same in every attempt, process and fork that goes on with the task; another in every other task, and in each of
+    /// several branches that go on after it asked. What failed before they parted keeps its key: it may have happened.
+    fn idempotency(&self, kind: EffectKind, key: &str, full: &str) -> String {
+        if kind == EffectKind::Effect
+            && let Some(before) = self.journal().failed_as(&self.entry_key(EffectKind::Failure, key))
+        {
+            return before;
+        }
+        let hash = Canon::Text(full.to_owned()).hash();
         format!("{:08x}-{}-{hash:016x}", self.birth(), self.journal().origin())
     }
 
@@ -254,20 +266,24 @@ impl<C> TaskCtx<C> {
         let record = EffectRecord { kind: EffectKind::Failure, ..entry.record.clone() };
         let mut failure = Entry { key: self.entry_key(EffectKind::Failure, key), record };
         if failure.set(key, &error.to_string()).is_ok() {
-            self.note(failure);
+            self.journal().note_failure(&entry.key, failure.key, failure.record);
         }
         error
     }
 
-    /// Puts the result on disk, if there is a store.
-    pub(crate) async fn keep(&self, entry: Entry) -> Result<(), RunError> {
-        let recorder = self.shared.recorder.as_deref();
-        Ok(self.journal().keep(recorder, entry.key, entry.record).await?)
+    /// Puts the result on disk, if there is a store. Returns what another attempt has put there meanwhile.
+    async fn keep(&self, key: &str, entry: Entry) -> Result<Option<EffectRecord>, RunError> {
+        let (recorder, arguments, now) =
+            (self.shared.recorder.as_deref(), entry.record.arguments, entry.record.shown.clone());
+        match self.journal().keep(recorder, entry.key, entry.record).await? {
+            Some(first) if first.arguments != arguments => Err(self.other_arguments(key, first.shown, now)),
+            first => Ok(first),
+        }
     }
 
-    /// Adds an entry that rides on the task's commit.
-    pub(crate) fn note(&self, entry: Entry) {
-        self.journal().note(entry.key, entry.record);
+    /// Adds an entry that rides on the task's commit. Returns what another attempt has noted there meanwhile.
+    pub(crate) fn note(&self, entry: Entry) -> Option<EffectRecord> {
+        self.journal().note(entry.key, entry.record)
     }
 
     /// Reads a recorded result.

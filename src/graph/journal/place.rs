@@ -63,11 +63,12 @@ impl<C> TaskCtx<C> {
         format!("{}{}/", self.place(), call.saturating_sub(first))
     }
 
-    /// Superstep and task, as long as they are not the journal's own; handlers apart from bodies.
+    /// Superstep of the activation and task, as long as they are not the journal's own; handlers apart from bodies.
     fn place(&self) -> String {
         let mut place = self.level.place.clone();
         if self.level.journal.is_some() {
-            let _ = write!(place, "{:x}/{}", self.version, escaped(&self.facts.first_name));
+            let _ =
+                write!(place, "{:x}/{}", self.version.saturating_sub(self.level.base), escaped(&self.facts.first_name));
             if self.task >= SENT {
                 let _ = write!(place, ".{:x}", self.task - SENT);
             }

@@ -127,8 +127,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
             Begun::New(mut entry) => {
                 let value = value();
                 entry.set(key, &value)?;
-                task.note(entry);
-                Ok(value)
+                task.note(entry).map_or(Ok(value), |first| task.taken(key, &first))
             }
         }
     }

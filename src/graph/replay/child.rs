@@ -9,7 +9,7 @@ use crate::checkpoint::Source;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::node::NodeId;
-use crate::graph::run::children::pointed_at;
+use crate::graph::run::children::{began_at, pointed_at};
 use crate::graph::run::ctx::{Ctx, Level};
 use crate::graph::run::delta::Delta;
 use crate::graph::run::enter::{Begin, Way, level};
@@ -37,7 +37,8 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let tip = reader.child(caller.checkpoint, caller.task, caller.call).await?.ok_or_else(lost)?;
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
-    let level = Arc::new(Level { path, ..level(ctx, child.persistence, call) });
+    let base = began_at(reader, ctx, child.persistence, call).await?;
+    let level = Arc::new(Level { path, base, ..level(ctx, child.persistence, call) });
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);

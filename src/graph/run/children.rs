@@ -10,6 +10,7 @@ use super::ctx::{Ctx, Level};
 use super::enter::missing;
 use super::error::RunError;
 use super::position::Position;
+use super::subgraph::Persistence;
 use super::superstep::Run;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -64,6 +65,23 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
         pos.line = NEW_LINE;
     }
     Ok((pos, Arc::new(Level { path, ..Level::clone(&level) }), false))
+}
+
+/// What a subgraph with state of its own ended at before this activation.
+pub(crate) fn kept_before<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
+    (persistence == Persistence::PerThread).then(|| ctx.0.kept(&own_name(ctx, call))).flatten()
+}
+
+/// The version of its control at which an activation of a subgraph begins.
+pub(crate) async fn began_at<C>(
+    reader: &Reader,
+    ctx: &Ctx<C>,
+    persistence: Persistence,
+    call: u32,
+) -> Result<u64, RunError> {
+    let Some(id) = kept_before(ctx, persistence, call) else { return Ok(0) };
+    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    Ok(record.control.version)
 }
 
 /// The node and call in the last part of a path.

@@ -137,6 +137,8 @@ pub(crate) struct Level {
     pub journal: Option<Arc<Journal>>,
     /// Where the tasks of this graph write in it.
     pub place: String,
+    /// The version of the graph's control at which this activation began: places count from there.
+    pub base: u64,
 }
 
 /// The nearest task that is saved, for the questions of a subgraph that is not.

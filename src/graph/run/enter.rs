@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Slot};
 
-use super::children::{kept_at, own_name, pointed_at};
+use super::children::{began_at, kept_at, kept_before, own_name, pointed_at};
 use super::ctx::{Ctx, Level};
 use super::delta::Delta;
 use super::error::RunError;
@@ -56,7 +56,7 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
     let (journal, place) = (Some(Arc::clone(task.journal())), task.place_below(call));
-    Level { names: names.into(), path, keeps_own, unsaved, borrowed, asker, beats, journal, place }
+    Level { names: names.into(), path, keeps_own, unsaved, borrowed, asker, beats, journal, place, base: 0 }
 }
 
 /// Starts the child, or goes on where it stopped.
@@ -77,6 +77,8 @@ pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let reader = reader(&recorder);
     let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
+        let base = began_at(&reader, ctx, child.persistence, call).await?;
+        let level = Arc::new(Level { base, ..Level::clone(&level) });
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
             let mut delta = Delta::read(&child.table, &reader, id).await?;
@@ -86,11 +88,11 @@ pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         }
         return Ok(run);
     }
-    let kept = (child.persistence == Persistence::PerThread).then(|| task.kept(&own_name(ctx, call))).flatten();
-    let Some(id) = kept else {
+    let Some(id) = kept_before(ctx, child.persistence, call) else {
         return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
     let (pos, level, apart) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
+    let level = Arc::new(Level { base: pos.control.version, ..Level::clone(&level) });
     fresh(child, (pos, apart), begin(), ctx, level, caller).await
 }
 

@@ -31,6 +31,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         mapping.check(reader)?;
         let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
         self.pos.owed.extend(mapping.take_owed());
+        let parts = (!self.is_at_head()).then(|| records.clone());
         self.fork(Source::Fork, vec![]).await?;
         let (mut puts, mut moved) = (vec![], Tasks::new());
         let shared = Arc::clone(&self.shared);
@@ -44,11 +45,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         if path.is_empty() {
             let planned: Vec<u32> = self.tasks.iter().map(|task| task.key).collect();
-            puts.extend(copy::journals(reader, origin, self.pos.id, planned, mapping).await?);
+            let way = copy::Way { from: origin, to: self.pos.id, mapping, parts: parts.as_ref() };
+            puts.extend(copy::journals(reader, way, planned).await?);
         }
         recorder.commit(puts, None).await?;
         (self.planned, self.tasks) = (false, vec![]);
         Ok(moved)
+    }
+
+    /// Whether nothing has led on from where it stands: the thread's newest checkpoint, of the root graph.
+    pub(crate) fn is_at_head(&self) -> bool {
+        self.recorder().is_some_and(|recorder| recorder.head().checkpoint == Some(self.pos.id))
     }
 
     /// Which records the run reads from now on: its own.

@@ -1,11 +1,14 @@
 //! What the tasks of a checkpoint leave behind: dropped when they run again, copied when a fork goes on with them.
 
+use std::sync::Arc;
+
 use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_record};
 
 use super::handle::Thread;
 use super::snapshot::planned;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
+use crate::graph::journal::book::Journal;
 use crate::graph::journal::copy;
 use crate::graph::records::copies::Stamp;
 use crate::graph::records::mapping::Mapping;
@@ -49,12 +52,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(recorder.replace_now(puts, gone).await?)
     }
 
-    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it.
+    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it. `parts`: the fork begins a
+    /// branch beside the one that led on.
     pub(crate) async fn copied(
         &self,
         run: &Run<S, N, C>,
         reader: &Reader,
-        from: CheckpointId,
+        (from, parts): (CheckpointId, bool),
         records: &Tasks,
         mapping: &Mapping,
     ) -> Result<Puts, RunError> {
@@ -66,7 +70,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             super::travel::copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
-        puts.extend(copy::journals(reader, from, run.pos.id, planned, mapping).await?);
+        let way = copy::Way { from, to: run.pos.id, mapping, parts: parts.then_some(records) };
+        puts.extend(copy::journals(reader, way, planned).await?);
         Ok(puts)
     }
+}
+
+/// Gives the planned tasks what is kept of their effects. `again`: they may have run here before, though no record tells.
+pub(crate) async fn give_journals<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &mut Run<S, N, C>,
+    reader: &Reader,
+    mapping: &Mapping,
+    again: bool,
+) -> Result<(), RunError> {
+    let mut journals = reader.journals(run.pos.id, mapping).await?;
+    for task in &mut run.tasks {
+        let empty = || again.then(|| Arc::new(Journal::stored(run.pos.id, task.key, vec![])));
+        task.journal = journals.remove(&task.key).or_else(empty);
+    }
+    Ok(())
 }

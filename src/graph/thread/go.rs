@@ -7,6 +7,7 @@ use tracing::Instrument;
 
 use crate::checkpoint::{CheckpointId, Source, TaskStatus, encode_record};
 
+use super::carry;
 use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::{Kind, Request};
@@ -224,8 +225,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());
         }
-        let head = run.recorder().and_then(|recorder| recorder.head().checkpoint);
-        let behind = head != Some(run.pos.id);
+        let behind = !run.is_at_head();
         let travels = (self.at.is_some() && answers.is_empty()) || self.afresh;
         let mut records = reader.tasks(run.pos.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
@@ -259,7 +259,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.tasks.iter().map(|task| task.key);
-            recorder.commit_now(copy::journals(&reader, origin, run.pos.id, tasks, &mapping).await?).await?;
+            let way = copy::Way { from: origin, to: run.pos.id, mapping: &mapping, parts: behind.then_some(&records) };
+            recorder.commit_now(copy::journals(&reader, way, tasks).await?).await?;
         }
         if !travels {
             let table = Arc::clone(&run.table);
@@ -268,8 +269,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             run.wake_due();
         }
         let moved = (run.pos.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
-        let journals = reader.journals(run.pos.id, moved.as_ref().unwrap_or(&mapping)).await?;
-        run.tasks.iter_mut().for_each(|task| task.journal = journals.get(&task.key).cloned());
+        carry::give_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
         mapping.check(&reader)?;
         Ok(run)
     }
@@ -333,7 +333,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if updates {
             let origin = run.pos.id;
             run.fork(Source::Update, puts).await?;
-            let puts = self.copied(run, reader, origin, records, mapping).await?;
+            let puts = self.copied(run, reader, (origin, false), records, mapping).await?;
             recorder.commit(puts, None).await?;
             return Ok(());
         }
@@ -353,9 +353,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ) -> Result<(), RunError> {
         let matched = self.matching(reader, records, answers).await?;
         if let Some(mapping) = forks {
-            let origin = run.pos.id;
+            let way = (run.pos.id, !run.is_at_head());
             run.fork(Source::Fork, vec![]).await?;
-            let puts = self.copied(run, reader, origin, records, mapping).await?;
+            let puts = self.copied(run, reader, way, records, mapping).await?;
             if let Some(recorder) = run.recorder() {
                 recorder.commit_now(puts).await?;
             }

@@ -304,6 +304,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// [`at`](Self::at), runs from that checkpoint again on a new branch: for real, side effects included. Tasks whose results
     /// are stored do not run again; on a finished or waiting thread it returns how it stands. LangGraph: `invoke(None)`.
     ///
+    /// [`at`](Self::at) the newest checkpoint, if that is itself an update or a fork, no branch begins: its tasks run again
+    /// and ask again, as with [`retry`](Self::retry), but their effects are not done again.
+    ///
     /// # Errors
     /// [`RunError::EmptyInput`] if it never ran; otherwise as [`invoke`](Self::invoke).
     pub async fn proceed(&self) -> Result<Outcome<S>, RunError> {
