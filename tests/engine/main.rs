@@ -41,6 +41,7 @@ mod secrets;
 mod sends;
 mod stores;
 mod streams;
+mod tampered;
 mod traced;
 mod transport;
 mod travel;

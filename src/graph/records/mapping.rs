@@ -29,6 +29,8 @@ pub(crate) struct Mapping {
     other: Option<Other>,
     /// How many channels the graph has; those that are carried along follow.
     channels: usize,
+    /// How many nodes.
+    nodes: usize,
     /// What is carried along, in the order of the present checkpoint.
     pub carried: Vec<CarriedRecord>,
     noted: Mutex<Noted>,
@@ -56,8 +58,13 @@ struct Other {
 
 impl Mapping {
     /// Of records that the present graph has made.
-    pub(crate) fn same(at: CheckpointId, channels: usize, carried: Vec<CarriedRecord>) -> Self {
-        Self { at, other: None, channels, carried, noted: Mutex::default() }
+    pub(crate) fn same<S: State, N: NodeId, C>(
+        table: &Table<S, N, C>,
+        at: CheckpointId,
+        carried: Vec<CarriedRecord>,
+    ) -> Self {
+        let (channels, nodes) = (S::channels(&table.schema).len(), table.nodes.len());
+        Self { at, other: None, channels, nodes, carried, noted: Mutex::default() }
     }
 
     /// The present channel of a stored index; none if it has none.
@@ -84,7 +91,8 @@ impl Mapping {
             Some(other) => other.claims.get(at as usize).copied().unwrap_or(Claim::Dropped),
             None => match at.checked_sub(self.channels as u32) {
                 None => Claim::Channel(at),
-                Some(carried) => Claim::Carried(carried),
+                Some(carried) if (carried as usize) < self.carried.len() => Claim::Carried(carried),
+                Some(_) => Claim::Dropped,
             },
         }
     }
@@ -104,15 +112,19 @@ impl Mapping {
     }
 
     pub(crate) fn node(&self, at: u32) -> Result<u32, String> {
-        let Some(other) = self.other.as_ref().filter(|_| at != START_NODE) else { return Ok(at) };
         let missing = || self.node_name(at);
-        other.nodes.get(at as usize).copied().flatten().ok_or_else(missing)
+        match &self.other {
+            _ if at == START_NODE => Ok(at),
+            Some(other) => other.nodes.get(at as usize).copied().flatten().ok_or_else(missing),
+            None if (at as usize) < self.nodes => Ok(at),
+            None => Err(missing()), // a store that was tampered with: its shape has the same hash
+        }
     }
 
     /// The name of a stored node.
     pub(crate) fn node_name(&self, at: u32) -> String {
         let name = self.other.as_ref().and_then(|other| other.shape.nodes.get(at as usize));
-        name.cloned().unwrap_or_else(|| "?".into())
+        name.cloned().unwrap_or_else(|| format!("number {at}"))
     }
 
     /// The present name of a stored node, or the one it had.
@@ -315,7 +327,7 @@ impl Reader {
     ) -> Result<Mapping, RunError> {
         let known = S::channels(&table.schema);
         if record.shape == table.fingerprint {
-            return Ok(Mapping::same(at, known.len(), record.carried.clone()));
+            return Ok(Mapping::same(table, at, record.carried.clone()));
         }
         let shape = self.shape(record).await?;
         let log = |channel: &ChannelShape| log_of(&record.namespace, &channel.name);
@@ -334,6 +346,7 @@ impl Reader {
         let mapping = Mapping {
             at,
             channels: known.len(),
+            nodes: table.nodes.len(),
             carried: carried.collect(),
             noted: Mutex::default(),
             other: Some(Other { claims, nodes, stood, shape }),

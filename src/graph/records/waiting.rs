@@ -160,7 +160,10 @@ fn arrive<S: State, N: NodeId, C>(
     let arrived = Mask::from_words(&stored.arrived);
     let (version, finished) = (stored.version, stored.finished);
     let Some(joins) = mapping.joins() else {
-        control.joins[at] = JoinState { arrived, version, finished };
+        match control.joins.get_mut(at) {
+            Some(join) => *join = JoinState { arrived, version, finished },
+            None => mapping.note(Misfit::Node { node: format!("after join number {at}") }),
+        }
         return;
     };
     let Some((sources, target)) = joins.get(at) else { return };

@@ -60,6 +60,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Which records the run reads from now on: its own.
     pub(crate) fn own_mapping(&self) -> Mapping {
-        Mapping::same(self.pos.id, S::channels(&self.table.schema).len(), self.pos.carried.clone())
+        Mapping::same(&self.table, self.pos.id, self.pos.carried.clone())
     }
 }
