@@ -1,6 +1,7 @@
 //! The node cache: whose results it gives back, and to whom.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
 
 use superstep::graph::{MemoryCache, Name, NodeCache};
 use superstep::prelude::*;
@@ -102,7 +103,7 @@ async fn a_router_that_panics_fails_a_cached_node_as_any_other() {
 struct Outdated(Mutex<Option<Vec<u8>>>);
 
 impl NodeCache for Outdated {
-    fn get(&self, _: &[u8]) -> Option<Vec<u8>> {
+    fn get(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
         self.0.lock().unwrap().clone()
     }
 
@@ -144,4 +145,20 @@ async fn clearing_forgets_the_nodes_of_one_name_or_all() {
     }
 
     assert_eq!(ran, ["a ab", "a", "a ab"]);
+}
+
+#[tokio::test]
+async fn a_result_expires_by_the_clock_of_the_thread() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let node = tallied(&tally, "a").cache(CachePolicy::ttl(Duration::from_secs(60))).reads(["title"]);
+    let graph = chain(Builder::new().add_node(id("a"), node), &["a"]).with_cache(Arc::new(MemoryCache::default()));
+    let mut ran = vec![];
+
+    for second in [1000, 1059, 1061] {
+        let now = UNIX_EPOCH + Duration::from_secs(second);
+        store.thread(&graph).clock(move || now).invoke(start()).await.unwrap();
+        ran.push(tally.count());
+    }
+
+    assert_eq!(ran, [1, 1, 2]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::checkpoint::CheckpointId;
+use superstep::checkpoint::{AboutRecord, CheckpointId, Key, decode_record};
 use superstep::graph::Persistence;
 use superstep::prelude::*;
 
@@ -81,4 +81,17 @@ async fn a_replay_inside_a_handlers_graph_goes_on_in_the_handler(
     let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
 
     assert_eq!((end.notes.join(" "), tally.count()), ("b approved: false".into(), 1));
+}
+
+#[tokio::test]
+async fn a_copy_is_made_by_the_clock_of_the_thread() {
+    let store = Store::memory();
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let at = store.thread(&graph).state().await.unwrap().unwrap().id;
+    let now = std::time::UNIX_EPOCH + std::time::Duration::from_secs(5);
+    store.thread(&graph).clock(move || now).copy_to("copy", at).await.unwrap();
+    let about = store.store.get(&"copy".into(), vec![Key::About]).await.unwrap().remove(0).unwrap();
+    let about: AboutRecord = decode_record(&"copy".into(), "about", &about).unwrap();
+    assert_eq!(about.created_at, 5000);
 }

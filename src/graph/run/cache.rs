@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::{Mutex, PoisonError};
 
-use super::clock;
-
 /// A store of node results that outlives runs and threads.
 pub trait NodeCache: Debug + Send + Sync + 'static {
-    /// Returns what was kept under a key, unless it has expired.
-    fn get(&self, key: &[u8]) -> Option<Vec<u8>>;
+    /// Returns what was kept under a key, unless it has expired; `now` is in milliseconds since 1970, by the clock of the run
+    /// that asks.
+    fn get(&self, key: &[u8], now: u64) -> Option<Vec<u8>>;
 
-    /// Keeps a result; `expires` is in milliseconds since 1970.
+    /// Keeps a result; `expires` is in milliseconds since 1970, by the clock of the run that came to it.
     fn put(&self, key: Vec<u8>, result: Vec<u8>, expires: Option<u64>);
 
     /// Forgets everything kept for nodes of this name, in all graphs that share the cache; of all nodes if none is named.
@@ -30,10 +29,10 @@ struct Kept {
 }
 
 impl NodeCache for MemoryCache {
-    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+    fn get(&self, key: &[u8], now: u64) -> Option<Vec<u8>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.get(key)?;
-        if found.expires.is_none_or(|at| clock::now() < at) {
+        if found.expires.is_none_or(|at| now < at) {
             return Some(found.result.clone());
         }
         kept.remove(key);

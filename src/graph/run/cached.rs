@@ -4,7 +4,6 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use super::cache::prefix;
-use super::clock;
 use super::error::RunError;
 use super::perform::Job;
 use super::position::{Finished, Packet};
@@ -70,7 +69,7 @@ fn state_key<S: State, N: NodeId, C>(
 
 /// What the cache knows of a job; a result that cannot be read is none.
 pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finished<S>> {
-    let bytes = job.ctx.shared.cache.as_ref()?.get(&key(job)?)?;
+    let bytes = job.ctx.shared.cache.as_ref()?.get(&key(job)?, job.ctx.shared.now())?;
     let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);
     let found: CachedResult = options.deserialize(&bytes).ok()?;
     found.revive(&job.table, (job.ctx.checkpoint, job.ctx.task))
@@ -81,14 +80,14 @@ impl CachedResult {
     pub(crate) fn keep<S: State, N: NodeId, C>(
         table: &Table<S, N, C>,
         node: u32,
-        cache: &dyn super::cache::NodeCache,
+        (cache, now): (&dyn super::cache::NodeCache, u64),
         key: Vec<u8>,
         finished: &Finished<S>,
     ) {
         let Some(policy) = table.row(node).options.cache else { return };
         let Ok(result) = Self::of(table, finished) else { return };
         let Ok(bytes) = bincode::DefaultOptions::new().serialize(&result) else { return };
-        let expires = policy.ttl.map(|ttl| clock::now() + u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let expires = policy.ttl.map(|ttl| now.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)));
         cache.put(key, bytes, expires);
     }
 

@@ -81,8 +81,3 @@ pub(crate) fn noise() -> u64 {
 
 /// How much of a number tells a thread from others of its name, or a run without a thread from other runs.
 pub(crate) const BIRTH: u64 = 0xffff_ffff;
-
-/// Tells a thread from others of its name.
-pub(crate) fn birth() -> u64 {
-    noise() & BIRTH
-}

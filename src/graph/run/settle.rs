@@ -185,7 +185,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut whole = Finished { writes, returned, ..Finished::default() };
         (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
         if result.routed || self.route(at, &mut whole).is_ok() {
-            CachedResult::keep(&self.table, self.tasks[at].node, &**cache, key, &whole);
+            CachedResult::keep(&self.table, self.tasks[at].node, (&**cache, self.shared.now()), key, &whole);
         }
     }
 

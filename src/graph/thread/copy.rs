@@ -36,7 +36,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::InvalidConfig { what: format!("there is a thread `{to}` already") });
         }
         let next = head.map_or(at.0 + 1, |head| head.next);
-        let copy = Copy { reader: &reader, lease, head: Head { checkpoint: None, next, birth: clock::birth() } };
+        let copy = Copy {
+            reader: &reader,
+            now: self.outside.now(),
+            lease,
+            head: Head { checkpoint: None, next, birth: self.outside.noise() & clock::BIRTH },
+        };
         copy.records(&way, at).await?;
         copy.commit(vec![], Some(at)).await
     }
@@ -63,6 +68,8 @@ async fn way_to(reader: &Reader, at: CheckpointId) -> Result<BTreeSet<Checkpoint
 /// A copy under way.
 struct Copy<'a> {
     reader: &'a Reader,
+    /// In milliseconds since 1970.
+    now: u64,
     lease: Lease,
     head: Head,
 }
@@ -90,7 +97,7 @@ impl Copy<'_> {
             return Ok((key, bytes));
         }
         let about: AboutRecord = decode_record(&self.reader.thread, &key, &bytes)?;
-        Ok((key, encode_record(&AboutRecord { created_at: clock::now(), ..about })?))
+        Ok((key, encode_record(&AboutRecord { created_at: self.now, ..about })?))
     }
 
     async fn commit(&self, puts: Vec<Record>, checkpoint: Option<CheckpointId>) -> Result<(), RunError> {
