@@ -254,6 +254,8 @@ pub struct TaskRecord {
     pub first_call: u32,
     /// How often it was started.
     pub attempts: u32,
+    /// Which attempt of its run was the last, from 1.
+    pub attempt: u32,
     /// What its subgraphs with state of their own ended at.
     pub children: Vec<(String, CheckpointId)>,
     /// How many entries its journal holds.

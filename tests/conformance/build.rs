@@ -385,6 +385,9 @@ fn options(
     node: &Node,
 ) -> NodeOptions<DataState, Name, Arc<World>> {
     let mut options = NodeOptions::default().asks_anything();
+    if is_replayable(graph, node) {
+        options = options.replayable();
+    }
     if node.defer {
         options = options.defer();
     }
@@ -416,6 +419,13 @@ fn options(
             spec.run(&body, ctx, input, Some(error)).await
         }
     })
+}
+
+/// Whether a body depends on nothing but its input and what it gets from the engine: it counts nothing.
+fn is_replayable(graph: &Graph, node: &Node) -> bool {
+    let computed = |channel: &Channel| kind(channel).is_none();
+    let words = format!("{:?}", node.ops);
+    !graph.channels.values().any(computed) && !["Fail", "Runs"].iter().any(|counted| words.contains(counted))
 }
 
 fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, branch: &Branch) -> Builder {

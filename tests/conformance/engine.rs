@@ -374,6 +374,17 @@ impl Engine for Subject {
         Ok(Some(Point { thread: place.thread.clone(), scope: path.to_vec(), id }))
     }
 
+    async fn verify(&mut self, place: &Place<Point>) -> Answered<Option<String>> {
+        if self.store.is_none() {
+            return Ok(None);
+        }
+        let thread = self.root(place)?;
+        let verified = thread.verify().await.map_err(broken)?;
+        let imagined = thread.what_if().await.map_err(broken)?;
+        let first = verified.divergence.or_else(|| imagined.differences.into_iter().next());
+        Ok(first.map(|divergence| divergence.to_string()))
+    }
+
     async fn update(&mut self, place: &Place<Point>, update: ByHand) -> Answered<Point> {
         self.bulk_update(place, vec![vec![update]]).await
     }

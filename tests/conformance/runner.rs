@@ -1,7 +1,7 @@
 //! Plays a case's script on an engine and judges every outcome as it comes. Keeps what a case keeps: labels, counters,
 //! and which interrupt id is which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -140,6 +140,25 @@ impl<E: Engine> Play<'_, E> {
                     continue;
                 }
                 return Err(Failure::Differs { action: Some((index, action.verb)), difference });
+            }
+        }
+        self.verify().await
+    }
+
+    /// What was recorded is what the graphs do now: nothing has changed.
+    async fn verify(&mut self) -> Result<(), Failure> {
+        let mut graphs = BTreeMap::<String, BTreeSet<String>>::new();
+        for place in self.case.script.iter().map(|action| self.latest(action)) {
+            graphs.entry(place.thread).or_default().insert(place.graph);
+        }
+        let of_one_graph = graphs.into_iter().filter(|(_, graphs)| graphs.len() == 1);
+        for (thread, graph) in of_one_graph.filter_map(|(thread, graphs)| Some((thread, graphs.into_iter().next()?))) {
+            let found = self.engine.verify(&Place { graph, thread: thread.clone(), at: None }).await;
+            match found {
+                Ok(None) => {}
+                Ok(Some(divergence)) => return Err(format!("a replay of thread {thread} differs: {divergence}").into()),
+                Err(Refusal::Error(error)) => return Err(format!("no replay of thread {thread}: {error:?}").into()),
+                Err(Refusal::Broken(text)) => return Err(format!("no replay of thread {thread}: {text}").into()),
             }
         }
         Ok(())

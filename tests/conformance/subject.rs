@@ -177,5 +177,10 @@ pub(crate) trait Engine: Sized {
     /// The address of the checkpoint that the update made.
     async fn update(&mut self, place: &Place<Self::Point>, update: ByHand) -> Answered<Self::Point>;
 
+    /// How a thread differs from what its graph does now; the outcome of no action, but nothing may.
+    async fn verify(&mut self, _place: &Place<Self::Point>) -> Answered<Option<String>> {
+        Ok(None)
+    }
+
     async fn bulk_update(&mut self, place: &Place<Self::Point>, supersteps: Vec<Vec<ByHand>>) -> Answered<Self::Point>;
 }

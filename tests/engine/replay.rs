@@ -128,6 +128,30 @@ fn asking() -> Graph {
     builder.compile().unwrap()
 }
 
+/// The nodes of the second version have other indexes.
+#[tokio::test]
+async fn a_changed_graph_tells_what_the_tasks_of_another_version_did() {
+    let store = Store::memory();
+    let build = |more: bool| {
+        let builder = Builder::new();
+        let builder = if more { builder.add_node(id("aa"), note("aa")) } else { builder };
+        let inner = chain(Builder::new().add_node(id("x"), two_questions.asks::<Approve>().asks::<Rename>()), &["x"]);
+        let builder = builder
+            .add_node(id("ask"), two_questions.asks::<Approve>().asks::<Rename>())
+            .add_subgraph(id("inner"), inner)
+            .allow(Lint::Unreachable);
+        chain(builder, &["ask", "inner"])
+    };
+    let thread = || store.thread(&build(false)).record_events();
+    thread().invoke(start()).await.unwrap();
+    for _ in 0..2 {
+        thread().answer(Answer::new::<Rename>(&"moons".to_owned()).by("ada")).await.unwrap();
+        thread().resume::<Approve>(true).await.unwrap();
+    }
+    let before = replayed(&thread()).await;
+    assert_eq!(replayed(&store.thread(&build(true))).await, before);
+}
+
 #[rstest]
 #[tokio::test(start_paused = true)]
 async fn questions_answers_and_failures_are_told(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, Name, NodeExt, Replay, Replayed};
+use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, Replayed};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -241,6 +241,169 @@ async fn a_thread_that_never_ran_and_one_that_waits_are_no_difference() {
     store.thread(&graph).invoke(start()).await.unwrap();
     let verified = store.thread(&graph).verify().await.unwrap();
     assert_eq!((verified.verified, verified.agrees(), verified.not_verified.len()), (1, true, 0));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_question_in_a_subgraph_is_no_difference(
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+    #[values(false, true)] mapped: bool,
+) {
+    let store = Store::memory();
+    let builder = Builder::new().add_node(id("ask"), approval.asks::<Approve>().replayable());
+    let deep = chain(builder.add_node(id("again"), approval.asks::<Approve>().replayable()), &["ask", "again"]);
+    let inner = chain(Builder::new().add_subgraph(id("deep"), deep), &["deep"]).persistence(persistence);
+    let builder = match mapped {
+        true => {
+            let leave = |pad: &Pad| Pad::update().notes(pad.notes.clone());
+            Builder::new().add_subgraph(id("inner"), inner.mapped(|_: &Pad| start(), leave))
+        }
+        false => Builder::new().add_subgraph(id("inner"), inner),
+    };
+    let graph = chain(builder, &["inner"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    store.thread(&graph).resume::<Approve>(false).await.unwrap().finished().unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert!(verified.agrees() && verified.not_verified.is_empty(), "{verified}");
+}
+
+#[tokio::test]
+async fn a_superstep_that_another_run_began_with_durability_exit_is_told() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let fails = move |_: Arc<Pad>, _: Ctx| -> Body {
+        let run = tally.add("");
+        Box::pin(async move { if run == 1 { Err("no".into()) } else { Ok(Pad::update().notes(["b"])) } })
+    };
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), fails);
+    let graph = fan(builder, &["a", "b"]);
+    let thread = || store.thread(&graph).durability(Durability::Exit);
+    thread().invoke(start()).await.unwrap_err();
+    thread().proceed().await.unwrap();
+    let verified = thread().verify().await.unwrap();
+    assert_eq!(verified.divergence, None);
+    assert!(verified.to_string().contains("superstep 1, `a`: with durability `exit` it is not recorded"), "{verified}");
+}
+
+mod unsaved {
+    use superstep::prelude::*;
+
+    /// A pad with a margin that no checkpoint keeps.
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    pub(crate) struct Margin {
+        #[channel(untracked)]
+        pub(crate) word: String,
+        pub(crate) length: usize,
+    }
+}
+
+#[rstest]
+#[case::it_may_read_it(false)]
+#[case::it_says_that_it_does_not(true)]
+#[tokio::test]
+async fn a_body_that_may_read_what_is_never_saved_is_not_compared(#[case] says: bool) {
+    use unsaved::Margin;
+    let store = Store::memory();
+    let writes = |_: Arc<Margin>, _: Ctx| async { Ok::<_, NodeError>(Margin::update().word("tides")) };
+    let reads = move |margin: Arc<Margin>, _: Ctx| async move {
+        let length = if says { 0 } else { margin.word.len() };
+        Ok::<_, NodeError>(Margin::update().length(length))
+    };
+    let reads = NodeExt::<Margin, Name, ()>::replayable(reads);
+    let reads = if says { reads.reads(["length"]) } else { reads };
+    let builder = StateGraph::<Margin, Name>::new().add_node(id("writes"), writes).add_node(id("reads"), reads);
+    let graph = builder.add_sequence([id("writes"), id("reads")]).compile().unwrap();
+    let thread = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    thread.invoke(Margin::update()).await.unwrap();
+    let verified = thread.verify().await.unwrap();
+    let told: Vec<&str> = verified.not_verified.iter().map(|skipped| skipped.why.as_str()).collect();
+    let unsaved = "it may read a channel that is never saved";
+    let expected = if says { vec![] } else { vec![unsaved] };
+    assert_eq!((verified.divergence, &told[1..]), (None, &expected[..]));
+}
+
+#[tokio::test]
+async fn a_body_that_looks_at_its_attempt_sees_the_one_that_was_recorded() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let runs = tally.clone();
+    let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        let run = runs.add("");
+        Box::pin(async move {
+            if [1, 3, 4].contains(&run) {
+                return Err("not yet".into());
+            }
+            ctx.interrupt(Approve)?;
+            Ok(Pad::update().sum(i64::from(ctx.attempt())))
+        })
+    };
+    let node = node.asks::<Approve>().replayable().retry(crate::effects::soon());
+    let graph = chain(Builder::new().add_node(id("node"), node), &["node"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let outcome = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!((tally.count(), outcome.state().sum), (5, 3));
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert!(verified.agrees() && verified.not_verified.is_empty(), "{verified}");
+}
+
+#[rstest]
+#[case::time("time 2 of `ctx.now()`")]
+#[case::number("number 1 of `ctx.random()`")]
+#[case::value("recorded value `seed`")]
+#[tokio::test]
+async fn what_was_never_learned_is_named_in_words(#[case] what: &'static str) {
+    let store = Store::memory();
+    let build = |changed: bool| {
+        let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+            Box::pin(async move {
+                ctx.now().await?;
+                match what.split(' ').next() {
+                    Some("time") if changed => drop(ctx.now().await?),
+                    Some("number") if changed => drop(ctx.random().await?),
+                    _ if changed => drop(ctx.record("seed", 1).await?),
+                    _ => {}
+                }
+                Ok(Pad::update())
+            })
+        };
+        chain(Builder::new().add_node(id("node"), node.replayable()), &["node"])
+    };
+    store.thread(&build(false)).invoke(start()).await.unwrap();
+    let verified = store.thread(&build(true)).verify().await.unwrap();
+    let told = format!("superstep 1, `node`: {what}\n  recorded: nothing\n  now:      \"asked for\"");
+    assert_eq!(verified.divergence.unwrap().to_string(), told);
+}
+
+/// All nodes of the subgraph may be run again, and are: over what they had.
+#[rstest]
+#[case::over_its_parents_state(false)]
+#[case::with_an_input_of_its_own(true)]
+#[tokio::test]
+async fn what_if_lists_a_subgraph_that_would_begin_otherwise(#[case] mapped: bool) {
+    let store = Store::memory();
+    let build = |sum: i64| {
+        let first = move |_: Arc<Pad>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(sum)) }) };
+        let inner = chain(Builder::new().add_node(id("deep"), note("deep").replayable()), &["deep"]);
+        let builder = Builder::new().add_node(id("first"), first.replayable());
+        let builder = match mapped {
+            true => builder.add_subgraph(
+                id("inner"),
+                inner
+                    .mapped(|pad: &Pad| Pad::update().sum(pad.sum), |pad: &Pad| Pad::update().notes(pad.notes.clone())),
+            ),
+            false => builder.add_subgraph(id("inner"), inner),
+        };
+        chain(builder, &["first", "inner"])
+    };
+    store.thread(&build(1)).invoke(start()).await.unwrap();
+    let told = store.thread(&build(1)).what_if().await.unwrap();
+    assert!(told.taken.is_empty() && told.stopped.is_none(), "{told}");
+    let told = store.thread(&build(2)).what_if().await.unwrap();
+    let listed: Vec<String> = told.taken.iter().chain(&told.stopped).map(ToString::to_string).collect();
+    let expected = match mapped {
+        false => "superstep 2, `inner`: it is a subgraph, and would begin with another `sum`",
+        true => "superstep 0, `inner` > `__start__`: input, write to `sum` was recorded with 1 and is 2 now",
+    };
+    assert_eq!(listed, [expected]);
 }
 
 /// Over many rounds, in the report's JSON shape.

@@ -215,8 +215,8 @@ impl<C> TaskCtx<C> {
                     let text: String = self.taken(key, &record)?;
                     return Ok(Begun::Failed(text.into()));
                 }
-                let (node, now) = (self.facts.name.clone(), shown(&arguments));
-                Err(RunError::NotRecorded { node, key: key.to_owned(), now })
+                let now = if kind == EffectKind::Effect { shown(&arguments) } else { "asked for".into() };
+                Err(RunError::NotRecorded { node: self.facts.name.clone(), what: told(kind, key), now })
             }
             Found::New => {
                 let count = self.journal().len();
@@ -303,6 +303,19 @@ impl<C> TaskCtx<C> {
         let told = NodeError::permanent(error.to_string());
         self.raise(Raised::Wrong(error));
         told
+    }
+}
+
+/// What an entry is, for people.
+pub(crate) fn told(kind: EffectKind, key: &str) -> String {
+    let nth = || key.parse::<u32>().map_or_else(|_| key.to_owned(), |at| (at + 1).to_string());
+    match kind {
+        EffectKind::Effect => format!("effect `{key}`"),
+        EffectKind::Failure => format!("failure of effect `{key}`"),
+        EffectKind::Value => format!("recorded value `{key}`"),
+        EffectKind::Time => format!("time {} of `ctx.now()`", nth()),
+        EffectKind::Random => format!("number {} of `ctx.random()`", nth()),
+        EffectKind::Sleep => format!("wait {}", nth()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::effect::Begun;
+use super::effect::{Begun, told};
 use crate::checkpoint::EffectKind;
 use crate::graph::channels::canon::Canon;
 use crate::graph::define::interrupt::Interrupted;
@@ -122,7 +122,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         match task.begin_entry(kind, key, Ok(Canon::Nil)).await? {
             Begun::Recorded(record) => task.taken(key, &record),
             Begun::Failed(_) => {
-                Err(RunError::NotRecorded { node: task.facts.name.clone(), key: key.to_owned(), now: String::new() })
+                Err(RunError::NotRecorded { node: task.facts.name.clone(), what: told(kind, key), now: String::new() })
             }
             Begun::New(mut entry) => {
                 let value = value();

@@ -263,7 +263,7 @@ impl Reader {
             // Nobody would take the answer to a question that is asked no more.
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
             (task.attempts, task.first_call) = (record.attempts, record.first_call);
-            (task.wake, task.effects) = (record.wake, record.effects);
+            (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
             task.failures.clone_from(&record.failures);
             task.answers = self.answers(&record).await?;
             task.handled.clone_from(&record.handled);

@@ -11,6 +11,7 @@ use crate::checkpoint::{Key, RowId, TaskRecord};
 
 use super::report::{Comparison, Difference};
 use super::walk::Recorded;
+use crate::graph::channels::channel::{Channel, Stored};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::journal::book::Journal;
@@ -89,9 +90,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Some("its error handler ran")
         } else if recorded.cached {
             Some("its result came from the cache")
+        } else if self.may_read_unsaved(at) {
+            Some("it may read a channel that is never saved")
         } else {
             None
         }
+    }
+
+    /// Whether the state that a task started with may have held more than what is recorded.
+    fn may_read_unsaved(&self, at: usize) -> bool {
+        let (task, schema) = (&self.tasks[at], &self.table.schema);
+        let reads = self.table.row(task.node).reads.as_ref();
+        let mut channels = S::channels(schema).iter().enumerate();
+        let unsaved = |(at, channel): (usize, &Channel)| {
+            channel.stored() == Stored::Never && reads.is_none_or(|reads| reads.contains(at))
+        };
+        task.is_edge() && channels.any(unsaved)
     }
 
     /// Runs the body; none if that takes what is not kept.
@@ -101,8 +115,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         comparison: &Comparison,
     ) -> Result<Option<Box<Finished<S>>>, Stopped> {
-        let ctx = self.context(at);
+        let mut ctx = self.context(at);
         let task = &self.tasks[at];
+        if let Some(own) = Arc::get_mut(&mut ctx) {
+            own.attempt = task.attempt.max(1);
+        }
         ctx.calls.store(task.first_call, Ordering::Relaxed);
         ctx.inside().first_call = task.first_call;
         ctx.inside().stored = Some(step.mapping.stored_task(task.key));
@@ -174,7 +191,7 @@ fn difference(error: RunError) -> Difference {
         RunError::NonDeterministic { key, recorded, now, .. } => {
             Difference::new(format!("effect `{key}`"), read(recorded), read(now))
         }
-        RunError::NotRecorded { key, now, .. } => Difference::new(format!("effect `{key}`"), (), read(now)),
+        RunError::NotRecorded { what, now, .. } => Difference::new(what, (), read(now)),
         RunError::QuestionChanged { before, now, place, .. } => {
             Difference::new(format!("question {place}"), before, now)
         }

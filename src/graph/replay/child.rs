@@ -42,8 +42,10 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
-    if let Some(input) = input(begin).map(|input| run.taken(input)) {
-        compare_input(&run, &walk, &input, comparison).await?;
+    match begin {
+        Begin::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
+        Begin::State(state) if comparison.goes_on => began_otherwise(&run, &walk, &state, ctx, comparison).await?,
+        Begin::State(_) => {}
     }
     let ended = if comparison.diverged() { None } else { run.compared(&mut walk, comparison, u64::MAX).await? };
     let Some(end) = ended else { return Err(other_than_recorded(ctx)) };
@@ -57,11 +59,23 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(Left { state: run.left.unwrap_or(end.pos.state), delta, shown: run.shown })
 }
 
-fn input<T: State>(begin: Begin<T>) -> Option<crate::graph::channels::writes::Writes<T>> {
-    match begin {
-        Begin::Input(writes) => Some(writes),
-        Begin::State(_) => None,
+/// Notes that a subgraph over its parent's state, which is taken as it was, would begin with another state now.
+async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
+    run: &Run<T, M, C>,
+    walk: &Walk<T, M, C>,
+    now: &T,
+    ctx: &Ctx<C>,
+    comparison: &Comparison,
+) -> Result<(), RunError> {
+    let Some((id, record)) = walk.first() else { return Ok(()) };
+    let (was, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
+    let other = compare::others(&run.table, &was.state, now)?;
+    if !other.is_empty() {
+        let spot = Spot { checkpoint: ctx.0.checkpoint, step: ctx.0.step, namespace: &ctx.0.level.names };
+        let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
+        comparison.skips(spot, &ctx.0.facts.name, &why);
     }
+    Ok(())
 }
 
 /// What the subgraph is started with, against what it was started with.

@@ -145,6 +145,25 @@ pub(crate) fn states<S: State, N: NodeId, C>(
     Ok(None)
 }
 
+/// The channels that have another value, as names.
+pub(crate) fn others<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &S,
+    now: &S,
+) -> Result<Vec<String>, RunError> {
+    let mut names = vec![];
+    for (at, channel) in S::channels(&table.schema).iter().enumerate() {
+        let form = |state: &S| match state.is_set(&table.schema, at) {
+            true => value::canon_channel::<S>(&table.schema, state, at).map(Some),
+            false => Ok(None),
+        };
+        if channel.stored() != Stored::Never && form(recorded)? != form(now)? {
+            names.push(format!("`{}`", channel.name()));
+        }
+    }
+    Ok(names)
+}
+
 /// Whether another superstep comes next.
 pub(crate) fn next<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,

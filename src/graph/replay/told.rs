@@ -155,7 +155,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
 
     /// What a node emitted, and subgraphs of it that are not kept.
     async fn emitted(&self, step: &Recorded<S>, task: &Task<S>) {
-        self.pass_on(self.telling.heard.of(step.made.id, task.key)).await;
+        self.pass_on(self.telling.heard.of(step.made.id, stored(step, task))).await;
     }
 
     async fn pass_on(&self, told: Vec<Told>) {
@@ -170,7 +170,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         if children.is_empty() || !self.telling.sink.is_deep() {
             return Ok(());
         }
-        for (_, call, tip) in self.reader.called(step.made.id, task.key).await? {
+        for (_, call, tip) in self.reader.called(step.made.id, stored(step, task)).await? {
             let handler = call >= BY_HANDLER;
             let call = call & !BY_HANDLER;
             if call < task.first_call && !handler {
@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
 
     /// What a task asked, and was answered. Returns whether it was.
     async fn asked(&self, step: &Recorded<S>, task: &Task<S>) -> Result<bool, RunError> {
-        let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.id, task.key);
+        let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.id, stored(step, task));
         let last = |answer: &AnswerRecord| task.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
         let values = answer_info(self.table, task);
         for (answer, info) in task.answered.iter().zip(&values).filter(|(answer, _)| !last(answer)) {
@@ -214,7 +214,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         task: &Task<S>,
         answer: &AnswerRecord,
     ) -> Result<Option<Question>, RunError> {
-        let (checkpoint, key) = (step.made.id, task.key);
+        let (checkpoint, key) = (step.made.id, stored(step, task));
         let row = RowId { checkpoint, task: key, slot: RowId::QUESTIONS + answer.place };
         let Some(payload) = self.reader.one(Key::Row(row)).await? else { return Ok(None) };
         let shows = self.table.asks(&answer.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
@@ -331,6 +331,11 @@ fn tells_tasks<S: State>(step: &Recorded<S>) -> bool {
         Some(Source::Fork) => false,
         Some(Source::Input | Source::Update) => step.tasks.iter().any(|task| !task.is_done()),
     }
+}
+
+/// The key that the task had in the graph which recorded it.
+fn stored<S: State>(step: &Recorded<S>, task: &Task<S>) -> u32 {
+    step.mapping.stored_task(task.key)
 }
 
 fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {

@@ -38,7 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let Some(step) = walk.next().await? else { break };
             let unfinished = !step.tasks.is_empty();
             let made = step.made.clone();
-            if step.is_whole() {
+            if step.is_complete() {
                 self.superstep(step, comparison).await?;
             } else {
                 self.skip(&step, comparison);

@@ -45,6 +45,12 @@ impl<S: State> Recorded<S> {
         next.is_some_and(|next| next.source == Source::Loop && next.step == self.made.step + 1) && self.is_recorded()
     }
 
+    /// Whether that is kept of all tasks. With durability `exit` a run that ends what another began keeps only what the other
+    /// left.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_whole() && self.records.values().all(|record| record.status == TaskStatus::Done)
+    }
+
     /// Whether anything is kept of what the tasks came to; START's result is the input.
     fn is_recorded(&self) -> bool {
         let starts = self.before.start.is_some();

@@ -289,7 +289,7 @@ impl<C> Ctx<C> {
         self.0.shared.thread.as_ref()
     }
 
-    /// Returns which attempt this is, from 1.
+    /// Returns which attempt of this run this is, from 1; a replay gives the number that was recorded.
     pub fn attempt(&self) -> u32 {
         self.0.attempt
     }
@@ -301,11 +301,15 @@ impl<C> Ctx<C> {
     }
 
     /// Returns how many supersteps are left before the recursion limit. LangGraph: `RemainingSteps`.
+    ///
+    /// Not recorded: a replay counts as if a run began with this superstep. A body that is to be replayed notes it:
+    /// `ctx.record("left", ctx.remaining_steps())`.
     pub fn remaining_steps(&self) -> i64 {
         self.0.stop - self.0.step
     }
 
-    /// Returns whether this is the last superstep that can still end well. LangGraph: `IsLastStep`.
+    /// Returns whether this is the last superstep that can still end well. LangGraph: `IsLastStep`. A replay may say otherwise,
+    /// as with [`remaining_steps`](Self::remaining_steps).
     pub fn is_last_step(&self) -> bool {
         self.0.step == self.0.stop - 1
     }

@@ -52,7 +52,8 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
         _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
     };
     let keeps_own = persistence == Persistence::PerThread;
-    let unsaved = above.unsaved || persistence == Persistence::Stateless || task.shared.recorder.is_none();
+    let kept = task.shared.recorder.is_some() || task.shared.replay.is_some();
+    let unsaved = above.unsaved || persistence == Persistence::Stateless || !kept;
     let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
     let (journal, place) = (Some(Arc::clone(task.journal())), task.place_below(call));

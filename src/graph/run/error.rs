@@ -44,9 +44,9 @@ pub enum RunError {
     /// A replay came to something else than was recorded.
     #[error("{what} of node `{node}` was {recorded} and is {now} now")]
     Diverged { node: Arc<str>, what: String, recorded: String, now: String },
-    /// A replay came to an effect that was never recorded.
-    #[error("node `{node}` asks for `{key}` with {now}, which was not recorded")]
-    NotRecorded { node: Arc<str>, key: String, now: String },
+    /// A replay came to an effect, or to something learned, that was never recorded.
+    #[error("node `{node}` comes to {what}, of which nothing was recorded")]
+    NotRecorded { node: Arc<str>, what: String, now: String },
     /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
     #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },

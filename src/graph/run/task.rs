@@ -39,6 +39,8 @@ pub(crate) struct Task<S: State> {
     /// Whether it has run before, in this process or another.
     pub again: bool,
     pub attempts: u32,
+    /// Which attempt of its run was the last, from 1.
+    pub attempt: u32,
     /// The number of the first subgraph that the last attempt called.
     pub first_call: u32,
     /// What is stored of it, if anything: questions and answers so far.
@@ -88,6 +90,7 @@ impl<S: State> Task<S> {
             answers: Answers::default(),
             again: false,
             attempts: 0,
+            attempt: 0,
             first_call: 0,
             questions: vec![],
             answered: vec![],
@@ -143,6 +146,7 @@ impl<S: State> Task<S> {
             handled: self.handled.clone(),
             first_call: self.first_call,
             attempts: self.attempts,
+            attempt: self.attempt,
             wake: self.wake,
             failures: self.failures.clone(),
             effects: self.effects,

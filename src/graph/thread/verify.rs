@@ -26,8 +26,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// task they run in.
     ///
     /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability
-    /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved,
-    /// and what [`gc`](Self::gc) removed, or was lost: it begins at the oldest checkpoint with no gap after it, and says so.
+    /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved
+    /// and bodies that may read them (a node says what it reads with [`reads`](crate::graph::NodeExt::reads)), and what
+    /// [`gc`](Self::gc) removed, or was lost: it begins at the oldest checkpoint with no gap after it, and says so.
     ///
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
@@ -43,8 +44,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Tells what the thread would have come to with the graph as it is now: runs its supersteps again over what was
     /// recorded, with new routes, reducers and replayable bodies, and goes on after differences. It ends at the first task
-    /// that nothing is recorded for, and at the first effect that is asked for otherwise. Subgraphs are taken as they were. No
-    /// effect happens, and nothing is written.
+    /// that nothing is recorded for, and at the first effect that is asked for otherwise. Subgraphs are taken as they were, and
+    /// listed if they would begin with another state; before one that would get another input it ends. No effect happens, and
+    /// nothing is written.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
