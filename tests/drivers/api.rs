@@ -1,6 +1,7 @@
 //! The driver `api` against a scripted server: real HTTP, real files, sessions that outlive their process.
 
 mod errors;
+mod foreign;
 mod sessions;
 mod wire;
 

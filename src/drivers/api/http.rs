@@ -15,6 +15,7 @@ use super::key::{ApiKey, Hide};
 use super::refusal::Server;
 use super::reply::{Piece, Reply};
 use super::sse::EventReader;
+use super::surrogate;
 use super::wire::Chunk;
 use crate::drivers::error::{DriverError, ErrorClass};
 
@@ -233,7 +234,9 @@ impl<'a> Answer<'a> {
     }
 
     fn chunk(&mut self, data: &str) -> Result<Piece, DriverError> {
-        let chunk: Chunk = serde_json::from_str(data)
+        let read = serde_json::from_str(data);
+        let read = read.or_else(|error| surrogate::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)));
+        let chunk: Chunk = read
             .map_err(|error| self.http.server.unreadable(&format!("what is no chunk of an answer ({error})"), data))?;
         if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
             return Err(self.http.server.broke_off(error));

@@ -11,6 +11,7 @@ mod key;
 mod refusal;
 mod reply;
 mod sse;
+mod surrogate;
 mod turn;
 mod usage;
 mod wire;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::surrogate::Joiner;
 use super::wire::{CallDelta, Choice, Chunk, Function, ToolCall, text_of};
 
 /// How much of an answer there may be, in bytes of text and arguments.
@@ -17,6 +18,8 @@ pub(super) struct Reply {
     pub(super) usage: Option<Value>,
     pub(super) thought: usize,
     indexes: Vec<Option<u64>>,
+    text_halves: Joiner,
+    thinking_halves: Joiner,
 }
 
 /// What a chunk adds for people to hear.
@@ -59,6 +62,7 @@ impl Reply {
         // Servers that give both fields give the same in both.
         let thinking = Some(text_of(&delta.reasoning_content)).filter(|text| !text.is_empty());
         let thinking = thinking.unwrap_or_else(|| text_of(&delta.reasoning));
+        let (text, thinking) = (self.text_halves.push(text), self.thinking_halves.push(thinking));
         self.text.push_str(&text);
         self.thought += thinking.len();
         delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| self.call(call));
@@ -101,8 +105,14 @@ impl Reply {
         self.calls.len() - 1
     }
 
-    /// Gives names to calls that the server gave none.
-    pub(super) fn name_calls(&mut self, prefix: &str) {
+    /// Closes the answer: calls that the server gave no names get some.
+    pub(super) fn close(&mut self, prefix: &str) {
+        self.text.extend(self.text_halves.finish());
+        for Function { arguments, .. } in self.calls.iter_mut().map(|call| &mut call.function) {
+            let mut halves = Joiner::default();
+            *arguments = halves.push(std::mem::take(arguments));
+            arguments.extend(halves.finish());
+        }
         for (nth, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
             call.id = format!("{prefix}_{nth}");
         }

@@ -101,7 +101,8 @@ impl<'a> Turn<'a> {
             }
             taken_up = false;
             if let Some(status) = self.limit() {
-                let finished = self.finished(status, String::new(), None);
+                let text = last_of(&self.open.said)?.and_then(|last| last.message.content);
+                let finished = self.finished(status, text.unwrap_or_default(), None);
                 return self.end(finished).await;
             }
             last = Some(Last { message: self.ask(model).await?, answered: 0 });
@@ -138,7 +139,7 @@ impl<'a> Turn<'a> {
 
     /// The message as it is kept: without keys, its calls with names.
     fn message(&self, reply: &mut Reply) -> Assistant {
-        reply.name_calls(&self.call_prefix());
+        reply.close(&self.call_prefix());
         let mut calls = std::mem::take(&mut reply.calls);
         for call in &mut calls {
             self.hide.from(&mut call.function.name);
@@ -171,8 +172,7 @@ impl<'a> Turn<'a> {
 
     /// What a call hands over, if it is one of the submit tool with an object.
     fn submitted(&self, call: &ToolCall) -> Option<Value> {
-        let submit = self.request.submit.as_ref().filter(|submit| submit.name == call.function.name)?;
-        debug_assert!(!submit.name.is_empty(), "a submit tool has a name");
+        self.request.submit.as_ref().filter(|submit| submit.name == call.function.name)?;
         serde_json::from_str(&call.function.arguments).ok().filter(Value::is_object)
     }
 

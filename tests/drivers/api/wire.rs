@@ -157,6 +157,24 @@ async fn what_a_server_adds_to_a_call_goes_back() {
 }
 
 #[tokio::test]
+async fn characters_that_a_server_cuts_in_halves_are_joined() {
+    let event = |delta: &str| format!("data: {{\"choices\": [{{\"delta\": {delta}}}]}}\n\n");
+    let call = |arguments: &str| {
+        let function = format!("{{\"name\": \"read\", \"arguments\": \"{arguments}\"}}");
+        event(&format!("{{\"tool_calls\": [{{\"index\": 0, \"id\": \"c\", \"function\": {function}}}]}}"))
+    };
+    let (one, other) = (event(r#"{"content": "a \ud83c"}"#), event(r#"{"content": "\udf0a b"}"#));
+    let (first, second) = (call(r#"{\"path\": \"\ud83c"#), call(r#"\udf0a\"}"#));
+    let body = Some(format!("{one}{other}{first}{second}data: [DONE]\n\n"));
+    let how = How { no_content_type: true, ..How::default() };
+    let scene = Scene::of([Answer { body, how, ..Answer::default() }, Answer::text("done")]).await;
+    scene.finish(scene.request("t", "x")).await.unwrap();
+    let message = &scene.server.requests()[1].messages()[2];
+    assert_eq!(message["content"], "a 🌊 b");
+    assert_eq!(message["tool_calls"][0]["function"]["arguments"], "{\"path\": \"🌊\"}");
+}
+
+#[tokio::test]
 async fn usage_is_estimated_and_flagged_where_nobody_tells_it() {
     let scene = Scene::of([Answer::text(&"x".repeat(400)).usage(None)]).await;
     let usage = scene.finish(scene.request("t", "x")).await.unwrap().usage;
@@ -184,11 +202,13 @@ async fn limits_end_a_turn_with_every_call_answered(
     #[case] limit: fn(&mut superstep::drivers::Limits),
     #[case] status: Status,
 ) {
-    let scene = Scene::of([Answer::call("list", json!({ "path": "." })).always()]).await;
+    let mut answer = Answer::call("list", json!({ "path": "." })).always();
+    answer.text = "I look.".to_owned();
+    let scene = Scene::of([answer]).await;
     let mut request = scene.request("t", "x");
     limit(&mut request.limits);
     let finished = scene.finish(request).await.unwrap();
-    assert_eq!(finished.status, status);
+    assert_eq!((finished.status, finished.text.as_str()), (status, "I look."));
     assert_eq!(scene.server.requests().len(), 2);
     let stored = scene.stored();
     assert_eq!(stored.matches("tool_calls\":[").count(), stored.matches("\"tool_call_id\"").count());
