@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::nodes::{
-    ApprovePlan, CommandError, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
+    ApprovePlan, Approved, CommandError, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
 };
-use superstep::plan::{Decision, Plan, TaskProgress, Verdict};
+use superstep::plan::{Decision, Plan, TaskProgress};
 use superstep::prelude::*;
 use superstep::routes::{AfterApproval, AfterTaskReview, route_after_task_review, route_approval};
 
@@ -35,8 +35,8 @@ impl Job {
         self.plan.as_ref().map(ApprovePlan::of).ok_or("there is no plan")
     }
 
-    fn decided(decision: Decision) -> JobUpdate {
-        Self::update().decision(Some(decision))
+    fn decided(&self, approved: Approved) -> JobUpdate {
+        Self::update().decision(Some(approved.decision))
     }
 
     fn command(&self) -> Result<ShellCommand, NodeError> {
@@ -96,11 +96,47 @@ async fn an_approval_shows_the_plan_and_records_who_said_what() {
     let outcome = thread.invoke(Job::update().plan(Some(plan))).await.unwrap();
     let asked = outcome.questions()[0].payload::<ApprovePlan>().unwrap();
     assert_eq!((asked.title.as_deref(), asked.goal.as_deref()), (Some("Tides"), Some("know them")));
-    assert_eq!((asked.tasks, asked.warnings.len()), (vec!["Task 1: Read".into(), "Task 3: Write".into()], 1));
+    let tasks: Vec<(&str, &str)> = asked.tasks.iter().map(|task| (task.id.as_str(), task.title.as_str())).collect();
+    assert_eq!((tasks, asked.warnings.len()), (vec![("1", "Read"), ("3", "Write")], 1));
 
-    let outcome = thread.resume::<ApprovePlan>(Decision::revise("number them").by("ada")).await.unwrap();
+    let outcome = thread.resume::<ApprovePlan>(Decision::revise("number them")).await.unwrap();
     let decision = outcome.state().decision.clone().unwrap();
-    assert_eq!((decision.verdict, decision.to_string().as_str()), (Verdict::Revise, "sent back by ada: number them"));
+    assert_eq!(decision.to_string(), "sent back: number them");
+}
+
+#[rstest]
+#[case::approve(r#""approve""#, Ok("approved"))]
+#[case::some_tasks(r#"{"approve":{"tasks":["1"]}}"#, Ok("approved for the tasks 1"))]
+#[case::reject(r#"{"reject":{"feedback":"no"}}"#, Ok("rejected: no"))]
+#[case::revise(r#"{"revise":{"feedback":"smaller"}}"#, Ok("sent back: smaller"))]
+#[case::another_plan(r##"{"edit_plan":{"markdown":"# A"}}"##, Ok("approved with another plan"))]
+#[case::unknown(r#""accept""#, Err("unknown variant `accept`"))]
+#[case::without_feedback(r#"{"revise":{}}"#, Err("missing field `feedback`"))]
+#[case::a_key_too_many(r#"{"reject":{"feedback":"no","by":"ada"}}"#, Err("unknown field `by`"))]
+fn a_decision_is_written_in_few_shapes(#[case] json: &str, #[case] expected: Result<&str, &str>) {
+    match (serde_json::from_str::<Decision>(json), expected) {
+        (Ok(decision), Ok(told)) => {
+            assert_eq!(decision.to_string(), told);
+            assert_eq!(serde_json::to_string(&decision).unwrap(), json);
+        }
+        (Err(error), Err(why)) => assert!(error.to_string().contains(why), "{error}"),
+        (read, expected) => panic!("{read:?}, not {expected:?}"),
+    }
+}
+
+#[rstest]
+#[case::no_such_task(Decision::approve_only(["7".parse().unwrap()]), "the plan has no task `7`")]
+#[case::no_task(Decision::approve_only([]), "no task was approved")]
+#[case::no_plan(Decision::edit_plan(" "), "the plan is empty")]
+#[tokio::test]
+async fn a_decision_that_cannot_be_followed_is_asked_for_again(#[case] decision: Decision, #[case] problem: &str) {
+    let thread = of(human_approval(Job::question, Job::decided)).thread("t");
+    let plan = Plan::parse("## Task 1: Read\n").unwrap();
+    thread.invoke(Job::update().plan(Some(plan))).await.unwrap();
+    let outcome = thread.resume::<ApprovePlan>(decision).await.unwrap();
+    let asked = outcome.questions()[0].payload::<ApprovePlan>().unwrap();
+    assert!(asked.problems.iter().any(|told| told.contains(problem)), "{:?}", asked.problems);
+    assert!(thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().is_some());
 }
 
 #[tokio::test]

@@ -1,11 +1,15 @@
 //! The binary `superstep`: the command line over the workflows that come with the library.
 
 mod demo;
+mod salvage;
+mod tasks;
 
 use std::process::ExitCode;
 
-use superstep::app::{App, Register};
+use superstep::app::{App, Exit, Register};
+use superstep::nodes::{AgentQuestion, Crew, Halted, PlanChanged, ReviewUnavailable};
 use superstep::workflows::demo::{approval, essay, map_reduce};
+use superstep::workflows::task_based;
 
 fn main() -> ExitCode {
     App::new()
@@ -30,5 +34,20 @@ fn main() -> ExitCode {
             "map_reduce",
             map_reduce::graph().about("The words of some chapters, counted in parallel").args(demo::book),
         )
+        .graph_with(
+            "tasks",
+            task_based::graph()
+                .about("A plan, carried out task by task by coding agents, with your approval")
+                .args(tasks::input)
+                .outcome(tasks::ends)
+                .asking::<Halted>(Exit::Halted)
+                .summary(task_based::summary)
+                .decides::<Halted>()
+                .decides::<PlanChanged>()
+                .decides::<AgentQuestion>()
+                .decides::<ReviewUnavailable>(),
+            Crew::new(),
+        )
+        .command("salvage", "List work that was put aside, or bring some of it back", salvage::salvage)
         .main()
 }

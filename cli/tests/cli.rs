@@ -287,7 +287,7 @@ fn a_name_that_is_nearly_right_is_told() {
     ");
     insta::assert_snapshot!(told(&["run", "esay"]), @r"
     error: there is no graph `esay`
-     help: did you mean `essay`? the graphs are approval, essay, map_reduce
+     help: did you mean `essay`? the graphs are approval, essay, map_reduce, tasks
     ");
 }
 
@@ -343,6 +343,7 @@ fn the_whole_help() {
       graphs       List the graphs of this program
       graph        Draw a graph, or where a thread of it stands
       completions  Print a script that completes commands in a shell
+      salvage      List work that was put aside, or bring some of it back
 
     Options:
       -h, --help     Print help

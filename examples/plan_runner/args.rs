@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use superstep::nodes::ApprovePlan;
 use superstep::plan::{Decision, Plan};
+use superstep::prelude::Answer;
 
 use super::failure::Failure;
 
@@ -97,13 +99,18 @@ impl Args {
     }
 
     pub(crate) fn decision(&self) -> Decision {
-        let decision = match self.wish {
+        match self.wish {
             Wish::Reject => Decision::reject(&self.feedback),
             Wish::Run | Wish::Approve | Wish::Show => Decision::approve(),
-        };
+        }
+    }
+
+    /// The decision as an answer, with the name of whoever gives it.
+    pub(crate) fn answer(&self) -> Answer {
+        let answer = Answer::new::<ApprovePlan>(&self.decision());
         match std::env::var("USER") {
-            Ok(name) => decision.by(name),
-            Err(_) => decision,
+            Ok(name) => answer.by(name),
+            Err(_) => answer,
         }
     }
 

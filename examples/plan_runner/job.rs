@@ -1,7 +1,9 @@
 //! The graph of `plan_runner`: ask, then for each task run the command and judge it by its exit code. It knows neither the
 //! command line nor the terminal.
 
-use superstep::nodes::{ApprovePlan, CommandOutput, ShellCommand, human_approval, next_task_node, run_command};
+use superstep::nodes::{
+    ApprovePlan, Approved, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
+};
 use superstep::plan::{Decision, Plan, PlanError, TaskProgress};
 use superstep::prelude::*;
 use superstep::routes::{AfterApproval, AfterTaskReview, route_after_task_review, route_approval};
@@ -46,8 +48,8 @@ impl Job {
         Ok(ApprovePlan::of(self.plan.as_ref().ok_or("there is no plan to approve")?))
     }
 
-    fn decided(decision: Decision) -> JobUpdate {
-        Self::update().decision(Some(decision))
+    fn decided(&self, approved: Approved) -> JobUpdate {
+        Self::update().decision(Some(approved.decision))
     }
 
     pub(crate) fn after_approval(&self) -> AfterApproval {

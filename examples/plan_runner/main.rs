@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use superstep::graph::RunStream;
-use superstep::nodes::{ApprovePlan, CommandOutput};
+use superstep::nodes::{ApprovePlan, CommandOutput, TaskToApprove};
 use superstep::plan::{Plan, TaskProgress};
 use superstep::prelude::*;
 use superstep::routes::{AfterApproval, AfterTaskReview};
@@ -60,7 +60,7 @@ async fn work(args: &Args) -> Result<u8, Failure> {
         (Wish::Show, status) => Ok(show(&status, &job, args)),
         (Wish::Run, Status::Interrupted { .. }) => Ok(ask(&job, args)),
         (Wish::Approve | Wish::Reject, Status::Interrupted { .. }) => {
-            follow(thread.stream(Request::answers([Answer::new::<ApprovePlan>(&args.decision())]), MODES), args).await
+            follow(thread.stream(Request::answers([args.answer()]), MODES), args).await
         }
         (_, Status::Finished) => finish(&thread, &job, args).await,
         (Wish::Reject, _) if job.decision.is_some() => {
@@ -182,10 +182,10 @@ fn show(status: &Status, job: &Job, args: &Args) -> u8 {
 
 /// Prints the plan and how to answer.
 fn ask(job: &Job, args: &Args) -> u8 {
-    if let Ok(ApprovePlan { title, goal, tasks, warnings }) = job.question() {
+    if let Ok(ApprovePlan { title, goal, tasks, warnings, .. }) = job.question() {
         say!("{}", title.as_deref().unwrap_or("a plan without a title"));
         goal.iter().for_each(|goal| say!("goal: {goal}"));
-        tasks.iter().for_each(|task| say!("  {task}"));
+        tasks.iter().for_each(|TaskToApprove { id, title, .. }| say!("  Task {id}: {title}"));
         warnings.iter().for_each(|warning| say!("warning: {warning}"));
     }
     say!("\nrun `{}` for each of these tasks ({})?", job.command, job.progress.total_tasks);

@@ -96,14 +96,10 @@ pub(crate) fn known(question: &Question, reply: &Reply) -> Option<Value> {
 fn of_plan(reply: &Reply) -> crate::plan::Decision {
     use crate::plan::Decision;
     let feedback = reply.feedback.clone().unwrap_or_default();
-    let decision = match reply.verdict {
-        Verdict::Approve => Decision { feedback, ..Decision::approve() },
+    match reply.verdict {
+        Verdict::Approve => Decision::approve(),
         Verdict::Reject => Decision::reject(feedback),
         Verdict::Revise => Decision::revise(feedback),
-    };
-    match &reply.by {
-        Some(name) => decision.by(name),
-        None => decision,
     }
 }
 
@@ -115,6 +111,53 @@ impl Decide for crate::workflows::demo::essay::Approve {
             Verdict::Approve => Some(Review::Verdict(true)),
             Verdict::Reject => Some(Review::Verdict(false)),
             Verdict::Revise => Some(Review::Again { revise: reply.feedback.clone().unwrap_or_default() }),
+        }
+    }
+}
+
+#[cfg(feature = "agents")]
+mod agents {
+    use super::{Decide, Reply, Verdict};
+    use crate::nodes::{
+        AfterHalt, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, WhichPlan, WithoutReview,
+    };
+
+    impl Decide for Halted {
+        fn decide(&self, reply: &Reply) -> Option<AfterHalt> {
+            match reply.verdict {
+                Verdict::Approve => Some(AfterHalt::Accept),
+                Verdict::Reject => Some(AfterHalt::Abort),
+                Verdict::Revise => Some(AfterHalt::Retry { attempts: 1, note: reply.feedback.clone()? }),
+            }
+        }
+    }
+
+    impl Decide for ReviewUnavailable {
+        fn decide(&self, reply: &Reply) -> Option<WithoutReview> {
+            match reply.verdict {
+                Verdict::Approve => Some(WithoutReview::Accept),
+                Verdict::Reject => Some(WithoutReview::Abort),
+                Verdict::Revise => None,
+            }
+        }
+    }
+
+    impl Decide for PlanChanged {
+        fn decide(&self, reply: &Reply) -> Option<WhichPlan> {
+            match reply.verdict {
+                Verdict::Approve => Some(WhichPlan::Adopt),
+                Verdict::Reject => Some(WhichPlan::Keep),
+                Verdict::Revise => None,
+            }
+        }
+    }
+
+    impl Decide for AgentQuestion {
+        fn decide(&self, reply: &Reply) -> Option<AgentReply> {
+            match reply.verdict {
+                Verdict::Revise => Some(AgentReply::Reply { text: reply.feedback.clone()? }),
+                Verdict::Approve | Verdict::Reject => None,
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, Command};
 
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
-use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
+use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, Writes};
 
 type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
@@ -25,6 +25,8 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) own: Option<OwnArgs<S>>,
     pub(crate) outcome: Option<fn(&S) -> Exit>,
     pub(crate) deciders: Vec<(&'static str, Decider)>,
+    pub(crate) asking: Vec<(&'static str, Exit)>,
+    pub(crate) summary: Option<fn(&S) -> String>,
     pub(crate) about: Option<String>,
 }
 
@@ -41,7 +43,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
-    /// Builds the input from arguments of the graph's own, which `run GRAPH` then takes beside `--input`.
+    /// Builds the input from arguments of the graph's own, which `run GRAPH` then takes beside `--input`. What is wrong with
+    /// them is wrong usage, unless it is a [`Refusal`](super::Refusal) that says otherwise.
     ///
     /// ```
     /// # use superstep::app::{App, Register};
@@ -81,6 +84,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Says what the state of a finished run means: work that was rejected or given up ends with an exit code of its own.
     pub fn outcome(mut self, means: fn(&S) -> Exit) -> Self {
         self.outcome = Some(means);
+        self
+    }
+
+    /// Says what it means that a run stops for a question: one about work that was given up ends with an exit code of its own.
+    /// Without, that is [`Exit::Asking`].
+    pub fn asking<I: Interrupt>(mut self, means: Exit) -> Self {
+        self.asking.push((I::NAME, means));
+        self
+    }
+
+    /// Says how a state is told to people, in lines; without, each channel is shown. Control characters are escaped.
+    pub fn summary(mut self, told: fn(&S) -> String) -> Self {
+        self.summary = Some(told);
         self
     }
 
@@ -146,7 +162,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
     type Context = C;
 
     fn entry(self) -> Entry<S, N, C> {
-        Entry { graph: self, own: None, outcome: None, deciders: vec![], about: None }
+        Entry { graph: self, own: None, outcome: None, deciders: vec![], asking: vec![], summary: None, about: None }
     }
 }
 

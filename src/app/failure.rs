@@ -5,8 +5,51 @@ use std::error::Error;
 use serde::{Deserialize, Serialize};
 
 use super::caller::Caller;
+use super::exit::Exit;
 use crate::checkpoint::CheckpointError;
 use crate::graph::{InputError, RunError};
+
+/// Why arguments or a command of a program's own are refused: what is wrong, what to do about it, and the exit code it ends
+/// with: that of wrong usage, 2, unless set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refusal {
+    error: String,
+    help: Option<String>,
+    code: u8,
+}
+
+impl Refusal {
+    /// Returns a refusal.
+    pub fn new(error: impl Into<String>) -> Self {
+        Self { error: error.into(), help: None, code: 2 }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    /// Sets the exit code.
+    #[must_use]
+    pub fn exit(self, exit: Exit) -> Self {
+        Self { code: exit.code(), ..self }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { error, help, code } = refusal;
+        Self { help, code, ..Self::new(error) }
+    }
+}
+
+impl From<Box<Refusal>> for Failure {
+    fn from(refusal: Box<Refusal>) -> Self {
+        (*refusal).into()
+    }
+}
 
 /// A call that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `program`, `entry`, `decide`, `exit` | what a program says about its graphs |
+//! | `program`, `entry`, `decide`, `exit`, `own` | what a program says about its graphs, and adds |
 //! | `erased`; `typed`, `thread`, `run` | a graph without its types; the same with them |
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
@@ -26,6 +26,7 @@ mod held;
 mod local;
 mod log;
 mod near;
+mod own;
 mod print;
 mod program;
 mod run;
@@ -40,4 +41,6 @@ mod watch;
 pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
 pub use exit::Exit;
+pub use failure::Refusal;
+pub use own::{Found, Said};
 pub use program::App;

@@ -15,9 +15,10 @@ use super::caller::Caller;
 use super::commands::Session;
 use super::control::Control;
 use super::entry::{Entry, Register};
-use super::failure::Failure;
+use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
 use super::log;
+use super::own::{Found, Own, Said};
 use super::print::{complain, say, say_json, show_help, unsaid};
 use super::typed::Typed;
 use super::watch::View;
@@ -43,6 +44,7 @@ pub struct App {
     graphs: Graphs,
     about: Option<String>,
     version: Option<String>,
+    own: Vec<Own>,
     wrong: Vec<Failure>,
 }
 
@@ -102,6 +104,47 @@ impl App {
         self
     }
 
+    /// Adds a command about a thread: `NAME THREAD`, with arguments of its own. `perform` is given them, and the thread's
+    /// graph and state, also while another process runs it.
+    ///
+    /// ```
+    /// # use superstep::app::{App, Found, Refusal, Said};
+    /// /// What `words` takes.
+    /// #[derive(clap::Args)]
+    /// struct Words {
+    ///     /// Count each word once
+    ///     #[arg(long)]
+    ///     unique: bool,
+    /// }
+    /// async fn words(args: Words, found: Found) -> Result<Said, Refusal> {
+    ///     let text = found.state["text"].as_str().ok_or_else(|| Refusal::new("this thread has no text"))?;
+    ///     let mut words: Vec<&str> = text.split_whitespace().collect();
+    ///     if args.unique {
+    ///         words.sort();
+    ///         words.dedup();
+    ///     }
+    ///     Said::new(format!("{} words\n", words.len()), &words.len())
+    /// }
+    /// # fn example() -> App {
+    /// App::new().command("words", "Count the words of a thread", words)
+    /// # }
+    /// ```
+    pub fn command<A, F, Fut>(mut self, name: &'static str, about: &'static str, perform: F) -> Self
+    where
+        A: clap::Args + 'static,
+        F: Fn(A, Found) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+    {
+        let own = Own::new(name, about, perform);
+        match args::is_taken(name) || self.own.iter().any(|known| known.name() == name) {
+            true => {
+                self.wrong.push(Failure::new(format!("two commands are named `{name}`")).help("give it another name"))
+            }
+            false => self.own.push(own),
+        }
+        self
+    }
+
     /// Reads the arguments of the process, does what they say, and returns the exit code: 0 finished, 10 waiting for a person,
     /// 11 halted or stopped by a budget, 12 rejected, 13 cancelled, 14 waiting for a time, 2 wrong usage, 1 any other error.
     ///
@@ -142,12 +185,12 @@ impl App {
         let bin = Path::new(&called).file_stem().map_or("superstep".into(), |name| name.to_string_lossy().into_owned());
         let about = self.about.unwrap_or_else(|| "Runs graphs, answers their questions, looks at every step".into());
         let version = self.version.unwrap_or_else(|| "0.0.0".into());
-        let command = args::command(&bin, &version, &about, &self.graphs.0);
+        let command = args::command(&bin, &version, &about, &self.graphs.0, &self.own);
         let matches = match command.clone().try_get_matches_from(args) {
             Ok(matches) => matches,
             Err(error) => return unread(&error, &self.graphs, args),
         };
-        let (globals, wish) = args::wish(&matches).map_err(misread)?;
+        let (globals, wish) = args::wish(&matches, &self.own).map_err(misread)?;
         let caller = Caller { bin: called, store: given_store(&matches, &globals) };
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);

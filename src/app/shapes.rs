@@ -39,6 +39,9 @@ pub(crate) struct Stand {
     pub next: Vec<String>,
     pub questions: Vec<Asked>,
     pub state: Value,
+    /// The state in the program's own words, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     pub checkpoint: Option<u64>,
     #[serde(flatten)]
     pub origin: Origin,

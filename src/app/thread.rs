@@ -53,7 +53,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 Request::proceed()
             }
         };
-        Ok(Box::new(TypedRun { stream: thread.stream_deep(request, MODES), outcome: self.reading.outcome }))
+        Ok(Box::new(TypedRun { stream: thread.stream_deep(request, MODES), reading: Arc::clone(&self.reading) }))
     }
 
     fn record(&self, answer: Answer) -> Call<'_, ()> {
@@ -85,6 +85,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 step: snapshot.step,
                 next: snapshot.next.clone(),
                 questions,
+                summary: self.reading.summary.map(|told| told(&snapshot.values)),
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,

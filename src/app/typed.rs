@@ -9,7 +9,7 @@ use super::decide::Decider;
 use super::entry::{Entry, OwnArgs};
 use super::erased::{AnyGraph, AnyThread, Format, Given, Writing};
 use super::exit::Exit;
-use super::failure::Failure;
+use super::failure::{Failure, Refusal};
 use super::shapes::{ChannelLine, GraphLine};
 use super::thread::TypedThread;
 use crate::checkpoint::{Checkpointer, ThreadId};
@@ -27,12 +27,22 @@ pub(crate) struct Typed<S: State, N, C> {
 pub(crate) struct Reading<S> {
     pub outcome: Option<fn(&S) -> Exit>,
     pub deciders: Vec<(&'static str, Decider)>,
+    pub asking: Vec<(&'static str, Exit)>,
+    pub summary: Option<fn(&S) -> String>,
+}
+
+impl<S> Reading<S> {
+    /// What it means that these questions are open: what the first means that means anything of its own.
+    pub(crate) fn asks<'a>(&self, open: impl Iterator<Item = &'a str>) -> Exit {
+        let means = |name: &str| self.asking.iter().find(|(known, _)| *known == name).map(|(_, exit)| *exit);
+        open.filter_map(means).next().unwrap_or(Exit::Asking)
+    }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, about } = entry;
-        let reading = Arc::new(Reading { outcome, deciders });
+        let Entry { graph, own, outcome, deciders, asking, summary, about } = entry;
+        let reading = Arc::new(Reading { outcome, deciders, asking, summary });
         Ok(Self { graph: graph?.named(name), context, own, about, reading })
     }
 }
@@ -74,7 +84,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
     fn own_args(&self, command: Command) -> (Command, Vec<String>) {
         let Some(own) = &self.own else { return (command, vec![]) };
         let before: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-        let command = (own.augment)(command);
+        let about = command.get_about().cloned().unwrap_or_default();
+        // The description of the type is no help for whoever calls.
+        let command = (own.augment)(command).about(about).long_about(None);
         let ids = command.get_arguments().map(|arg| arg.get_id().to_string());
         let ids = ids.filter(|id| !before.contains(id)).collect();
         (command, ids)
@@ -84,8 +96,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         let writes = match given {
             Given::Json(json) => Writes::<S>::from_json(self.graph.schema(), json)?,
             Given::Args(matches) => match &self.own {
-                Some(own) => (own.read)(matches).map_err(|error| {
-                    Failure::usage(format!("there is no input for `{}`", self.graph.name())).because(&*error)
+                Some(own) => (own.read)(matches).map_err(|error| match error.downcast::<Refusal>() {
+                    Ok(refusal) => refusal.into(),
+                    Err(error) => {
+                        Failure::usage(format!("there is no input for `{}`", self.graph.name())).because(&*error)
+                    }
                 })?,
                 None => Writes::from_json(self.graph.schema(), &Value::Object(serde_json::Map::new()))?,
             },

@@ -1,61 +1,161 @@
 //! The node that asks a person about a plan. It knows neither where they sit nor what follows from the answer.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
+use super::plan_file::{Adopted, Changed, PlanFile};
+use super::questions::PlanChanged;
+use super::step::step;
 use crate::graph::{Ctx, Interrupt, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Decision, Plan};
 
 /// The question whether a plan may be executed: what a person needs to see to answer it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovePlan {
     /// The plan's title.
     pub title: Option<String>,
     /// Its goal.
     pub goal: Option<String>,
-    /// Its tasks in order, each as `Task 3: title`.
-    pub tasks: Vec<String>,
+    /// Its tasks in order.
+    pub tasks: Vec<TaskToApprove>,
     /// What its author probably did not mean.
     pub warnings: Vec<String>,
+    /// What is wrong with it, or with the answer before: it cannot be executed as it stands.
+    #[serde(default)]
+    pub problems: Vec<String>,
+    /// Where the plan can be read.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+/// A task as a person is shown it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskToApprove {
+    /// Its number.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// The commands that are run in a shell after it: an approval allows them.
+    pub verify: Vec<String>,
 }
 
 impl Interrupt for ApprovePlan {
     type Resume = Decision;
-    const NAME: &'static str = "approve_plan";
+    const NAME: &'static str = "approval";
+
+    fn answer_shape() -> String {
+        Decision::SHAPE.into()
+    }
 }
 
 impl ApprovePlan {
     /// Returns the question about a plan.
     pub fn of(plan: &Plan) -> Self {
+        let task = |task: crate::plan::Task<'_>| TaskToApprove {
+            id: task.id.to_string(),
+            title: task.title.to_owned(),
+            verify: task.verify.iter().map(ToString::to_string).collect(),
+        };
         Self {
             title: plan.title().map(str::to_owned),
             goal: plan.goal().map(str::to_owned),
-            tasks: plan.tasks().map(|task| task.to_string()).collect(),
+            tasks: plan.tasks().map(task).collect(),
             warnings: plan.warnings().iter().map(ToString::to_string).collect(),
+            problems: vec![],
+            path: None,
+        }
+    }
+
+    /// Why a decision cannot be followed: a plan that cannot be read, a task that the plan does not have.
+    fn refuses(&self, decision: &Decision) -> Option<String> {
+        match decision {
+            Decision::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
+            Decision::Approve { tasks: Some(ids) } if ids.is_empty() => Some("no task was approved".into()),
+            Decision::Approve { tasks: Some(ids) } => {
+                let unknown = ids.iter().find(|id| self.tasks.iter().all(|task| task.id != id.as_str()))?;
+                Some(format!("the plan has no task `{unknown}`"))
+            }
+            Decision::Approve { tasks: None } if !self.problems.is_empty() && self.tasks.is_empty() => {
+                Some("this plan cannot be executed".into())
+            }
+            Decision::Approve { .. } | Decision::Reject { .. } | Decision::Revise { .. } => None,
         }
     }
 }
 
+/// A plan to be approved.
+#[derive(Clone, Debug)]
+pub struct ApprovalJob {
+    /// The question.
+    pub question: ApprovePlan,
+    /// The file that holds the plan, if it has one: a person may have changed it meanwhile.
+    pub file: Option<PlanFile>,
+}
+
+/// What a person made of a plan.
+#[derive(Clone, Debug)]
+pub struct Approved {
+    /// Their decision.
+    pub decision: Decision,
+    /// The plan that the file held when they were asked last, if it is another.
+    pub adopted: Option<Adopted>,
+}
+
+impl From<ApprovePlan> for ApprovalJob {
+    fn from(question: ApprovePlan) -> Self {
+        Self { question, file: None }
+    }
+}
+
 /// Returns a node that stops the run with a question about a plan, and goes on with the [`Decision`] that answers it: `ask`
-/// makes the question from the state, `decided` the update from the answer. Answer it with
+/// makes the question from the state, `decided` the update from the answer. A decision that cannot be followed is told as a
+/// problem of the question, which is asked again; so is a plan that has changed in its file and is adopted. Answer it with
 /// `thread.resume::<ApprovePlan>(Decision::approve())`.
 ///
 /// The node fails with whatever `ask` fails with.
-pub fn human_approval<S, N, C, A, D, E, W>(ask: A, decided: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+pub fn human_approval<S, N, C, A, J, D, E, W>(ask: A, decided: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
     C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<ApprovePlan, E> + Send + Sync + 'static,
-    D: Fn(Decision) -> W + Send + Sync + 'static,
+    J: Into<ApprovalJob>,
+    A: Fn(&S) -> Result<J, E> + Send + Sync + 'static,
+    D: Fn(&S, Approved) -> W + Send + Sync + 'static,
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    let node = move |state: Arc<S>, ctx: Ctx<C>| {
-        let question = ask(&state).map_err(E::into);
-        let answer = question.and_then(|question| Ok(ctx.interrupt(question)?));
-        std::future::ready(answer.map(|decision| decided(decision).into()))
-    };
-    node.asks::<ApprovePlan>()
+    step(move |state: &S| ask(state).map(Into::into), approve, decided).asks::<ApprovePlan>().asks::<PlanChanged>()
+}
+
+async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
+    let ApprovalJob { mut question, mut file } = job;
+    let mut adopted = None;
+    for round in 0.. {
+        let decision = decide(&ctx, &question)?;
+        let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
+        let Some(file) = asked else { return Ok(Approved { decision, adopted }) };
+        let changed = file.changed(&ctx, &format!("plan file/{round}")).await?;
+        let Some(Changed { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
+        file.hash = hash;
+        let kept = plan.is_none();
+        if let Some(plan) = plan {
+            question = ApprovePlan { path: question.path, ..ApprovePlan::of(&plan) };
+            file.plan = plan.markdown().to_owned();
+        }
+        adopted = Some(Adopted { hash: file.hash.clone(), plan: file.plan.clone() });
+        if kept {
+            return Ok(Approved { decision, adopted });
+        }
+    }
+    Err(NodeError::permanent("the plan's file changes without end"))
+}
+
+/// Asks until the decision can be followed.
+fn decide<C>(ctx: &Ctx<C>, question: &ApprovePlan) -> Result<Decision, NodeError> {
+    let mut asked = question.clone();
+    loop {
+        let decision = ctx.interrupt(asked)?;
+        let Some(problem) = question.refuses(&decision) else { return Ok(decision) };
+        asked = question.clone();
+        asked.problems.push(problem);
+    }
 }

@@ -2,68 +2,142 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 
-/// What is to become of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Verdict {
-    /// It is to be executed.
-    Approve,
-    /// It is to be dropped.
-    Reject,
-    /// It is to be written again, with the feedback in mind.
-    Revise,
-}
+use super::id::TaskId;
 
-/// A person's verdict on a plan, what they said about it, and who they are.
+/// A person's decision on a plan. As JSON: `"approve"`, `{"approve": {"tasks": ["1", "3"]}}`, `{"reject": {"feedback": ".."}}`,
+/// `{"revise": {"feedback": ".."}}` or `{"edit_plan": {"markdown": ".."}}`.
 ///
 /// ```
 /// use superstep::plan::Decision;
-/// let decision = Decision::reject("too large").by("ada");
-/// assert_eq!(decision.to_string(), "rejected by ada: too large");
+/// let decision = Decision::reject("too large");
+/// assert_eq!(decision.to_string(), "rejected: too large");
+/// assert_eq!(serde_json::to_string(&decision)?, r#"{"reject":{"feedback":"too large"}}"#);
+/// assert_eq!(serde_json::from_str::<Decision>(r#""approve""#)?, Decision::approve());
+/// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[must_use]
-pub struct Decision {
-    /// What is to become of the plan.
-    pub verdict: Verdict,
-    /// What they said; empty if nothing.
-    pub feedback: String,
-    /// Who decided, if they said.
-    pub by: Option<String>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The plan is executed.
+    Approve {
+        /// These tasks of it alone; none: all.
+        tasks: Option<Vec<TaskId>>,
+    },
+    /// It is dropped.
+    Reject {
+        /// Why; empty if they did not say.
+        feedback: String,
+    },
+    /// It is written again.
+    Revise {
+        /// With this in mind.
+        feedback: String,
+    },
+    /// Another is executed in its place.
+    EditPlan {
+        /// Its text.
+        markdown: String,
+    },
 }
 
 impl Decision {
+    /// What a decision looks like as JSON, for people.
+    pub const SHAPE: &'static str = r#""approve" or {"approve": {"tasks": [id, ..]}} or {"reject": {"feedback": text}} or {"revise": {"feedback": text}} or {"edit_plan": {"markdown": text}}"#;
+
     /// Returns an approval.
     pub fn approve() -> Self {
-        Self { verdict: Verdict::Approve, feedback: String::new(), by: None }
+        Self::Approve { tasks: None }
+    }
+
+    /// Returns an approval of some tasks; the others are skipped.
+    pub fn approve_only(tasks: impl IntoIterator<Item = TaskId>) -> Self {
+        Self::Approve { tasks: Some(tasks.into_iter().collect()) }
     }
 
     /// Returns a rejection.
     pub fn reject(feedback: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Reject, feedback: feedback.into(), by: None }
+        Self::Reject { feedback: feedback.into() }
     }
 
     /// Returns the wish for a better plan.
     pub fn revise(feedback: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Revise, feedback: feedback.into(), by: None }
+        Self::Revise { feedback: feedback.into() }
     }
 
-    /// Says who decided.
-    pub fn by(mut self, name: impl Into<String>) -> Self {
-        self.by = Some(name.into());
-        self
+    /// Returns the approval of another plan.
+    pub fn edit_plan(markdown: impl Into<String>) -> Self {
+        Self::EditPlan { markdown: markdown.into() }
     }
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.verdict {
-            Verdict::Approve => "approved",
-            Verdict::Reject => "rejected",
-            Verdict::Revise => "sent back",
-        })?;
-        self.by.iter().try_for_each(|name| write!(f, " by {name}"))?;
-        if self.feedback.is_empty() { Ok(()) } else { write!(f, ": {}", self.feedback) }
+        let said = |f: &mut fmt::Formatter<'_>, word: &str, text: &str| match text {
+            "" => f.write_str(word),
+            text => write!(f, "{word}: {text}"),
+        };
+        match self {
+            Self::Approve { tasks: None } => f.write_str("approved"),
+            Self::Approve { tasks: Some(tasks) } => {
+                let ids: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+                write!(f, "approved for the tasks {}", ids.join(", "))
+            }
+            Self::Reject { feedback } => said(f, "rejected", feedback),
+            Self::Revise { feedback } => said(f, "sent back", feedback),
+            Self::EditPlan { .. } => f.write_str("approved with another plan"),
+        }
+    }
+}
+
+/// A decision as it is written, but for the plain word `approve`.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Tagged {
+    Approve {
+        tasks: Vec<TaskId>,
+    },
+    Reject {
+        #[serde(default)]
+        feedback: String,
+    },
+    Revise {
+        feedback: String,
+    },
+    EditPlan {
+        markdown: String,
+    },
+}
+
+impl Serialize for Decision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tagged = match self.clone() {
+            Self::Approve { tasks: None } => return serializer.serialize_str("approve"),
+            Self::Approve { tasks: Some(tasks) } => Tagged::Approve { tasks },
+            Self::Reject { feedback } => Tagged::Reject { feedback },
+            Self::Revise { feedback } => Tagged::Revise { feedback },
+            Self::EditPlan { markdown } => Tagged::EditPlan { markdown },
+        };
+        tagged.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match value.as_str() {
+            Some("approve") => return Ok(Self::approve()),
+            Some("reject") => return Ok(Self::reject("")),
+            _ => {}
+        }
+        let tagged = serde_json::from_value(value)
+            .map_err(|error| de::Error::custom(format!("{error}; a decision is {}", Self::SHAPE)))?;
+        Ok(match tagged {
+            Tagged::Approve { tasks } => Self::Approve { tasks: Some(tasks) },
+            Tagged::Reject { feedback } => Self::Reject { feedback },
+            Tagged::Revise { feedback } => Self::Revise { feedback },
+            Tagged::EditPlan { markdown } => Self::EditPlan { markdown },
+        })
     }
 }

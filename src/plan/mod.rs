@@ -66,7 +66,7 @@ mod warning;
 mod work;
 
 pub use command::VerifyCommand;
-pub use decision::{Decision, Verdict};
+pub use decision::Decision;
 pub use error::{PlanError, PlanProblem};
 pub use extract::{extract_task_count, extract_task_section};
 pub use id::TaskId;
@@ -75,6 +75,7 @@ pub use progress::TaskProgress;
 pub use proposal::{PlanProposal, ProposedTask};
 pub use proposal_problem::ProposalProblem;
 pub use review::{Comment, FinalReview, Review, Severity};
+pub(crate) use task::hash;
 pub use task::{Plan, Task};
 pub use warning::PlanWarning;
 pub use work::{WorkReport, WorkStatus};

@@ -139,9 +139,7 @@ impl Plan {
     /// Returns a number for the markdown, as 16 hexadecimal digits: the same in every release and on every machine.
     /// Two plans with different ones differ; it is no proof against somebody who wants two plans to look alike.
     pub fn hash(&self) -> String {
-        // FNV-1a.
-        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        format!("{:016x}", self.markdown.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+        hash(&self.markdown)
     }
 
     /// Returns what the author of the plan probably did not mean, in document order.
@@ -162,6 +160,12 @@ impl Plan {
             changes_nothing: entry.fields.changes_nothing,
         }
     }
+}
+
+/// The number of a text that may be a plan: FNV-1a.
+pub(crate) fn hash(text: &str) -> String {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
 }
 
 impl fmt::Display for Task<'_> {

@@ -1,7 +1,7 @@
 //! Where a person's decision on a plan leads. Pure.
 
 use crate::graph::Labels;
-use crate::plan::{Decision, Verdict};
+use crate::plan::Decision;
 
 /// What follows a decision on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
@@ -16,9 +16,9 @@ pub enum AfterApproval {
 
 /// Returns what follows a decision. Without one nothing is executed: it counts as a rejection.
 pub fn route_approval(decision: Option<&Decision>) -> AfterApproval {
-    match decision.map(|decision| decision.verdict) {
-        Some(Verdict::Approve) => AfterApproval::Approve,
-        Some(Verdict::Revise) => AfterApproval::Revise,
-        Some(Verdict::Reject) | None => AfterApproval::Reject,
+    match decision {
+        Some(Decision::Approve { .. } | Decision::EditPlan { .. }) => AfterApproval::Approve,
+        Some(Decision::Revise { .. }) => AfterApproval::Revise,
+        Some(Decision::Reject { .. }) | None => AfterApproval::Reject,
     }
 }

@@ -26,3 +26,22 @@ pub fn route_after_task_review(progress: &TaskProgress, approved: bool) -> After
         (false, _, false) => AfterTaskReview::Halt,
     }
 }
+
+/// What follows the judgement on work that is not cut into tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterReview {
+    /// It is tried again.
+    Retry,
+    /// It is done, or was tried as often as it may.
+    End,
+}
+
+/// Returns what follows the judgement on work that is not cut into tasks; the attempt judged is already counted.
+pub fn route_after_review(iteration: u32, most: u32, approved: bool) -> AfterReview {
+    if !approved && iteration < most { AfterReview::Retry } else { AfterReview::End }
+}
+
+/// Returns what follows the judgement on a task, or on a plan without tasks: that is one task, and there is no other way.
+pub fn route_after_review_or_task(progress: &TaskProgress, approved: bool) -> AfterTaskReview {
+    route_after_task_review(progress, approved)
+}

@@ -2,6 +2,7 @@
 
 pub mod demo;
 mod profile;
+pub mod task_based;
 
 pub use profile::{
     AgentProfile, AgentSettings, Api, Endpoint, OnExhausted, Overrides, PlanContext, Profile, ProfileError,

@@ -10,7 +10,7 @@ mod runs;
 
 use std::path::PathBuf;
 
-use clap::{Args, Command, FromArgMatches, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 pub(crate) use answers::{AnswerTo, Decision, Resume};
 pub(crate) use carry::{Export, Import, Repair, Trust};
@@ -22,6 +22,7 @@ pub(crate) use runs::RunArgs;
 
 use super::erased::AnyGraph;
 use super::log::Level;
+use super::own::Own;
 
 /// What every command takes.
 #[derive(Args, Clone, Debug)]
@@ -84,7 +85,7 @@ Exit codes:
   13 cancelled, 14 waits for a time, 2 wrong usage, 1 any other error";
 
 /// Returns the whole command line of a program with these graphs.
-pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn AnyGraph>]) -> Command {
+pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn AnyGraph>], own: &[Own]) -> Command {
     let command = Command::new(bin.to_owned())
         .version(version.to_owned())
         .subcommand_required(true)
@@ -94,6 +95,7 @@ pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn A
         .max_term_width(100)
         .subcommand(runs::run(graphs).display_order(0));
     let command = Verb::augment_subcommands(Globals::augment_args(command));
+    let command = command.subcommands(own.iter().map(|own| own.command.clone()));
     let command = command.about(about.to_owned()).long_about(None).after_help(AFTER);
     let graph = graphs.first().map_or("GRAPH", |graph| graph.name()).to_owned();
     spelled(command, bin, &graph)
@@ -113,13 +115,27 @@ fn spelled(command: Command, bin: &str, graph: &str) -> Command {
 pub(crate) enum Wish<'a> {
     Run(RunArgs<'a>),
     Do(Verb),
+    /// A command of the program's own, about a thread.
+    Own(&'a Own, &'a str, &'a ArgMatches),
+}
+
+/// Whether a command of that name is there in every program.
+pub(crate) fn is_taken(name: &str) -> bool {
+    let every = Verb::augment_subcommands(Command::new("any"));
+    let is_there = every.get_subcommands().any(|command| command.get_name() == name);
+    is_there || ["run", "help"].contains(&name)
 }
 
 /// Reads the matches of [`command`].
-pub(crate) fn wish(matches: &clap::ArgMatches) -> Result<(Globals, Wish<'_>), clap::Error> {
+pub(crate) fn wish<'a>(matches: &'a ArgMatches, own: &'a [Own]) -> Result<(Globals, Wish<'a>), clap::Error> {
     let globals = Globals::from_arg_matches(matches)?;
+    let its_own = |name: &str| own.iter().find(|own| own.name() == name);
     let wish = match matches.subcommand() {
         Some(("run", run)) => Wish::Run(RunArgs::of(run)?),
+        Some((name, inner)) if let Some(own) = its_own(name) => {
+            let thread = inner.get_one::<String>("thread").map(String::as_str).unwrap_or_default();
+            Wish::Own(own, thread, inner)
+        }
         _ => Wish::Do(Verb::from_arg_matches(matches)?),
     };
     Ok((globals, wish))

@@ -13,15 +13,18 @@ mod runs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::ArgMatches;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{Verb, Wish};
 use super::caller::Caller;
 use super::control::Control;
+use super::desk::Ask;
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::local::json;
+use super::own::{Found, Own, Said};
 use super::shapes::{Asked, Stand};
 use super::{text, watch};
 
@@ -62,6 +65,7 @@ impl Session {
         let told = match wish {
             Wish::Run(args) => self.run(&args).await,
             Wish::Do(verb) => self.verb(verb).await,
+            Wish::Own(own, thread, matches) => self.own(own, thread, matches).await,
         };
         self.control.close().await;
         told
@@ -96,6 +100,15 @@ impl Session {
             Verb::Graph(args) => self.draw(args).await,
             Verb::Completions(args) => self.completions(&args),
         }
+    }
+
+    /// A command of the program's own, about a thread as it stands.
+    async fn own(&self, own: &Own, thread: &str, matches: &ArgMatches) -> Result<Told, Failure> {
+        let stand: Stand = self.ask(Ask::Status { thread: thread.to_owned() }).await?;
+        let Stand { thread, graph, state, .. } = stand;
+        let Said { text, json } = (own.perform)(matches, Found { thread, graph, state }).await?;
+        let lines: String = text.lines().map(|line| text::clean(line).into_owned() + "\n").collect();
+        Told::new(lines, &json)
     }
 
     /// A thread as it stands, as text and JSON.

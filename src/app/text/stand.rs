@@ -16,7 +16,10 @@ pub(crate) fn stand(stand: &Stand) -> String {
         text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
     }
     stand.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
-    text.push_str(&fields(&stand.state));
+    match &stand.summary {
+        Some(summary) => summary.lines().for_each(|line| text.push_str(&format!("  {}\n", clean(line)))),
+        None => text.push_str(&fields(&stand.state)),
+    }
     text + &questions(&stand.questions)
 }
 

@@ -35,6 +35,12 @@ pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
     type Resume: Serialize + DeserializeOwned + Send + 'static;
     /// Names the question in stored threads; unique within a graph.
     const NAME: &'static str;
+
+    /// Returns what an answer looks like as JSON, for people. It is found out from the answer's type; one that reads itself
+    /// from more than one shape says so here.
+    fn answer_shape() -> String {
+        sketch::<Self::Resume>()
+    }
 }
 
 /// A question of any shape, for graphs that are read from data: question and answer are JSON.
@@ -113,7 +119,7 @@ impl Shows {
             question: json::<I>,
             answer: json::<I::Resume>,
             takes: type_name::<I::Resume>(),
-            sketch: sketch::<I::Resume>,
+            sketch: I::answer_shape,
         }
     }
 }

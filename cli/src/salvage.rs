@@ -1,0 +1,54 @@
+//! `salvage`: work that was put aside, listed and brought back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use superstep::app::{Exit, Found, Refusal, Said};
+use superstep::workspace::{Salvaged, Workspace, WorkspaceError};
+
+/// What `salvage` takes.
+#[derive(Args)]
+pub(crate) struct Salvage {
+    /// Bring this back into the files; nothing that is changed is overwritten
+    #[arg(long, value_name = "REF")]
+    restore: Option<String>,
+}
+
+/// Lists the work that was put aside in a thread, or brings some of it back.
+pub(crate) async fn salvage(args: Salvage, found: Found) -> Result<Said, Refusal> {
+    let folder = found.state["working_dir"].as_str().map(PathBuf::from);
+    let folder = folder.ok_or_else(|| {
+        Refusal::new(format!("thread `{}` of the graph `{}` has no repository", found.thread, found.graph))
+    })?;
+    let workspace = Workspace::open(&folder).await.map_err(|error| refused(&error))?;
+    match args.restore {
+        Some(reference) => restore(&workspace, &reference).await,
+        None => {
+            let all = workspace.salvaged(&found.thread).await.map_err(|error| refused(&error))?;
+            Said::new(listed(&all), &all)
+        }
+    }
+}
+
+async fn restore(workspace: &Workspace, reference: &str) -> Result<Said, Refusal> {
+    let reset = workspace.restore(reference).await.map_err(|error| refused(&error))?;
+    let mut text: String = reset.written.iter().map(|file| format!("wrote {file}\n")).collect();
+    text.extend(reset.removed.iter().map(|file| format!("removed {file}\n")));
+    if text.is_empty() {
+        text.push_str("the files are so already\n");
+    }
+    Said::new(text, &reset)
+}
+
+fn listed(all: &[Salvaged]) -> String {
+    if all.is_empty() {
+        return "nothing was put aside\n".to_owned();
+    }
+    let line = |salvaged: &Salvaged| format!("{}\n  {}\n", salvaged.reference, salvaged.files.join(", "));
+    all.iter().map(line).collect()
+}
+
+fn refused(error: &WorkspaceError) -> Refusal {
+    let refusal = Refusal::new(error.to_string()).exit(Exit::Failed);
+    error.help().into_iter().fold(refusal, Refusal::help)
+}

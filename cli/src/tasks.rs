@@ -1,0 +1,83 @@
+//! What `run tasks` takes, and what the end of a run means.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use superstep::app::{Exit, Refusal};
+use superstep::drivers::DriverName;
+use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError};
+use superstep::workflows::{Overrides, Profile, ProfileError};
+
+/// What `run tasks` takes.
+#[derive(Args)]
+pub(crate) struct Tasks {
+    /// The plan: markdown in which each heading `Task N: title` begins a task
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+
+    /// The issue: markdown. Without a plan, an architect writes one for it
+    #[arg(long, value_name = "FILE")]
+    issue: Option<PathBuf>,
+
+    /// How the work is done, and by whom: TOML
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+
+    /// Who does it, in place of the profile's: api, api:PROVIDER, cli:codex, cli:claude, scripted:FILE
+    #[arg(long, value_name = "NAME")]
+    driver: Option<String>,
+
+    /// The repository, in place of the profile's
+    #[arg(long, value_name = "REPOSITORY")]
+    dir: Option<PathBuf>,
+
+    /// How many attempts a task gets, the first included, in place of the profile's
+    #[arg(long, value_name = "N")]
+    max_task_reviews: Option<u32>,
+
+    /// Begin although files are changed; your changes are in no commit
+    #[arg(long)]
+    allow_dirty: bool,
+
+    /// The branch of the work; without, superstep/ISSUE or superstep/THREAD
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+}
+
+/// Reads everything that can be wrong before anything is stored.
+pub(crate) fn input(args: Tasks) -> Result<ExecutionStateUpdate, Refusal> {
+    let driver = args.driver.map(|name| name.parse::<DriverName>()).transpose();
+    let driver = driver.map_err(|error| Refusal::new(error.to_string()))?;
+    let profile = match &args.profile {
+        Some(file) => Profile::read(file).map_err(|error| of_profile(&error))?,
+        None => Profile::default(),
+    };
+    let overrides = Overrides { driver, working_dir: args.dir, max_task_review_iterations: args.max_task_reviews };
+    let profile = profile.with(overrides).map_err(|error| of_profile(&error))?;
+    let Tasks { plan, issue, allow_dirty, branch, .. } =
+        Tasks { driver: None, dir: None, profile: None, max_task_reviews: None, ..args };
+    let start = Start { plan, issue, profile, allow_dirty, branch };
+    start.input_blocking().map_err(|error| of_start(&error))
+}
+
+fn of_profile(error: &ProfileError) -> Refusal {
+    let refusal = Refusal::new(error.to_string());
+    error.help().into_iter().fold(refusal, Refusal::help)
+}
+
+fn of_start(error: &StartError) -> Refusal {
+    let refusal = Refusal::new(error.to_string());
+    let refusal = if error.is_usage() { refusal } else { refusal.exit(Exit::Failed) };
+    error.help().into_iter().fold(refusal, Refusal::help)
+}
+
+/// What the end of a run means.
+pub(crate) fn ends(state: &ExecutionState) -> Exit {
+    match state.outcome {
+        Some(RunOutcome::Completed) | None => Exit::Finished,
+        Some(RunOutcome::Halted) => Exit::Halted,
+        Some(RunOutcome::Rejected) => Exit::Rejected,
+        Some(RunOutcome::Cancelled) => Exit::Cancelled,
+        Some(RunOutcome::Failed) => Exit::Failed,
+    }
+}

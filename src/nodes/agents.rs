@@ -1,0 +1,77 @@
+//! Which agent carries out a turn, and where nodes find its driver. Knows no driver.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::drivers::{Driver, DriverError, Limits};
+
+/// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSpec {
+    /// In which role it works: `developer`.
+    pub role: String,
+    /// The driver's name: `api`, `cli:codex`.
+    pub driver: String,
+    /// The model; none: the driver's own choice.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Where the driver's service is; none: where the environment says.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    /// The environment variable that holds the service's key; none: the driver's usual one.
+    #[serde(default)]
+    pub api_key_env: Option<String>,
+    /// Where its driver keeps sessions; none: `.superstep` in the current folder.
+    #[serde(default)]
+    pub home: Option<std::path::PathBuf>,
+    /// How much one of its turns may use.
+    #[serde(default, with = "limits")]
+    pub limits: Limits,
+}
+
+/// The context of a run whose nodes have agents work. Drivers hold keys and processes, so they live here and are never stored.
+pub trait Agents: Send + Sync + 'static {
+    /// Returns the driver of an agent.
+    ///
+    /// # Errors
+    /// If there is no such driver, or it cannot be made: a key that is missing.
+    fn driver(&self, agent: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError>;
+}
+
+/// Every agent works through the one driver.
+impl<D: Driver + 'static> Agents for Arc<D> {
+    fn driver(&self, _: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError> {
+        Ok(Arc::<D>::clone(self))
+    }
+}
+
+/// Limits as they are stored: times in milliseconds.
+mod limits {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::drivers::Limits;
+
+    #[derive(Serialize, Deserialize)]
+    struct Stored {
+        requests: u32,
+        tokens: Option<u64>,
+        cost: Option<u64>,
+        wall_ms: u64,
+        idle_ms: u64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(limits: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
+        let &Limits { requests, tokens, cost, wall, idle } = limits;
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Stored { requests, tokens, cost, wall_ms: millis(wall), idle_ms: millis(idle) }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
+        let Stored { requests, tokens, cost, wall_ms, idle_ms } = Stored::deserialize(deserializer)?;
+        let millis = Duration::from_millis;
+        Ok(Limits { requests, tokens, cost, wall: millis(wall_ms), idle: millis(idle_ms) })
+    }
+}

@@ -1,0 +1,86 @@
+//! The node that has a plan written. Knows what a plan is, not what becomes of it.
+
+use std::path::PathBuf;
+
+use super::agents::{AgentSpec, Agents};
+use super::prompts::Prompt;
+use super::step::step;
+use super::submit::Submit;
+use super::turn::{Answer, Turn};
+use crate::drivers::{Access, Session, SessionRef, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::plan::{Issue, PlanProposal};
+
+/// A plan to be written.
+#[derive(Clone, Debug)]
+pub struct ArchitectJob {
+    /// Who writes it.
+    pub agent: AgentSpec,
+    /// The folder it is about.
+    pub directory: PathBuf,
+    /// What it is for.
+    pub issue: Issue,
+    /// The plan before, and what has to be changed.
+    pub former: Option<(String, Vec<String>)>,
+    /// The session in which the plan before was written.
+    pub session: Option<SessionRef>,
+}
+
+/// A plan that was written.
+#[derive(Clone, Debug)]
+pub struct Architected {
+    /// The plan as it was handed over.
+    pub proposal: PlanProposal,
+    /// The plan as markdown; or why none can be made of it, for whoever wrote it.
+    pub markdown: Result<String, Vec<String>>,
+    /// The session, to go on in.
+    pub session: Option<SessionRef>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// Returns a node that has an agent read the folder and write a plan: `job` reads from the state what for, `done` makes the
+/// update from the plan.
+///
+/// The node fails if the agent hands over nothing that can be read.
+pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<ArchitectJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Architected) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
+    let ArchitectJob { agent, directory, issue, former, session } = job;
+    let former = former.as_ref().map(|(plan, issues)| (plan.as_str(), issues.as_slice()));
+    let turn = Turn {
+        key: "plan".into(),
+        system: Prompt::system(&agent.role, PlanProposal::TOOL),
+        prompt: Prompt::architect(&issue, former),
+        agent,
+        directory,
+        session: session.map_or(Session::New, Session::Resume),
+        access: Access::default(),
+        task: String::new(),
+        attempt: 0,
+    };
+    let mut turned = turn.clone().take::<PlanProposal, C>(&ctx).await?;
+    if matches!(turned.answer, Answer::SessionLost) {
+        let fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn };
+        turned = fresh.take(&ctx).await?;
+    }
+    match turned.answer {
+        Answer::Given(proposal) => {
+            let markdown = proposal.render().map_err(|error| vec![error.to_string()]);
+            Ok(Architected { markdown, proposal, session: turned.session, usage: turned.usage })
+        }
+        Answer::Unusable(why) => Err(NodeError::permanent(format!("the architect handed over no plan: {why}"))),
+        Answer::SessionLost => Err(NodeError::permanent("the architect lost a session that had just begun")),
+    }
+}

@@ -1,0 +1,88 @@
+//! The node that commits the work on a task. Knows the commit, not what it ends.
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{Base, Folder, failed, thread};
+use super::step::step;
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace};
+
+/// Work to be committed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CommitJob {
+    /// Where.
+    #[serde(skip)]
+    pub folder: Folder,
+    /// Where the task began.
+    pub base: Base,
+    /// The files that were judged; none: nothing is committed.
+    pub tree: Option<TreeId>,
+    /// The message, subject first.
+    pub message: String,
+    /// The task's number.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+}
+
+/// Work that was committed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// The commit; none if there was nothing to commit.
+    pub made: Option<CommitId>,
+    /// Where the next task begins.
+    pub base: Base,
+}
+
+/// Returns a node that commits exactly the files that were judged, once: `job` reads from the state what, `done` makes the
+/// update from the commit. The user's own changes of before are in no commit.
+///
+/// The node fails if a hook refuses; run again, it commits again.
+pub fn commit_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<CommitJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Moved) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, |job: CommitJob, ctx: Ctx<C>| async move { commit(&job, &ctx).await }, done)
+}
+
+/// Commits, unless the commit is there.
+pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+    let key = CommitKey { thread: thread(ctx), task: job.task.clone(), attempt: job.attempt };
+    let probe = |_| async {
+        let workspace = job.folder.open().await?;
+        let made = workspace.find_commit(&key, job.base.at.commit.as_ref()).await.map_err(failed)?;
+        match made {
+            Some(made) => moved(&workspace, job, Some(made.commit)).await.map(Some),
+            None => Ok::<_, NodeError>(None),
+        }
+    };
+    ctx.effect("commit", job, |_| make(job, &key)).probe(probe).await
+}
+
+async fn make(job: &CommitJob, key: &CommitKey) -> Result<Moved, NodeError> {
+    let workspace = job.folder.open().await?;
+    let Some(tree) = &job.tree else { return moved(&workspace, job, None).await };
+    let parent = job.base.at.commit.clone();
+    let made = workspace.find_commit(key, parent.as_ref()).await.map_err(failed)?;
+    if let Some(made) = made {
+        return moved(&workspace, job, Some(made.commit)).await;
+    }
+    let tree = workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?;
+    let (branch, message, key) = (job.base.at.branch.clone(), job.message.clone(), key.clone());
+    let request = CommitRequest { branch, parent, tree, message, key };
+    let committed = workspace.commit(&request).await.map_err(failed)?;
+    moved(&workspace, job, committed.commit().map(|made| made.commit.clone())).await
+}
+
+/// Where the next task begins: at the commit, with the files as they are now.
+async fn moved(workspace: &Workspace, job: &CommitJob, made: Option<CommitId>) -> Result<Moved, NodeError> {
+    let tree = workspace.snapshot().await.map_err(failed)?.tree;
+    let commit = made.clone().or_else(|| job.base.at.commit.clone());
+    Ok(Moved { made, base: Base { at: Standing { commit, ..job.base.at.clone() }, tree } })
+}

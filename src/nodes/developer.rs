@@ -1,0 +1,154 @@
+//! The node that has a task worked on. Knows turns and trees, not how the work is judged.
+
+use super::agents::{AgentSpec, Agents};
+use super::folder::{After, Base, Folder, Kept};
+use super::prompts::{Brief, Feedback, Prompt};
+use super::questions::{AgentQuestion, AgentReply};
+use super::step::step;
+use super::submit::Submit;
+use super::turn::{Answer, Turn, Turned};
+use crate::drivers::{Access, Session, SessionRef, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::plan::{WorkReport, WorkStatus};
+use crate::workspace::TreeId;
+
+/// How often one attempt may ask a person.
+const QUESTIONS: u32 = 20;
+
+/// A task to be worked on.
+#[derive(Clone, Debug)]
+pub struct DeveloperJob {
+    /// Who works.
+    pub agent: AgentSpec,
+    /// Where.
+    pub folder: Folder,
+    /// What they may do besides reading.
+    pub access: Access,
+    /// The task.
+    pub brief: Brief,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// Why the attempt before was not accepted.
+    pub feedback: Feedback,
+    /// The session of the attempt before, to go on in; none: a new one.
+    pub session: Option<SessionRef>,
+    /// The work of the attempt before, which is kept in git before anything else; none: there is nothing to keep.
+    pub kept: Option<Kept>,
+    /// The files to begin with, where that is not what the attempt before left.
+    pub reset: Option<TreeId>,
+    /// Where the task began.
+    pub base: Base,
+}
+
+/// A task that was worked on.
+#[derive(Clone, Debug)]
+pub struct Developed {
+    /// What the developer says; or why they say nothing that can be read.
+    pub report: Result<WorkReport, String>,
+    /// The session, to go on in.
+    pub session: Option<SessionRef>,
+    /// What it used.
+    pub usage: Usage,
+    /// What they did besides.
+    pub after: After,
+    /// Where the work of the attempt before is kept.
+    pub salvaged: Option<String>,
+    /// Whether the session of the attempt before was lost.
+    pub session_lost: bool,
+}
+
+/// Returns a node that has an agent work on a task: `job` reads from the state on which, `done` makes the update from the
+/// work. What they cannot settle is asked of a person, and they go on with the answer. Commits of their own are taken back
+/// into the files; what they do to git's hooks and configuration is told, and no git command is run after it.
+pub fn developer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<DeveloperJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Developed) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done).asks::<AgentQuestion>()
+}
+
+async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
+    let salvaged = match &job.kept {
+        Some(kept) => Some(job.folder.keep(&ctx, kept).await?),
+        None => None,
+    };
+    if let Some(tree) = &job.reset {
+        job.folder.reset(&ctx, tree).await?;
+    }
+    let before = job.folder.guard(&ctx).await?;
+    let (turned, session_lost) = work(&job, salvaged.as_deref(), &ctx).await?;
+    let usage = turned.usage;
+    let after = job.folder.after(&ctx, &before, &job.base).await?;
+    let report = match turned.answer {
+        Answer::Given(report) => Ok(report),
+        Answer::Unusable(why) => Err(why),
+        Answer::SessionLost => Err("the session was lost".into()),
+    };
+    Ok(Developed { report, session: turned.session, usage, after, salvaged, session_lost })
+}
+
+/// Turns until the work is handed over: what has to be answered in between is asked of a person.
+async fn work<C: Agents>(
+    job: &DeveloperJob,
+    salvaged: Option<&str>,
+    ctx: &Ctx<C>,
+) -> Result<(Turned<WorkReport>, bool), NodeError> {
+    let (mut turned, lost) = begin(job, salvaged, ctx).await?;
+    for nth in 1..=QUESTIONS {
+        let (report, session) = match (&turned.answer, &turned.session) {
+            (Answer::Given(report), Some(session)) if report.status != WorkStatus::Done => (report, session.clone()),
+            _ => break,
+        };
+        let question = AgentQuestion {
+            task: job.brief.id.clone(),
+            title: job.brief.title.clone(),
+            question: report.question.clone().unwrap_or_default(),
+            summary: report.summary.clone(),
+        };
+        let AgentReply::Reply { text } = ctx.interrupt(question)?;
+        let turn = turn(job, format!("reply/{nth}"), Prompt::reply(&text), Session::Resume(session));
+        let usage = turned.usage;
+        turned = turn.take(ctx).await?;
+        turned.usage += usage;
+    }
+    Ok((turned, lost))
+}
+
+/// The first turn of an attempt: in the session of the one before, or with everything told anew.
+async fn begin<C: Agents>(
+    job: &DeveloperJob,
+    salvaged: Option<&str>,
+    ctx: &Ctx<C>,
+) -> Result<(Turned<WorkReport>, bool), NodeError> {
+    let fresh = |key: &str| {
+        let prompt = Prompt::developer(&job.brief, &job.feedback, salvaged);
+        turn(job, key.into(), prompt, Session::New)
+    };
+    let Some(session) = &job.session else { return Ok((fresh("work").take(ctx).await?, false)) };
+    let retry = Prompt::retry(&job.brief, &job.feedback, salvaged.filter(|_| job.reset.is_some()));
+    let turned = turn(job, "work".into(), retry, Session::Resume(session.clone())).take(ctx).await?;
+    match turned.answer {
+        Answer::SessionLost => Ok((fresh("work/fresh").take(ctx).await?, true)),
+        _ => Ok((turned, false)),
+    }
+}
+
+fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Turn {
+    Turn {
+        key,
+        agent: job.agent.clone(),
+        system: Prompt::system(&job.agent.role, WorkReport::TOOL),
+        prompt,
+        directory: job.folder.directory.clone(),
+        session,
+        access: job.access.clone(),
+        task: job.brief.id.clone(),
+        attempt: job.attempt,
+    }
+}

@@ -1,0 +1,94 @@
+//! The node that ends the work on a plan: the last commit, and a look at everything. Knows no task.
+
+use std::path::PathBuf;
+
+use super::agents::{AgentSpec, Agents};
+use super::commit::{CommitJob, Moved, commit};
+use super::folder::Folder;
+use super::prompts::Prompt;
+use super::reviewer::diff;
+use super::step::step;
+use super::submit::Submit;
+use super::turn::{Answer, Turn};
+use crate::drivers::{Access, DriverError, Session, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::plan::FinalReview;
+use crate::workspace::TreeId;
+
+/// Work to be ended.
+#[derive(Clone, Debug)]
+pub struct FinalizeJob {
+    /// The last commit.
+    pub commit: CommitJob,
+    /// Who judges all of it; none: nobody.
+    pub reviewer: Option<AgentSpec>,
+    /// Where.
+    pub folder: Folder,
+    /// The files when the work began.
+    pub from: TreeId,
+    /// What it was for.
+    pub goal: String,
+    /// The tasks, a line each.
+    pub outline: String,
+    /// The folder for diffs that are too long for a prompt.
+    pub long_diffs: PathBuf,
+}
+
+/// Work that has ended.
+#[derive(Clone, Debug)]
+pub struct Finalized {
+    /// The last commit.
+    pub moved: Moved,
+    /// What a reviewer says of all of it; or why there is nothing to read.
+    pub review: Option<Result<FinalReview, String>>,
+    /// What the review used.
+    pub usage: Usage,
+}
+
+/// Returns a node that commits the last task and has all the work judged. The judgement is for people: nothing depends on it,
+/// and the node does not fail for want of one.
+pub fn finalize<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<FinalizeJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Finalized) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, NodeError> {
+    let moved = commit(&job.commit, &ctx).await?;
+    let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default() };
+    let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };
+    let changes = diff(&ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
+    let turn = Turn {
+        key: "final review".into(),
+        system: Prompt::system(&agent.role, FinalReview::TOOL),
+        agent,
+        prompt: Prompt::final_review(&job.goal, &job.outline, changes.shown()),
+        directory: job.folder.directory.clone(),
+        session: Session::New,
+        access: Access::default(),
+        task: String::new(),
+        attempt: 0,
+    };
+    match turn.take::<FinalReview, C>(&ctx).await {
+        Ok(turned) => {
+            let review = match turned.answer {
+                Answer::Given(review) => Ok(review),
+                Answer::Unusable(why) => Err(why),
+                Answer::SessionLost => Err("its session was lost".into()),
+            };
+            Ok(Finalized { moved, review: Some(review), usage: turned.usage })
+        }
+        Err(error) if error.source().is::<DriverError>() => {
+            Ok(Finalized { review: Some(Err(error.to_string())), ..nothing() })
+        }
+        // It waits, or the run ends: no failure of the reviewer's.
+        Err(error) => Err(error),
+    }
+}

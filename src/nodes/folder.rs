@@ -1,0 +1,132 @@
+//! The repository that agents work in, as nodes use it: each change of it is an effect of the task, so that it happens once and
+//! a replay needs no repository. What is done, `workspace` knows.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::{Ctx, NodeError};
+use crate::workspace::{
+    CommitId, Fingerprint, HeadMove, LeftOut, SalvageKey, Standing, TreeId, Workspace, WorkspaceError, WorkspaceOptions,
+};
+
+/// The work tree of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folder {
+    /// Where it is: an absolute path.
+    pub directory: PathBuf,
+    /// Files that are no part of the work, such as the plan; paths count from the top of the work tree.
+    #[serde(default)]
+    pub apart: Vec<PathBuf>,
+}
+
+/// Where a task began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The branch and its newest commit.
+    pub at: Standing,
+    /// The files.
+    pub tree: TreeId,
+}
+
+/// The work of an attempt, to be kept in git.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The task's number.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The commit the task began at; none: there was none yet.
+    pub commit: Option<CommitId>,
+    /// The files.
+    pub tree: TreeId,
+}
+
+/// What an agent, or a command of the plan, left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct After {
+    /// What was changed of git's hooks and configuration. If anything was, nothing else is known: no git command was run.
+    pub tampered: Vec<String>,
+    /// The files.
+    pub tree: Option<TreeId>,
+    /// What a person should know: commits taken back, files left out.
+    pub notices: Vec<String>,
+}
+
+impl Folder {
+    /// Opens the repository.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    pub async fn open(&self) -> Result<Workspace, NodeError> {
+        let options = self.apart.iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
+        Workspace::open_with(&self.directory, options).await.map_err(failed)
+    }
+
+    /// What decides what git runs, before somebody may change it.
+    pub(super) async fn guard<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Fingerprint, NodeError> {
+        let look = |_| async { self.open().await?.fingerprint().await.map_err(failed) };
+        ctx.effect("guard", &(), look).await
+    }
+
+    /// What was left behind since then: commits are taken back into the files, the files are noted.
+    pub(super) async fn after<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        guard: &Fingerprint,
+        base: &Base,
+    ) -> Result<After, NodeError> {
+        ctx.effect("after", &base.at, |_| self.look(guard, base)).await
+    }
+
+    async fn look(&self, guard: &Fingerprint, base: &Base) -> Result<After, NodeError> {
+        let workspace = self.open().await?;
+        let changes = guard.changes(&workspace.fingerprint().await.map_err(failed)?);
+        if !changes.is_empty() {
+            let tampered = changes.iter().map(ToString::to_string).collect();
+            return Ok(After { tampered, ..After::default() });
+        }
+        let movement = workspace.fold(&base.at).await.map_err(failed)?;
+        let snapshot = workspace.snapshot().await.map_err(failed)?;
+        let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+        if movement.head != HeadMove::None {
+            notices.push("commits that were made during the work were taken back into the files".into());
+        }
+        notices
+            .extend(movement.others.iter().map(|branch| format!("the branch {branch} was put back to where it was")));
+        Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices })
+    }
+
+    /// Keeps the work of an attempt, and says where.
+    pub(super) async fn keep<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, kept: &Kept) -> Result<String, NodeError> {
+        let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt };
+        let keep = |_| async {
+            let workspace = self.open().await?;
+            let salvaged = workspace.salvage(&key, kept.commit.as_ref(), &kept.tree).await.map_err(failed)?;
+            Ok::<_, NodeError>(salvaged.reference)
+        };
+        ctx.effect("keep", kept, keep).await
+    }
+
+    /// Brings the files back.
+    pub(super) async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
+        let reset = |_| async {
+            self.open().await?.reset_to(tree).await.map_err(failed)?;
+            Ok::<_, NodeError>(())
+        };
+        ctx.effect("reset", tree, reset).await
+    }
+}
+
+/// The thread, in what is kept in git; a run without one has no name of its own.
+pub(super) fn thread<C>(ctx: &Ctx<C>) -> String {
+    ctx.thread().map_or_else(|| "run".to_owned(), |thread| thread.as_str().to_owned())
+}
+
+/// A failure of git as one of a node, with what to do about it.
+pub(super) fn failed(error: WorkspaceError) -> NodeError {
+    match error.help() {
+        Some(help) => NodeError::permanent(format!("{error} (help: {help})")),
+        None => NodeError::permanent(error),
+    }
+}

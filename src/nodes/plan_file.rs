@@ -1,0 +1,78 @@
+//! The file that a plan came from, which a person may change while the plan is executed. What holds is asked, never guessed.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::questions::{PlanChanged, WhichPlan};
+use crate::graph::{Ctx, NodeError};
+use crate::plan::Plan;
+
+/// A plan's file, as it was when the plan was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The hash of the text that was read, or seen since and not adopted.
+    pub hash: String,
+    /// The plan that holds.
+    pub plan: String,
+}
+
+/// The plan that holds from now on, and what its file held when that was decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// The hash of the file's text.
+    pub hash: String,
+    /// The plan.
+    pub plan: String,
+}
+
+/// A file that was found changed, and what was made of that.
+pub(super) struct Changed {
+    pub hash: String,
+    /// The plan, if it was adopted.
+    pub adopted: Option<Plan>,
+}
+
+impl PlanFile {
+    /// Asks which plan holds, if the file has changed. A file that is gone has not.
+    pub(super) async fn changed<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+    ) -> Result<Option<Changed>, NodeError> {
+        let read = |_| async { Ok::<_, NodeError>(std::fs::read_to_string(&self.path).ok()) };
+        let text: Option<String> = ctx.effect(key, &self.path, read).await?;
+        let Some(text) = text.filter(|text| crate::plan::hash(text) != self.hash) else { return Ok(None) };
+        let hash = crate::plan::hash(&text);
+        let parsed = Plan::parse(text.as_str());
+        let mut question = self.question(parsed.as_ref().ok());
+        loop {
+            let problem = match (ctx.interrupt(question.clone())?, &parsed) {
+                (WhichPlan::Keep, _) => return Ok(Some(Changed { hash, adopted: None })),
+                (WhichPlan::Adopt, Ok(plan)) => return Ok(Some(Changed { hash, adopted: Some(plan.clone()) })),
+                (WhichPlan::Adopt, Err(error)) => Some(error.to_string()),
+                (WhichPlan::Diff, _) => None,
+            };
+            question = PlanChanged { problem, diff: Some(differences(&self.plan, &text)), ..question };
+        }
+    }
+
+    fn question(&self, plan: Option<&Plan>) -> PlanChanged {
+        let commands = |task: crate::plan::Task<'_>| {
+            let commands = task.verify.iter().map(|command| format!("{}: {command}", task.id));
+            commands.collect::<Vec<_>>()
+        };
+        PlanChanged {
+            path: self.path.display().to_string(),
+            diff: None,
+            problem: None,
+            verify: plan.map(|plan| plan.tasks().flat_map(commands).collect()).unwrap_or_default(),
+        }
+    }
+}
+
+fn differences(before: &str, now: &str) -> String {
+    similar::TextDiff::from_lines(before, now).unified_diff().header("the plan that holds", "the file").to_string()
+}

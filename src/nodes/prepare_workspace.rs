@@ -1,0 +1,69 @@
+//! The node that makes a repository ready for agents. Knows branches and dirt, not what is worked on.
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{Base, Folder, failed, thread};
+use super::step::step;
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::workspace::{LeftOut, branch_name};
+
+/// A repository to be made ready.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PrepareJob {
+    /// Where.
+    pub folder: Folder,
+    /// The branch of the work, by its whole name.
+    pub branch: Option<String>,
+    /// Otherwise: after what the branch is named; none: the thread.
+    pub named_after: Option<String>,
+    /// Whether changes of the user's own may be in the files.
+    pub allow_dirty: bool,
+}
+
+/// A repository that is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Where the work begins.
+    pub base: Base,
+    /// What a person should know: files that are left out.
+    pub notices: Vec<String>,
+}
+
+/// Returns a node that makes a repository ready: nothing half done, nothing of the user's own in the way, HEAD on a branch of
+/// the work's own. The user's branches never move.
+///
+/// The node fails if there is dirt, a merge is under way, or the branch holds other work.
+pub fn prepare_workspace<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<PrepareJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Prepared) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, |job: PrepareJob, ctx: Ctx<C>| async move { prepare(&job, &ctx).await }, done)
+}
+
+async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
+    let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
+    ctx.effect("prepare", job, |_| ready(job, name)).await
+}
+
+async fn ready(job: &PrepareJob, name: String) -> Result<Prepared, NodeError> {
+    let workspace = job.folder.open().await?;
+    workspace.ignore_store().await.map_err(failed)?;
+    workspace.ensure_ready().await.map_err(failed)?;
+    if !job.allow_dirty {
+        workspace.ensure_clean().await.map_err(failed)?;
+    }
+    workspace.ensure_identity().await.map_err(failed)?;
+    let before = workspace.head().await.map_err(failed)?;
+    workspace.own_branch(&name, None).await.map_err(failed)?;
+    let others: Vec<&str> = before.branch().filter(|branch| *branch != name).into_iter().collect();
+    let at = workspace.standing(&others).await.map_err(failed)?;
+    let snapshot = workspace.snapshot().await.map_err(failed)?;
+    let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+    Ok(Prepared { base: Base { at, tree: snapshot.tree }, notices })
+}

@@ -1,0 +1,282 @@
+//! What agents are told: prompt files with named slots, and the functions that fill them from plain data. A prompt knows the
+//! file it was made from and that file's hash, which the journal keeps with each call. Pure; they know no driver and no graph.
+
+mod template;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Comment, Issue};
+use template::{Template, fenced, listed};
+
+macro_rules! template {
+    ($file:literal) => {
+        Template { name: $file, text: include_str!(concat!($file, ".md")) }
+    };
+}
+
+const FRAME: Template = template!("frame.system");
+const ARCHITECT: Template = template!("architect");
+const FORMER: Template = template!("architect-former");
+const DEVELOPER: Template = template!("developer");
+const RETRY: Template = template!("developer-retry");
+const REPLY: Template = template!("developer-reply");
+const REVIEWER: Template = template!("reviewer");
+const FINAL: Template = template!("final");
+const REPAIR: Template = template!("repair");
+
+/// A text for an agent, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    name: String,
+    hash: String,
+    text: String,
+}
+
+impl Prompt {
+    /// Returns a prompt of your own. The name tells people what it is.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { name: name.into(), hash: template::hash(&text), text }
+    }
+
+    fn of(template: &Template, slots: &[(&str, &str)]) -> Self {
+        Self {
+            name: template.name.into(),
+            hash: template::hash(template.text),
+            text: template.fill(slots).trim_end().to_owned() + "\n",
+        }
+    }
+
+    /// Returns the name of the file it was made from.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the hash of that file, as text.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns a prompt that says both.
+    #[must_use]
+    pub fn followed_by(&self, other: &Self) -> Self {
+        Self { text: format!("{}\n\n{}", self.text, other.text), ..self.clone() }
+    }
+
+    /// Returns what an agent in a role of the usual ones is told first: `architect`, `developer`, `reviewer`; others get the
+    /// rules for everybody.
+    pub fn system(role: &str, tool: &str) -> Self {
+        let duty = match role {
+            "architect" => "You plan: you read the code, change nothing, and hand over a plan.",
+            "developer" => "You do one task of the plan: you change files and make its checks succeed.",
+            "reviewer" => "You judge the work of others: you read, change nothing, and hand over a review.",
+            _ => "You do what you are told below.",
+        };
+        Self::of(&FRAME, &[("role", role), ("duty", duty), ("tool", tool)])
+    }
+
+    /// Returns the wish for a result that can be read.
+    pub fn repair(tool: &str, why: &str) -> Self {
+        Self::of(&REPAIR, &[("tool", tool), ("why", why)])
+    }
+
+    /// Returns the wish for a plan; `former`: the plan before, and what has to be changed.
+    pub fn architect(issue: &Issue, former: Option<(&str, &[String])>) -> Self {
+        let former = former.map(|(plan, issues)| {
+            FORMER.fill(&[("plan", &fenced("markdown", plan)), ("issues", listed("", issues).trim())])
+        });
+        let slots = [
+            ("id", issue.id.as_str()),
+            ("title", &issue.title),
+            ("description", &fenced("markdown", &issue.description)),
+            ("former", &former.unwrap_or_default()),
+        ];
+        Self::of(&ARCHITECT, &slots)
+    }
+
+    /// Returns the first prompt of a task.
+    pub fn developer(brief: &Brief, feedback: &Feedback, salvage: Option<&str>) -> Self {
+        let around = match brief.around.as_str() {
+            "" => String::new(),
+            outline => format!("Where this task stands in the plan:\n\n{}\n\n", outline.trim_end()),
+        };
+        let breadcrumb = brief.breadcrumb();
+        let slots = [
+            ("breadcrumb", breadcrumb.as_str()),
+            ("goal", &brief.goal),
+            ("section", &fenced("markdown", &brief.section)),
+            ("around", &around),
+            ("acceptance", &listed("It is done when:", &brief.acceptance)),
+            (
+                "verify",
+                &listed("These commands have to succeed then:", brief.verify.iter().map(|line| format!("`{line}`"))),
+            ),
+            ("salvage", &salvaged(salvage)),
+            ("feedback", &feedback.text("An earlier attempt was not accepted:")),
+        ];
+        Self::of(&DEVELOPER, &slots)
+    }
+
+    /// Returns the prompt of another attempt in the same session.
+    pub fn retry(brief: &Brief, feedback: &Feedback, salvage: Option<&str>) -> Self {
+        let breadcrumb = brief.breadcrumb();
+        let slots =
+            [("breadcrumb", breadcrumb.as_str()), ("feedback", &feedback.text("")), ("salvage", &salvaged(salvage))];
+        Self::of(&RETRY, &slots)
+    }
+
+    /// Returns a person's answer to a developer's question.
+    pub fn reply(text: &str) -> Self {
+        Self::of(&REPLY, &[("reply", text)])
+    }
+
+    /// Returns the wish for a review.
+    pub fn reviewer(brief: &Brief, work: &Work<'_>) -> Self {
+        let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
+        let delta = match work.delta {
+            "" => String::new(),
+            delta => format!("What has changed since the last review:\n\n{}\n\n", fenced("diff", delta)),
+        };
+        let earlier = work.earlier.iter().map(told);
+        let earlier = listed(
+            "Earlier comments; say of each whether it is settled, by `resolved_ids` and `unresolved_ids`:",
+            earlier,
+        );
+        let slots = [
+            ("kind", kind.as_str()),
+            ("breadcrumb", &brief.breadcrumb()),
+            ("goal", &brief.goal),
+            ("section", &fenced("markdown", &brief.section)),
+            ("acceptance", &listed("It is done when:", &brief.acceptance)),
+            ("checks", &listed("The checks ended so:", work.checks)),
+            ("earlier", &earlier),
+            ("diff", &work.diff.text()),
+            ("delta", &delta),
+        ];
+        Self::of(&REVIEWER, &slots)
+    }
+
+    /// Returns the wish for a review of everything.
+    pub fn final_review(goal: &str, outline: &str, diff: Diff<'_>) -> Self {
+        Self::of(&FINAL, &[("goal", goal), ("outline", outline), ("diff", &diff.text())])
+    }
+}
+
+/// What whoever works on a task, or judges it, has to know of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The task's number.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Its place among the tasks, from 1.
+    pub position: usize,
+    /// How many tasks there are.
+    pub total: usize,
+    /// What the plan is for.
+    pub goal: String,
+    /// What the plan says of it.
+    pub section: String,
+    /// How one can tell that it is done.
+    pub acceptance: Vec<String>,
+    /// The commands that have to succeed then.
+    pub verify: Vec<String>,
+    /// The other tasks, a line each; empty: not told.
+    pub around: String,
+}
+
+impl Brief {
+    fn breadcrumb(&self) -> String {
+        let Self { id, position, total, .. } = self;
+        format!("Task {id}, {position} of {total}")
+    }
+}
+
+/// Why an attempt was not accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// What a reviewer found.
+    pub comments: Vec<Comment>,
+    /// What failed: checks with the end of their output, an attempt without changes.
+    pub failures: Vec<String>,
+    /// What a person said.
+    pub note: String,
+}
+
+impl Feedback {
+    /// Returns whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.comments.is_empty() && self.failures.is_empty() && self.note.is_empty()
+    }
+
+    fn text(&self, heading: &str) -> String {
+        let heading = |when: bool| if when && !heading.is_empty() { format!("{heading}\n\n") } else { String::new() };
+        let comments = listed("A reviewer found:", self.comments.iter().map(told));
+        let failures: String = self.failures.iter().map(|failure| format!("{}\n\n", fenced("text", failure))).collect();
+        let failures = if failures.is_empty() { failures } else { format!("This failed:\n\n{failures}") };
+        let note = if self.note.is_empty() { String::new() } else { format!("A person says: {}\n\n", self.note) };
+        let text = [comments, failures, note].concat();
+        format!("{}{text}", heading(!text.is_empty()))
+    }
+}
+
+/// Where the work of an attempt that was taken back is kept.
+fn salvaged(at: Option<&str>) -> String {
+    let told = |at| {
+        format!("The work of the attempt before was taken back; it is kept in git as `{at}` (`git show {at}`).\n\n")
+    };
+    at.map(told).unwrap_or_default()
+}
+
+/// What a reviewer judges.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// What the review is about: `general`, `security`.
+    pub kind: &'a str,
+    /// All changes of the task.
+    pub diff: Diff<'a>,
+    /// Those since the last review; empty: there was none.
+    pub delta: &'a str,
+    /// How the checks ended, a line each.
+    pub checks: &'a [String],
+    /// Comments that are still open.
+    pub earlier: &'a [Comment],
+}
+
+/// Changes: as text, or in a file if they are many.
+#[derive(Clone, Copy, Debug)]
+pub enum Diff<'a> {
+    /// As text.
+    Text(&'a str),
+    /// In a file, by its absolute path.
+    File(&'a str),
+}
+
+impl Diff<'_> {
+    fn text(self) -> String {
+        match self {
+            Self::Text(text) => fenced("diff", text),
+            Self::File(path) => format!("The diff is long. It is in the file {path}"),
+        }
+    }
+}
+
+fn told(comment: &Comment) -> String {
+    let Comment { id, severity, file, line, issue, why, fix } = comment;
+    let severity = format!("{severity:?}").to_lowercase();
+    let place = match (file, line) {
+        (Some(file), Some(line)) => format!(" {file}:{line}"),
+        (Some(file), None) => format!(" {file}"),
+        (None, _) => String::new(),
+    };
+    let more = |label: &str, text: &str| if text.is_empty() { String::new() } else { format!(" {label}: {text}") };
+    format!("[{id}] ({severity}){place}: {issue}{}{}", more("Why", why), more("To do", fix))
+}
+
+#[cfg(test)]
+mod tests;

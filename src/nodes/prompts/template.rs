@@ -1,0 +1,49 @@
+//! Text with named slots. Pure.
+
+use crate::checkpoint::fnv::Fnv;
+
+/// A prompt file: text in which `{{name}}` is a slot.
+pub(super) struct Template {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+impl Template {
+    /// The text with its slots filled, in one pass: what is filled in is never read for slots. One without a value stays.
+    pub(super) fn fill(&self, slots: &[(&str, &str)]) -> String {
+        let mut rest = self.text;
+        let mut filled = String::with_capacity(rest.len());
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((slot, end)) = after.split_once("}}") else { break };
+            filled.push_str(before);
+            match slots.iter().find(|(name, _)| *name == slot) {
+                Some((_, value)) => filled.push_str(value),
+                None => filled.extend(["{{", slot, "}}"]),
+            }
+            rest = end;
+        }
+        filled.push_str(rest);
+        filled
+    }
+}
+
+/// Tells versions of a text apart.
+pub(super) fn hash(text: &str) -> String {
+    let mut hash = Fnv::new();
+    hash.mix(text.as_bytes());
+    format!("{:016x}", hash.finish())
+}
+
+/// Text as a block of data: fenced by more backticks than it holds in a row.
+pub(super) fn fenced(kind: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    format!("{fence}{kind}\n{text}{newline}{fence}")
+}
+
+/// Lines as a list; nothing if there are none.
+pub(super) fn listed(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
+    let list: String = lines.into_iter().map(|line| format!("- {line}\n")).collect();
+    if list.is_empty() { list } else { format!("{heading}\n\n{list}\n") }
+}

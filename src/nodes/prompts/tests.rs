@@ -1,0 +1,80 @@
+//! The prompts as agents read them.
+
+use super::*;
+
+const ALL: [Template; 9] = [FRAME, ARCHITECT, FORMER, DEVELOPER, RETRY, REPLY, REVIEWER, FINAL, REPAIR];
+
+fn comment() -> Comment {
+    let text = String::new;
+    let severity = crate::plan::Severity::Major;
+    Comment {
+        id: "c1".into(),
+        severity,
+        file: Some("a.rs".into()),
+        line: Some(3),
+        issue: "{{goal}} is odd".into(),
+        why: text(),
+        fix: text(),
+    }
+}
+
+fn brief(lines: &[String]) -> Brief {
+    let text = str::to_owned;
+    Brief {
+        id: text("3.1"),
+        title: text("Hands"),
+        position: 2,
+        total: 4,
+        goal: text("A clock."),
+        section: text("### Task 3.1: Hands\n"),
+        acceptance: lines.to_vec(),
+        verify: lines.to_vec(),
+        around: text("- Task 1: Face\n- Task 3.1: Hands"),
+    }
+}
+
+fn everything() -> Vec<Prompt> {
+    let issue = Issue { id: "7".into(), title: "Clock".into(), description: "A ```fence```.".into() };
+    let (comments, lines) = ([comment()], ["it ticks".to_owned()]);
+    let feedback = Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: "hurry".into() };
+    let brief = brief(&lines);
+    let work = Work { kind: "security", diff: Diff::Text("+a\n"), delta: "+b\n", checks: &lines, earlier: &comments };
+    vec![
+        Prompt::system("developer", "submit_work"),
+        Prompt::architect(&issue, Some(("# Old\n", &lines))),
+        Prompt::developer(&brief, &feedback, Some("refs/x")),
+        Prompt::retry(&brief, &feedback, None),
+        Prompt::reply("yes"),
+        Prompt::reviewer(&brief, &work),
+        Prompt::final_review("A clock.", "1. Hands", Diff::File("/tmp/x.diff")),
+        Prompt::repair("submit_work", "it is empty"),
+    ]
+}
+
+#[test]
+fn every_slot_is_filled_and_nothing_that_fills_one_is_read_for_slots() {
+    let prompts = everything();
+    for prompt in &prompts {
+        let left = prompt.text().replace("{{goal}} is odd", "");
+        assert!(!left.contains("{{"), "{}: {left}", prompt.name());
+    }
+    assert!(prompts[2].text().contains("{{goal}} is odd"));
+}
+
+#[test]
+fn every_file_is_used_and_has_a_hash_of_its_own() {
+    let hashes: std::collections::BTreeSet<String> = ALL.iter().map(|file| template::hash(file.text)).collect();
+    assert_eq!(hashes.len(), ALL.len());
+}
+
+#[test]
+fn a_block_of_data_ends_where_the_data_ends() {
+    assert_eq!(fenced("text", "a\n````\nb"), "`````text\na\n````\nb\n`````");
+    assert_eq!(fenced("diff", ""), "```diff\n```");
+}
+
+#[test]
+fn a_person_can_read_the_prompts() {
+    let shown: Vec<String> = everything().iter().map(|p| format!("=== {}\n{}", p.name(), p.text())).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}

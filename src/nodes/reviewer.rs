@@ -1,0 +1,221 @@
+//! The node that has the work on a task judged. Knows diffs and reviews, not what follows from them.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::agents::{AgentSpec, Agents};
+use super::folder::{Folder, failed};
+use super::prompts::{Brief, Diff, Prompt, Work};
+use super::questions::{ReviewUnavailable, WithoutReview};
+use super::step::step;
+use super::submit::Submit;
+use super::turn::{Answer, Turn};
+use crate::drivers::{Access, Session, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::plan::{Comment, Review};
+use crate::workspace::TreeId;
+
+/// How long a diff may be in a prompt, in bytes; a longer one is put into a file.
+pub const DIFF_LIMIT: usize = 100_000;
+/// How often a review is asked for before a person is.
+const TRIES: u32 = 2;
+
+/// Work to be judged.
+#[derive(Clone, Debug)]
+pub struct ReviewerJob {
+    /// Who judges.
+    pub agent: AgentSpec,
+    /// Where.
+    pub folder: Folder,
+    /// The task.
+    pub brief: Brief,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// One review for each: `general`, `security`.
+    pub kinds: Vec<String>,
+    /// The files when the task began.
+    pub base: TreeId,
+    /// The files now.
+    pub tree: TreeId,
+    /// The files at the last review.
+    pub last_reviewed: Option<TreeId>,
+    /// How the checks ended, a line each.
+    pub checks: Vec<String>,
+    /// Comments that are still open.
+    pub open: Vec<Comment>,
+    /// The folder for diffs that are too long for a prompt.
+    pub long_diffs: PathBuf,
+}
+
+/// Work that was judged.
+#[derive(Clone, Debug)]
+pub struct Reviewed {
+    /// What it came to.
+    pub verdict: Verdict,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// What a review came to.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// What the reviewers said, as one.
+    Judged(Review),
+    /// No reviewer could be understood, and a person let it pass.
+    Accepted,
+    /// No reviewer could be understood, and a person ended the run.
+    Aborted,
+}
+
+/// Returns a node that has the work on a task judged by an agent that reads and changes nothing, in a session of its own:
+/// `job` reads from the state what, `done` makes the update from the judgement. A reviewer who hands over nothing that can be
+/// read is asked again; then a person is.
+pub fn reviewer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<ReviewerJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Reviewed) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done).asks::<ReviewUnavailable>()
+}
+
+async fn perform<C: Agents>(job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
+    let changes = changes(&job, &ctx).await?;
+    let mut usage = Usage::default();
+    let mut all: Option<Review> = None;
+    for kind in &job.kinds {
+        match judged(&job, kind, &changes, &ctx, &mut usage).await? {
+            Verdict::Judged(review) => all = Some(together(all, review)),
+            Verdict::Accepted => {}
+            Verdict::Aborted => return Ok(Reviewed { verdict: Verdict::Aborted, usage }),
+        }
+    }
+    Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage })
+}
+
+/// One kind of review, asked for until it can be read or a person decides.
+async fn judged<C: Agents>(
+    job: &ReviewerJob,
+    kind: &str,
+    changes: &Changes,
+    ctx: &Ctx<C>,
+    usage: &mut Usage,
+) -> Result<Verdict, NodeError> {
+    for tries in 1.. {
+        let key = format!("review/{kind}/{tries}");
+        let turned = turn(job, kind, changes, key).take::<Review, C>(ctx).await?;
+        *usage += turned.usage;
+        let reason = match turned.answer {
+            Answer::Given(review) => return Ok(Verdict::Judged(review)),
+            Answer::Unusable(reason) => reason,
+            Answer::SessionLost => "its session was lost".into(),
+        };
+        if tries % TRIES != 0 {
+            continue;
+        }
+        let Brief { id, title, .. } = job.brief.clone();
+        match ctx.interrupt(ReviewUnavailable { task: id, title, reason, tries })? {
+            WithoutReview::Retry => {}
+            WithoutReview::Accept => return Ok(Verdict::Accepted),
+            WithoutReview::Abort => return Ok(Verdict::Aborted),
+        }
+    }
+    Ok(Verdict::Aborted)
+}
+
+fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
+    let work = Work {
+        kind,
+        diff: changes.all.shown(),
+        delta: changes.delta.as_deref().unwrap_or_default(),
+        checks: &job.checks,
+        earlier: &job.open,
+    };
+    Turn {
+        key,
+        agent: job.agent.clone(),
+        system: Prompt::system(&job.agent.role, Review::TOOL),
+        prompt: Prompt::reviewer(&job.brief, &work),
+        directory: job.folder.directory.clone(),
+        session: Session::New,
+        access: Access::default(),
+        task: job.brief.id.clone(),
+        attempt: job.attempt,
+    }
+}
+
+/// Several reviews as one: it passes if each does.
+fn together(first: Option<Review>, second: Review) -> Review {
+    let Some(mut all) = first else { return second };
+    all.approved &= second.passes();
+    all.severity = all.severity.max(second.gravest());
+    all.comments.extend(second.comments);
+    all.resolved_ids.extend(second.resolved_ids);
+    all.unresolved_ids.extend(second.unresolved_ids);
+    all
+}
+
+/// What a reviewer is shown.
+struct Changes {
+    all: Shown,
+    delta: Option<String>,
+}
+
+/// Changes in a prompt.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Shown {
+    Text(String),
+    File(String),
+}
+
+impl Shown {
+    pub(super) fn shown(&self) -> Diff<'_> {
+        match self {
+            Self::Text(text) => Diff::Text(text),
+            Self::File(path) => Diff::File(path),
+        }
+    }
+}
+
+async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, NodeError> {
+    let all = diff(ctx, "diff", &job.folder, &job.long_diffs, [&job.base, &job.tree]).await?;
+    let before = job.last_reviewed.as_ref().filter(|before| **before != job.base && **before != job.tree);
+    let delta = match before {
+        Some(before) => match diff(ctx, "delta", &job.folder, &job.long_diffs, [before, &job.tree]).await? {
+            Shown::Text(text) => Some(text),
+            Shown::File(path) => Some(format!("(in the file {path})")),
+        },
+        None => None,
+    };
+    Ok(Changes { all, delta })
+}
+
+/// The changes between two trees; in a file named after both where they are long. Kept in the journal, so that a replay needs no
+/// repository.
+pub(super) async fn diff<C: Send + Sync + 'static>(
+    ctx: &Ctx<C>,
+    key: &str,
+    folder: &Folder,
+    long: &Path,
+    between: [&TreeId; 2],
+) -> Result<Shown, NodeError> {
+    ctx.effect(key, &between, |_| read_diff(folder, long, between)).await
+}
+
+async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Result<Shown, NodeError> {
+    let workspace = folder.open().await?;
+    let diff = workspace.diff(from, to, DIFF_LIMIT).await.map_err(failed)?;
+    if let Some(text) = diff.text {
+        return Ok(Shown::Text(text));
+    }
+    std::fs::create_dir_all(long)?;
+    let file = long.join(format!("{from}-{to}.diff"));
+    workspace.write_diff(from, to, &file).await.map_err(failed)?;
+    Ok(Shown::File(file.display().to_string()))
+}

@@ -1,0 +1,122 @@
+//! The node that runs the commands of a plan after the work on a task. It knows commands, not why they are run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{After, Base, Folder};
+use super::step::step;
+use crate::drivers::process::{Environment, Program};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::workspace::TreeId;
+
+/// How much of the end of a command's output is kept, in bytes.
+const KEPT: usize = 8 * 1024;
+
+/// Commands to be run.
+#[derive(Clone, Debug)]
+pub struct VerifyJob {
+    /// Where.
+    pub folder: Folder,
+    /// The lines, in order; each in a shell of its own.
+    pub commands: Vec<String>,
+    /// How long each may take.
+    pub limit: Duration,
+    /// Where the task began.
+    pub base: Base,
+}
+
+/// Commands that were run.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// How each ended. After one that fails no other is run.
+    pub checks: Vec<Check>,
+    /// What they did to git's hooks or configuration; nothing may be run in git then.
+    pub tampered: Vec<String>,
+    /// The files afterwards; none if no command was run.
+    pub tree: Option<TreeId>,
+    /// What a person should know.
+    pub notices: Vec<String>,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The command.
+    pub command: String,
+    /// Its exit code; none if a signal or its time ended it.
+    pub code: Option<i32>,
+    /// The end of what it wrote.
+    pub output: String,
+}
+
+impl Check {
+    /// Returns whether it succeeded.
+    pub fn passed(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Returns how it ended, in a line.
+    pub fn line(&self) -> String {
+        match self.code {
+            Some(0) => format!("`{}` succeeded", self.command),
+            Some(code) => format!("`{}` ended with {code}", self.command),
+            None => format!("`{}` was killed", self.command),
+        }
+    }
+
+    /// Returns how it ended, with its output.
+    pub fn report(&self) -> String {
+        format!("{}\n{}", self.line(), self.output)
+    }
+}
+
+/// Returns a node that runs commands: `job` reads from the state which, `done` makes the update from how they ended. They get
+/// no variables of this process but the usual ones.
+///
+/// The node fails if a command cannot be started; one that fails has ended.
+pub fn verify<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<VerifyJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Verified) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Result<Verified, NodeError> {
+    let mut checks = vec![];
+    if job.commands.is_empty() {
+        return Ok(Verified { checks, tampered: vec![], tree: None, notices: vec![] });
+    }
+    let before = job.folder.guard(&ctx).await?;
+    for (nth, command) in job.commands.iter().enumerate() {
+        let check = ctx.effect(format!("check/{nth}"), command, |_| run(&job, command, &ctx)).await?;
+        let passed = check.passed();
+        checks.push(check);
+        if !passed {
+            break;
+        }
+    }
+    let After { tampered, tree, notices } = job.folder.after(&ctx, &before, &job.base).await?;
+    Ok(Verified { checks, tampered, tree, notices })
+}
+
+async fn run<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+    let program = Program::new("sh").args(["-c", command]).environment(Environment::allowed());
+    let program = program.directory(&job.folder.directory).keep(KEPT);
+    let ended = tokio::time::timeout(job.limit, program.run(|| ctx.heartbeat())).await;
+    let command = command.to_owned();
+    match ended {
+        Ok(Ok(output)) => Ok(Check { command, code: output.code, output: [output.stdout, output.stderr].concat() }),
+        Ok(Err(error)) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
+        Err(_) => {
+            let output = format!("it took longer than {} s and was killed", job.limit.as_secs());
+            Ok(Check { command, code: None, output })
+        }
+    }
+}

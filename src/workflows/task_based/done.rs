@@ -1,0 +1,350 @@
+//! What each node's result does to the state. Pure.
+
+use super::state::{
+    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, LastReview, RunOutcome, Standing,
+};
+use super::tasks::{Mark, TaskLine, carried, lines, next_open};
+use crate::drivers::Usage;
+use crate::graph::overwrite;
+use crate::graph::reducers::Change;
+use crate::nodes::{
+    Adopted, AfterHalt, Approved, Architected, Developed, Finalized, Halting, Moved, PlanReviewed, Prepared, Reviewed,
+    Verdict, Verified,
+};
+use crate::plan::{Comment, Decision, Plan, Review};
+
+/// How many attempts that change nothing stop a task.
+const EMPTY: u32 = 2;
+
+fn update() -> Update {
+    ExecutionState::update()
+}
+
+fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
+    [Change::Put(line)]
+}
+
+/// What a turn adds to a task's costs.
+fn cost(line: TaskLine, usage: Usage) -> TaskLine {
+    TaskLine { cost: line.cost.saturating_add(usage.cost), ..line }
+}
+
+pub(super) fn architect(_: &ExecutionState, written: Architected) -> Update {
+    let (markdown, problems) = match written.markdown {
+        Ok(markdown) => (Some(markdown), vec![]),
+        Err(problems) => (None, problems),
+    };
+    update()
+        .goal(Some(written.proposal.goal.clone()))
+        .raw_architect_output(serde_json::to_string(&written.proposal).ok())
+        .plan_markdown(markdown)
+        .plan_problems(problems)
+        .plan_feedback(None)
+        .architect_session(written.session)
+        .agentic_status(AgenticStatus::Running)
+        .usage(written.usage)
+}
+
+pub(super) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Update {
+    let mut problems = state.plan_problems.clone();
+    problems.extend(found.problems);
+    let revisions = state.plan_revisions + u32::from(!problems.is_empty());
+    update()
+        .goal(found.goal.or_else(|| state.goal.clone()))
+        .key_files(found.key_files)
+        .total_tasks(found.total_tasks)
+        .plan_revisions(revisions)
+        .plan_problems(problems)
+        .agentic_status(AgenticStatus::Waiting)
+}
+
+/// The plan that holds from now on.
+fn adopt(update: Update, adopted: &Adopted, before: &[TaskLine]) -> (Update, Option<Vec<TaskLine>>) {
+    let update = update.plan_hash(Some(adopted.hash.clone()));
+    match Plan::parse(adopted.plan.as_str()) {
+        Ok(plan) => {
+            let tasks = carried(&plan, before);
+            let goal = plan.goal().map(str::to_owned);
+            let update = if goal.is_some() { update.goal(goal) } else { update };
+            (update.plan_markdown(Some(adopted.plan.clone())).total_tasks(Some(count(&tasks))), Some(tasks))
+        }
+        Err(_) => (update, None),
+    }
+}
+
+fn count(tasks: &[TaskLine]) -> u32 {
+    u32::try_from(tasks.len()).unwrap_or(u32::MAX)
+}
+
+pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
+    let Approved { decision, adopted } = approved;
+    let mut update = update().plan_feedback(None);
+    let mut markdown = state.plan_markdown.clone();
+    if let Some(adopted) = &adopted {
+        update = adopt(update, adopted, &[]).0;
+        markdown = Some(adopted.plan.clone());
+    }
+    let only = match decision {
+        Decision::Reject { .. } => {
+            return update
+                .human_approved(Some(false))
+                .outcome(Some(RunOutcome::Rejected))
+                .agentic_status(AgenticStatus::Cancelled);
+        }
+        Decision::Revise { feedback } => {
+            return update
+                .human_approved(Some(false))
+                .plan_feedback(Some(feedback))
+                .plan_problems(vec![])
+                .plan_revisions(0);
+        }
+        Decision::EditPlan { markdown: edited } => {
+            markdown = Some(edited);
+            None
+        }
+        Decision::Approve { tasks } => tasks,
+    };
+    let plan = markdown.as_deref().and_then(|markdown| Plan::parse(markdown).ok());
+    let tasks = plan.as_ref().map(|plan| lines(plan, only.as_deref())).unwrap_or_default();
+    let first = next_open(&tasks, 0).unwrap_or(0);
+    let goal = plan.as_ref().and_then(Plan::goal).map(str::to_owned).or_else(|| state.goal.clone());
+    let limit = state.profile.max_task_review_iterations;
+    update
+        .plan_markdown(markdown)
+        .goal(goal)
+        .total_tasks(Some(count(&tasks)))
+        .tasks(overwrite(tasks))
+        .current_task_index(u32::try_from(first).unwrap_or(u32::MAX))
+        .plan_problems(vec![])
+        .human_approved(Some(true))
+        .max_task_review_iterations(limit)
+        .attempts_allowed(limit)
+}
+
+pub(super) fn prepare(_: &ExecutionState, prepared: Prepared) -> Update {
+    let Prepared { base, notices } = prepared;
+    update().start(Some(base.clone())).task_base(Some(base)).agentic_status(AgenticStatus::Running).notices(notices)
+}
+
+pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
+    let Developed { report, session, usage, after, salvaged, session_lost } = worked;
+    let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
+    let mut notices = after.notices;
+    if session_lost {
+        notices.push(format!("task {}: the session was lost; a new one began", line.id));
+    }
+    if let Err(why) = report {
+        notices.push(format!("task {}: the developer handed over no report: {why}", line.id));
+    }
+    let standing = match after.tampered.as_slice() {
+        [] => Standing::Unjudged,
+        changed => Standing::Halted(format!("the agent changed git's hooks or configuration: {}", changed.join(", "))),
+    };
+    update()
+        .driver_session_id(session.as_ref().map(|session| session.id.clone()))
+        .developer_session(session.map(|session| DeveloperSession { task_index: state.current_task_index, session }))
+        .task_tree(after.tree.or_else(|| state.task_tree.clone()))
+        .tasks(put(cost(line, usage)))
+        .salvage(salvaged)
+        .note(String::new())
+        .standing(standing)
+        .usage(usage)
+        .notices(notices)
+}
+
+pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
+    let Verified { checks, tampered, tree, notices } = verified;
+    let tree = tree.or_else(|| state.task_tree.clone());
+    let is_empty = tree.as_ref() == state.task_base.as_ref().map(|base| &base.tree);
+    let is_empty = is_empty && !super::jobs::changes_nothing(state).unwrap_or(false);
+    let empty_attempts = if is_empty { state.empty_attempts + 1 } else { 0 };
+    let failed = checks.iter().filter(|check| !check.passed()).map(crate::nodes::Check::report);
+    let mut failures: Vec<String> = failed.collect();
+    if is_empty {
+        failures.push("The attempt changed no file.".into());
+    }
+    let standing = match &state.standing {
+        Standing::Halted(reason) => Standing::Halted(reason.clone()),
+        _ if !tampered.is_empty() => {
+            Standing::Halted(format!("a check changed git's hooks or configuration: {}", tampered.join(", ")))
+        }
+        _ if empty_attempts >= EMPTY => Standing::Halted(format!("{EMPTY} attempts in a row changed no file")),
+        _ if failures.is_empty() => Standing::Verified,
+        _ => Standing::Failed,
+    };
+    let judged = u32::from(!failures.is_empty());
+    let update = update()
+        .task_tree(tree)
+        .checks(checks)
+        .failures(failures)
+        .empty_attempts(empty_attempts)
+        .task_review_iteration(state.task_review_iteration + judged)
+        .standing(standing.clone())
+        .notices(notices);
+    let left = state.task_review_iteration + judged < state.attempts_allowed;
+    if standing == Standing::Verified || (standing == Standing::Failed && left) {
+        update
+    } else {
+        halted(update, state.line())
+    }
+}
+
+/// The task waits for a person.
+fn halted(update: Update, line: TaskLine) -> Update {
+    update
+        .tasks(put(TaskLine { mark: Mark::Halted, ..line }))
+        .outcome(Some(RunOutcome::Halted))
+        .agentic_status(AgenticStatus::Waiting)
+}
+
+pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
+    let Reviewed { verdict, usage } = reviewed;
+    let line = cost(TaskLine { reviews: state.line().reviews + 1, ..state.line() }, usage);
+    let iteration = state.task_review_iteration + 1;
+    let update = update()
+        .review_iteration(state.review_iteration + 1)
+        .task_review_iteration(iteration)
+        .last_reviewed_tree(state.task_tree.clone())
+        .usage(usage);
+    let review = match verdict {
+        Verdict::Judged(review) => review,
+        Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
+        Verdict::Aborted => return halted(update.standing(Standing::Aborted), line),
+    };
+    let passed = review.passes();
+    let open = open(&state.open_comments, &review);
+    let last = LastReview { approved: passed, comments: review.comments.clone(), severity: review.gravest() };
+    let update = update.last_review(Some(last)).open_comments(if passed { vec![] } else { open }).standing(if passed {
+        Standing::Approved
+    } else {
+        Standing::Failed
+    });
+    if passed || iteration < state.attempts_allowed { update.tasks(put(line)) } else { halted(update, line) }
+}
+
+/// What is still held against the work: what was, unless it is settled, and what is new.
+fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
+    let is_settled = |comment: &&Comment| review.resolved_ids.contains(&comment.id);
+    let is_told_again = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
+    let left = before.iter().filter(|comment| !is_settled(comment) && !is_told_again(comment)).cloned();
+    let taken: Vec<Comment> = left.collect();
+    let new = review.clone().numbered(before.iter().map(|comment| comment.id.as_str())).comments;
+    taken.into_iter().chain(new).collect()
+}
+
+/// The beginning of a task.
+fn begin(update: Update, state: &ExecutionState, index: usize) -> Update {
+    update
+        .current_task_index(u32::try_from(index).unwrap_or(u32::MAX))
+        .task_review_iteration(0)
+        .attempts_allowed(state.profile.max_task_review_iterations)
+        .task_tree(None)
+        .last_reviewed_tree(None)
+        .developer_session(None)
+        .driver_session_id(None)
+        .empty_attempts(0)
+        .checks(vec![])
+        .failures(vec![])
+        .open_comments(vec![])
+        .last_review(None)
+        .note(String::new())
+        .salvage(None)
+        .standing(Standing::Unjudged)
+}
+
+/// The end of the current task.
+fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
+    let line = state.line();
+    match line.mark {
+        Mark::Skipped => line,
+        _ => TaskLine { mark: Mark::Done, commit: moved.made.as_ref().map(ToString::to_string), ..line },
+    }
+}
+
+pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
+    let index = state.next_index().unwrap_or(state.index() + 1);
+    begin(update(), state, index)
+        .tasks(put(closed(state, &moved)))
+        .task_base(Some(moved.base))
+        .outcome(None)
+        .agentic_status(AgenticStatus::Running)
+}
+
+pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+    let Finalized { moved, review, usage } = finalized;
+    let (review, notices) = match review {
+        Some(Ok(review)) => (Some(review), vec![]),
+        Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
+        None => (None, vec![]),
+    };
+    update()
+        .tasks(put(closed(state, &moved)))
+        .task_base(Some(moved.base))
+        .developer_session(None)
+        .driver_session_id(None)
+        .final_review(review)
+        .usage(usage)
+        .notices(notices)
+        .outcome(Some(RunOutcome::Completed))
+        .agentic_status(AgenticStatus::Completed)
+}
+
+pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
+    let Halting { decision, adopted, salvaged } = halting;
+    let mut update =
+        update().halts(state.halts + 1).salvage(salvaged).outcome(None).agentic_status(AgenticStatus::Running);
+    let mut tasks = None;
+    if let Some(adopted) = &adopted {
+        (update, tasks) = adopt(update, adopted, &state.tasks);
+    }
+    let line = state.line();
+    let again = |update: Update, attempts: u32| {
+        let allowed = state.task_review_iteration.saturating_add(attempts);
+        update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged)
+    };
+    match decision {
+        AfterHalt::Retry { attempts, note } => match tasks {
+            Some(tasks) => replan(update, state, tasks).note(note),
+            None => again(update, attempts).note(note).tasks(put(TaskLine { mark: Mark::Running, ..line })),
+        },
+        AfterHalt::EditPlan { markdown } => {
+            let adopted = Adopted { hash: state.plan_hash.clone().unwrap_or_default(), plan: markdown };
+            let hash = state.plan_hash.clone();
+            let (update, tasks) = adopt(update, &adopted, &state.tasks);
+            replan(update.plan_hash(hash), state, tasks.unwrap_or_default())
+        }
+        AfterHalt::Accept => with(update, state, tasks, line, Mark::Running).standing(Standing::Approved),
+        AfterHalt::Skip => with(update, state, tasks, line, Mark::Skipped).standing(Standing::Skipped),
+        AfterHalt::Abort => {
+            let failed = state.standing != Standing::Aborted
+                && state.profile.on_exhausted == crate::workflows::OnExhausted::Fail;
+            let (outcome, status) = match failed {
+                true => (RunOutcome::Failed, AgenticStatus::Failed),
+                false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
+            };
+            update.standing(Standing::Aborted).outcome(Some(outcome)).agentic_status(status)
+        }
+    }
+}
+
+/// The current task under its new mark, in the plan that holds.
+fn with(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, line: TaskLine, mark: Mark) -> Update {
+    let line = TaskLine { mark, ..line };
+    let Some(mut tasks) = tasks else { return update.tasks(put(line)) };
+    let index = tasks.iter().position(|task| task.id == line.id).unwrap_or(state.index());
+    match tasks.get_mut(index).filter(|task| task.id == line.id) {
+        Some(task) => *task = line,
+        None => tasks.insert(index.min(tasks.len()), line),
+    }
+    update.current_task_index(u32::try_from(index).unwrap_or(u32::MAX)).tasks(overwrite(tasks))
+}
+
+/// The first task of another plan that is not done: the same task goes on, another begins.
+fn replan(update: Update, state: &ExecutionState, tasks: Vec<TaskLine>) -> Update {
+    let index = next_open(&tasks, 0).unwrap_or(0);
+    let mut tasks = tasks;
+    if let Some(task) = tasks.get_mut(index).filter(|task| task.id == state.line().id) {
+        *task = TaskLine { title: task.title.clone(), mark: Mark::Running, ..state.line() };
+    }
+    begin(update, state, index).tasks(overwrite(tasks)).task_tree(state.task_tree.clone())
+}

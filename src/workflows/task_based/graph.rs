@@ -1,0 +1,84 @@
+//! The graph of the workflow: nodes, edges, routers.
+
+use super::state::{ExecutionState, Standing};
+use super::step::Step;
+use super::{done, jobs};
+use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, StateGraph};
+use crate::nodes::{
+    Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
+    reviewer, verify,
+};
+use crate::plan::Decision;
+use crate::routes::{
+    AfterApproval, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify, route_after_halting,
+    route_after_plan_review, route_after_review_or_task, route_after_verify, route_approval, route_start,
+};
+
+/// Returns the graph. Its agents come from the context of the run.
+///
+/// # Errors
+/// None but a defect of this library.
+pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, CompileError> {
+    StateGraph::new()
+        .add_node(Step::Architect, architect(jobs::architect, done::architect).replayable())
+        .add_node(
+            Step::PlanValidator,
+            plan_validator(|s: &ExecutionState| s.plan_markdown.clone(), done::plan_validator).replayable(),
+        )
+        .add_node(Step::HumanApproval, human_approval(jobs::approval, done::approval).replayable())
+        .add_node(Step::PrepareWorkspace, prepare_workspace(jobs::prepare, done::prepare).replayable())
+        .add_node(Step::Developer, developer(jobs::developer, done::developer).replayable())
+        .add_node(Step::Verify, verify(jobs::verify, done::verify).replayable())
+        .add_node(Step::Reviewer, reviewer(jobs::reviewer, done::reviewer).replayable())
+        .add_node(Step::NextTask, commit_task(jobs::commit, done::next_task).replayable())
+        .add_node(Step::Finalize, finalize(jobs::finalize, done::finalize).replayable())
+        .add_node(Step::Halt, halt(jobs::halt, done::halt).replayable())
+        .add_conditional_edges(START, after_start)
+        .add_edge(Step::Architect, Step::PlanValidator)
+        .add_conditional_edges(Step::PlanValidator, after_plan_review)
+        .add_conditional_edges(Step::HumanApproval, after_approval)
+        .add_edge(Step::PrepareWorkspace, Step::Developer)
+        .add_edge(Step::Developer, Step::Verify)
+        .add_conditional_edges(Step::Verify, after_verify)
+        .add_conditional_edges(Step::Reviewer, after_review)
+        .add_edge(Step::NextTask, Step::Developer)
+        .add_conditional_edges(Step::Halt, after_halting)
+        .add_edge(Step::Finalize, END)
+        .compile()
+}
+
+fn after_start(state: &ExecutionState) -> AfterStart {
+    route_start(state.plan_markdown.is_some())
+}
+
+fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
+    let has_architect = state.raw_architect_output.is_some();
+    let most = state.profile.max_plan_revisions;
+    route_after_plan_review(state.plan_problems.is_empty(), has_architect, state.plan_revisions, most)
+}
+
+fn after_approval(state: &ExecutionState) -> AfterApproval {
+    let decision = match (state.human_approved, &state.plan_feedback) {
+        (Some(true), _) => Some(Decision::approve()),
+        (Some(false), Some(feedback)) => Some(Decision::revise(feedback.clone())),
+        (Some(false), None) | (None, _) => None,
+    };
+    route_approval(decision.as_ref())
+}
+
+fn after_verify(state: &ExecutionState) -> AfterVerify {
+    let is_stuck = matches!(state.standing, Standing::Halted(_));
+    route_after_verify(&state.progress(), state.standing == Standing::Verified, is_stuck)
+}
+
+fn after_review(state: &ExecutionState) -> AfterTaskReview {
+    match state.standing {
+        Standing::Aborted => AfterTaskReview::Halt,
+        _ => route_after_review_or_task(&state.progress(), state.standing == Standing::Approved),
+    }
+}
+
+fn after_halting(state: &ExecutionState) -> AfterHalting {
+    let closed = matches!(state.standing, Standing::Approved | Standing::Skipped);
+    route_after_halting(&state.progress(), state.standing == Standing::Aborted, closed)
+}

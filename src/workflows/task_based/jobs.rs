@@ -1,0 +1,158 @@
+//! What each node is to do, read from the state. Pure.
+
+use super::state::{ExecutionState, Standing};
+use super::tasks::Mark;
+use crate::drivers::{Access, Shell};
+use crate::graph::NodeError;
+use crate::nodes::{
+    AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
+    PrepareJob, ReviewerJob, VerifyJob,
+};
+use crate::workflows::{OnExhausted, RetrySession, Role};
+
+type Job<T> = Result<T, NodeError>;
+
+pub(super) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
+    let issue = state.issue.clone().ok_or_else(|| NodeError::permanent("there is no issue to write a plan for"))?;
+    let mut wishes = state.plan_problems.clone();
+    wishes.extend(state.plan_feedback.clone());
+    let former = state.plan_markdown.clone().or_else(|| state.raw_architect_output.clone());
+    Ok(ArchitectJob {
+        agent: state.agent(Role::Architect),
+        directory: state.working_dir.clone(),
+        issue,
+        former: former.filter(|_| !wishes.is_empty()).map(|plan| (plan, wishes)),
+        session: state.architect_session.clone(),
+    })
+}
+
+pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
+    let mut question = match state.plan() {
+        Ok(plan) => ApprovePlan::of(&plan),
+        Err(_) => ApprovePlan::default(),
+    };
+    question.goal = question.goal.or_else(|| state.goal.clone());
+    question.problems.clone_from(&state.plan_problems);
+    question.path = state.plan_path.as_ref().map(|path| path.display().to_string());
+    Ok(ApprovalJob { question, file: state.plan_file() })
+}
+
+pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
+    Ok(PrepareJob {
+        folder: state.folder(),
+        branch: state.wanted_branch.clone(),
+        named_after: state.issue.as_ref().map(|issue| issue.id.clone()),
+        allow_dirty: state.allow_dirty,
+    })
+}
+
+pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
+    let (line, base) = (state.line(), state.base()?);
+    let is_retry = line.attempts > 0;
+    let session = state.developer_session.as_ref().filter(|known| known.task_index == state.current_task_index);
+    let session = session.filter(|_| state.profile.retry_session == RetrySession::Resume);
+    let reset = is_retry && state.profile.retry_session == RetrySession::FreshReset;
+    let tools = &state.profile.tools;
+    Ok(DeveloperJob {
+        agent: state.agent(Role::Developer),
+        folder: state.folder(),
+        access: Access { write: true, shell: tools.shell.then(|| Shell { prefix: tools.command_prefix.clone() }) },
+        brief: state.brief()?,
+        attempt: line.attempts + 1,
+        feedback: state.feedback(),
+        session: session.map(|known| known.session.clone()),
+        kept: kept(state).filter(|_| is_retry),
+        reset: reset.then(|| base.tree.clone()),
+        base,
+    })
+}
+
+/// The work of the last attempt, to be kept in git.
+fn kept(state: &ExecutionState) -> Option<Kept> {
+    let (tree, line) = (state.task_tree.clone()?, state.line());
+    let base = state.task_base.as_ref()?;
+    (tree != base.tree).then(|| Kept { task: line.id, attempt: line.attempts, commit: base.at.commit.clone(), tree })
+}
+
+pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
+    let is_stuck = matches!(state.standing, Standing::Halted(_));
+    let (base, brief) = (state.base()?, state.brief()?);
+    let is_empty = state.task_tree.as_ref() == Some(&base.tree) && !changes_nothing(state)?;
+    let commands = if is_stuck || is_empty { vec![] } else { brief.verify };
+    Ok(VerifyJob { folder: state.folder(), commands, limit: state.profile.verify_timeout, base })
+}
+
+/// Whether the plan says that the current task changes no files.
+pub(super) fn changes_nothing(state: &ExecutionState) -> Job<bool> {
+    let plan = state.plan()?;
+    Ok(state.task(&plan)?.changes_nothing)
+}
+
+pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
+    let base = state.base()?.tree;
+    Ok(ReviewerJob {
+        agent: state.agent(Role::Reviewer),
+        folder: state.folder(),
+        brief: state.brief()?,
+        attempt: state.line().attempts,
+        kinds: state.profile.review_types.clone(),
+        tree: state.task_tree.clone().unwrap_or_else(|| base.clone()),
+        base,
+        last_reviewed: state.last_reviewed_tree.clone(),
+        checks: state.checks.iter().map(crate::nodes::Check::line).collect(),
+        open: state.open_comments.clone(),
+        long_diffs: state.working_dir.join(".superstep").join("diffs"),
+    })
+}
+
+/// The commit of the current task; of one that was put aside there is nothing to commit.
+pub(super) fn commit(state: &ExecutionState) -> Job<CommitJob> {
+    let (line, base) = (state.line(), state.base()?);
+    let tree = state.task_tree.clone().unwrap_or_else(|| base.tree.clone());
+    let issue = state.issue.as_ref().map_or("unknown", |issue| issue.id.as_str());
+    let body = if line.title.is_empty() { String::new() } else { format!("\n\n{}", line.title) };
+    Ok(CommitJob {
+        folder: state.folder(),
+        tree: (line.mark != Mark::Skipped).then_some(tree),
+        base,
+        message: format!("feat({issue}): complete task {}{body}", line.id),
+        task: line.id,
+        attempt: line.attempts,
+    })
+}
+
+pub(super) fn finalize(state: &ExecutionState) -> Job<FinalizeJob> {
+    let start = state.start.as_ref().ok_or_else(|| NodeError::permanent("the repository was not prepared"))?;
+    Ok(FinalizeJob {
+        commit: commit(state)?,
+        reviewer: state.profile.final_review.then(|| state.agent(Role::Reviewer)),
+        folder: state.folder(),
+        from: start.tree.clone(),
+        goal: state.goal.clone().unwrap_or_default(),
+        outline: state.plan()?.outline(),
+        long_diffs: state.working_dir.join(".superstep").join("diffs"),
+    })
+}
+
+pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
+    let (line, base) = (state.line(), state.base()?);
+    let ended = state.standing == Standing::Aborted;
+    let unattended = match state.profile.on_exhausted {
+        _ if ended => Some(AfterHalt::Abort),
+        OnExhausted::Halt => None,
+        OnExhausted::Skip => Some(AfterHalt::Skip),
+        OnExhausted::Fail => Some(AfterHalt::Abort),
+    };
+    let question = Halted {
+        task: line.id,
+        title: line.title,
+        reason: state.halt_reason(),
+        attempts: line.attempts,
+        comments: state.open_comments.clone(),
+        changes: String::new(),
+        cost: line.cost,
+        salvage: None,
+        problem: None,
+    };
+    Ok(HaltJob { question, kept: kept(state), folder: state.folder(), base, file: state.plan_file(), unattended })
+}

@@ -1,0 +1,30 @@
+//! The workflow that executes a plan task by task: plan, approval by a person, a fresh agent session for each task, checks,
+//! review, a commit for each task that passed.
+//!
+//! ```text
+//! START -> architect -> plan_validator -> human_approval -> prepare_workspace -> developer -> verify -> reviewer
+//!            (unless there is a plan)                          ^                                          |
+//!                                                              +---------- next_task_node <---------------+
+//! ```
+//!
+//! A task that does not pass as often as it may goes to `halt`, where a person decides; the last one to `finalize`. What a node
+//! is to do is read from the state in `jobs`, what its result does to the state stands in `done`; both are pure.
+
+mod done;
+mod graph;
+mod jobs;
+mod start;
+mod state;
+mod step;
+mod summary;
+mod tasks;
+mod view;
+
+pub use graph::graph;
+pub use start::{Start, StartError};
+pub use state::{
+    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, LastReview, RunOutcome, Standing,
+};
+pub use step::Step;
+pub use summary::summary;
+pub use tasks::{Mark, TaskLine};

@@ -1,0 +1,183 @@
+//! How a run begins: files are read, the repository is looked at, before anything is stored and any model is asked.
+
+use std::path::{Path, PathBuf};
+
+use super::state::{ExecutionState, ExecutionStateUpdate};
+use crate::drivers::{DriverName, ScenarioError, Scripted};
+use crate::plan::{Issue, IssueError, Plan, PlanError};
+use crate::workflows::{Profile, Role};
+use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions};
+
+/// What a run is to do.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The file with the plan; none: an architect writes one.
+    pub plan: Option<PathBuf>,
+    /// The file with the issue.
+    pub issue: Option<PathBuf>,
+    /// How, and by whom. Paths in it count from the current directory.
+    pub profile: Profile,
+    /// Whether changes of the user's own may be in the files.
+    pub allow_dirty: bool,
+    /// The branch of the work; none: one named after the issue or the thread.
+    pub branch: Option<String>,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is nothing to do.
+    #[error("there is neither a plan nor an issue")]
+    Nothing,
+    /// The plan's file cannot be read.
+    #[error("{}: the plan cannot be read", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The plan cannot be executed.
+    #[error("{}: {source}", file.display())]
+    Plan {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: PlanError,
+    },
+    /// The issue's file cannot be read.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// A scenario cannot be played.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The repository is not ready.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// Nothing could be read at all.
+    #[error("plan and repository cannot be read")]
+    Io(#[from] std::io::Error),
+    /// A folder is not there.
+    #[error("{}: this folder cannot be found", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+impl StartError {
+    /// Returns what a person can do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Io(_) => None,
+            Self::Nothing => Some("name a plan with `--plan FILE`, or an issue to write one for with `--issue FILE`"),
+            Self::Unreadable { .. } => Some("name a markdown file that exists and may be read"),
+            Self::Plan { source, .. } => source.help(),
+            Self::Issue(error) => Some(error.help()),
+            Self::Scenario(error) => Some(error.help()),
+            Self::Workspace(error) => error.help(),
+            Self::NoFolder { .. } => Some("name the repository with `--dir FOLDER`"),
+        }
+    }
+
+    /// Returns whether what was asked for makes no sense, whatever state the repository is in.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Self::Workspace(_) | Self::Io(_))
+    }
+}
+
+impl Start {
+    /// The same as [`input`](Self::input) for callers that cannot wait in an async function: a command line that reads its
+    /// arguments. Works inside a runtime too.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input).
+    pub fn input_blocking(self) -> Result<ExecutionStateUpdate, StartError> {
+        let read = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(self.input())
+        };
+        std::thread::spawn(read).join().unwrap_or_else(|_| Err(std::io::Error::other("reading them panicked").into()))
+    }
+
+    /// Reads plan and issue, and checks that the repository is ready: no merge under way, nothing of the user's own in it
+    /// unless that is allowed.
+    ///
+    /// # Errors
+    /// Everything that can be known to be wrong now.
+    pub async fn input(self) -> Result<ExecutionStateUpdate, StartError> {
+        let Self { plan, issue, profile, allow_dirty, branch } = self;
+        let plan = plan.map(|file| read_plan(&file)).transpose()?;
+        let issue = issue.map(Issue::read).transpose()?;
+        if plan.is_none() && issue.is_none() {
+            return Err(StartError::Nothing);
+        }
+        let profile = with_scenarios(profile)?;
+        let (path, hash, plan) = match plan {
+            Some(Read { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
+            None => (None, None, None),
+        };
+        let root = ready(&profile.working_dir, path.as_deref(), allow_dirty).await?;
+        Ok(ExecutionState::update()
+            .profile_id(profile.name.clone())
+            .issue(issue)
+            .working_dir(root)
+            .allow_dirty(allow_dirty)
+            .wanted_branch(branch)
+            .goal(plan.as_ref().and_then(|plan| plan.goal().map(str::to_owned)))
+            .plan_hash(hash)
+            .plan_markdown(plan.map(|plan| plan.markdown().to_owned()))
+            .plan_path(path)
+            .max_task_review_iterations(profile.max_task_review_iterations)
+            .profile(profile))
+    }
+}
+
+/// A plan, and the file it was read from.
+struct Read {
+    path: PathBuf,
+    hash: String,
+    plan: Plan,
+}
+
+fn read_plan(file: &Path) -> Result<Read, StartError> {
+    let unreadable = |source| StartError::Unreadable { file: file.to_owned(), source };
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let hash = crate::plan::hash(&text);
+    let plan = Plan::parse(text).map_err(|source| StartError::Plan { file: file.to_owned(), source })?;
+    Ok(Read { path: file.canonicalize().map_err(unreadable)?, hash, plan })
+}
+
+/// The profile with the whole paths of its scenarios, which are read once to see whether they can be played.
+fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError> {
+    let whole = |name: DriverName| -> Result<DriverName, StartError> {
+        let DriverName::Scripted(file) = name else { return Ok(name) };
+        Scripted::open(&file)?;
+        Ok(DriverName::Scripted(file.canonicalize().unwrap_or(file)))
+    };
+    let is_used = Role::ALL.iter().any(|role| profile.agents.get(role).is_none_or(|agent| agent.driver.is_none()));
+    if is_used {
+        profile.driver = whole(profile.driver)?;
+    }
+    for agent in profile.agents.values_mut() {
+        agent.driver = agent.driver.take().map(whole).transpose()?;
+    }
+    Ok(profile)
+}
+
+/// The top of the repository, which is ready.
+async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<PathBuf, StartError> {
+    let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.to_owned(), source })?;
+    let root = Workspace::open(&folder).await?.root().to_owned();
+    let apart = plan.and_then(|plan| plan.strip_prefix(&root).ok());
+    let options = apart.into_iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
+    let workspace = Workspace::open_with(&root, options).await?;
+    workspace.ensure_ready().await?;
+    if !allow_dirty {
+        workspace.ensure_clean().await?;
+    }
+    Ok(root)
+}

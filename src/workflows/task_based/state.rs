@@ -1,0 +1,190 @@
+//! What a run of the workflow knows: the state of its graph. Plain data; everything in it is stored, so no key and no
+//! transcript is.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::tasks::TaskLine;
+use crate::drivers::{SessionRef, Usage};
+use crate::graph::State;
+use crate::nodes::{Base, Check};
+use crate::plan::{Comment, FinalReview, Issue, Severity};
+use crate::workflows::Profile;
+use crate::workspace::TreeId;
+
+/// The state of a run: what is asked for, the plan, where each task stands.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ExecutionState {
+    /// The name of the profile.
+    pub profile_id: String,
+    /// How the work is done, and by whom. Holds no keys.
+    pub profile: Profile,
+    /// What the work is for; none if a plan was given without one.
+    pub issue: Option<Issue>,
+    /// The repository's folder, as an absolute path.
+    pub working_dir: PathBuf,
+    /// Whether changes of the user's own may be in the files; they are in no commit.
+    pub allow_dirty: bool,
+    /// The branch that was asked for; none: one named after the issue or the thread.
+    pub wanted_branch: Option<String>,
+
+    /// What the plan is to reach.
+    pub goal: Option<String>,
+    /// The plan. It never changes during the work but by a person's decision.
+    pub plan_markdown: Option<String>,
+    /// The file it came from, or was written to.
+    pub plan_path: Option<PathBuf>,
+    /// The hash of that file's text when it was last read.
+    pub plan_hash: Option<String>,
+    /// The files that the plan names.
+    pub key_files: Vec<String>,
+    /// The plan as the architect handed it over, as JSON.
+    pub raw_architect_output: Option<String>,
+    /// The architect's session.
+    pub architect_session: Option<SessionRef>,
+    /// What is wrong with the plan.
+    pub plan_problems: Vec<String>,
+    /// How often it was sent back because of that.
+    pub plan_revisions: u32,
+    /// What a person wants of the next plan.
+    pub plan_feedback: Option<String>,
+    /// Whether a person approved the plan; none before they decided.
+    pub human_approved: Option<bool>,
+
+    /// Where the work began; none before the repository is prepared.
+    pub start: Option<Base>,
+    /// How many tasks there are; none before the plan is read. A plan without task headings is one.
+    pub total_tasks: Option<u32>,
+    /// The tasks, and where each stands.
+    #[channel(messages)]
+    pub tasks: Vec<TaskLine>,
+    /// The task worked on, from 0.
+    pub current_task_index: u32,
+    /// How many attempts at it were judged.
+    pub task_review_iteration: u32,
+    /// How many attempts were judged in all.
+    pub review_iteration: u32,
+    /// How many attempts a task gets; the profile's number wins.
+    pub max_task_review_iterations: u32,
+    /// How many attempts the current task gets, with those that a person added.
+    pub attempts_allowed: u32,
+
+    /// Where the current task began.
+    pub task_base: Option<Base>,
+    /// The files as the last attempt left them.
+    pub task_tree: Option<TreeId>,
+    /// The files at the last review.
+    pub last_reviewed_tree: Option<TreeId>,
+    /// The developer's session, and the task it is about.
+    pub developer_session: Option<DeveloperSession>,
+    /// The same session's id.
+    pub driver_session_id: Option<String>,
+    /// How many attempts at the task changed nothing.
+    pub empty_attempts: u32,
+    /// How its checks ended last.
+    pub checks: Vec<Check>,
+    /// What reviewers still hold against it.
+    pub open_comments: Vec<Comment>,
+    /// What else kept the last attempt from being accepted.
+    pub failures: Vec<String>,
+    /// What a person said to the developer.
+    pub note: String,
+    /// The last review.
+    pub last_review: Option<LastReview>,
+    /// What the last attempt came to.
+    pub standing: Standing,
+    /// Where the work of the attempt before is kept in git.
+    pub salvage: Option<String>,
+    /// How often the work was stopped for a person.
+    pub halts: u32,
+
+    /// What agents are doing.
+    pub agentic_status: AgenticStatus,
+    /// What agents have used.
+    #[channel(add)]
+    pub usage: Usage,
+    /// What a reviewer says of all the work.
+    pub final_review: Option<FinalReview>,
+    /// What became of the run; none while it goes on.
+    pub outcome: Option<RunOutcome>,
+    /// What a person should know: files left out, commits taken back.
+    #[channel(append)]
+    pub notices: Vec<String>,
+}
+
+/// A developer's session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeveloperSession {
+    /// The index of the task it is about: it is never gone on with for another.
+    pub task_index: u32,
+    /// The session.
+    pub session: SessionRef,
+}
+
+/// A review in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastReview {
+    /// Whether the work passed.
+    pub approved: bool,
+    /// What was found.
+    pub comments: Vec<Comment>,
+    /// How grave the gravest finding is.
+    pub severity: Severity,
+}
+
+/// What the last attempt at a task came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Nobody has judged it.
+    #[default]
+    Unjudged,
+    /// Its checks succeeded: it goes to review.
+    Verified,
+    /// It was not accepted.
+    Failed,
+    /// It was accepted.
+    Approved,
+    /// It cannot go on without a person.
+    Halted(String),
+    /// A person put it aside.
+    Skipped,
+    /// A person ended the run.
+    Aborted,
+}
+
+/// What agents are doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgenticStatus {
+    /// Nothing yet.
+    #[default]
+    Pending,
+    /// They work.
+    Running,
+    /// They wait for a person.
+    Waiting,
+    /// They are done.
+    Completed,
+    /// They gave up.
+    Failed,
+    /// A person stopped them.
+    Cancelled,
+}
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// All tasks are done, or were skipped by a person.
+    Completed,
+    /// A task did not pass as often as it may; a person decides.
+    Halted,
+    /// A person rejected the plan.
+    Rejected,
+    /// A person ended it.
+    Cancelled,
+    /// It gave up.
+    Failed,
+}

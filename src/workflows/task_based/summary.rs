@@ -1,0 +1,89 @@
+//! How a run stands, in lines for people. Pure.
+
+use super::state::{ExecutionState, RunOutcome};
+use super::tasks::{Mark, TaskLine};
+
+/// Returns how a run stands: its plan, its tasks with marks, attempts, reviews, commits and costs, and what a person should
+/// know.
+pub fn summary(state: &ExecutionState) -> String {
+    let mut lines = vec![];
+    lines.extend(state.issue.as_ref().map(|issue| format!("issue {}: {}", issue.id, issue.title)));
+    lines.extend(state.goal.as_ref().map(|goal| format!("goal: {}", goal.replace('\n', " "))));
+    lines.extend(state.plan_path.as_ref().map(|path| format!("plan: {}", path.display())));
+    lines.extend(state.start.as_ref().map(|base| format!("branch: {}", base.at.branch)));
+    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
+    lines.extend(tasks(&state.tasks));
+    if state.usage.cost > 0 {
+        lines.push(format!("cost: {}", dollars(state.usage.cost)));
+    }
+    if let Some(review) = &state.final_review {
+        let verdict = if review.approved { "approved" } else { "not approved" };
+        lines.push(format!("final review: {verdict}. {}", review.summary.replace('\n', " ")));
+    }
+    let skipped: Vec<&str> =
+        state.tasks.iter().filter(|line| line.mark == Mark::Skipped).map(|line| &*line.id).collect();
+    if state.outcome == Some(RunOutcome::Completed) && !skipped.is_empty() {
+        lines.push(format!("skipped: task {}", skipped.join(", ")));
+    }
+    lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.join("\n")
+}
+
+fn told(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Completed => "completed",
+        RunOutcome::Halted => "halted: a person decides",
+        RunOutcome::Rejected => "the plan was rejected",
+        RunOutcome::Cancelled => "cancelled",
+        RunOutcome::Failed => "failed",
+    }
+}
+
+/// A line for each task, in columns.
+fn tasks(lines: &[TaskLine]) -> Vec<String> {
+    let name = |line: &TaskLine| match line.title.as_str() {
+        "" => format!("Task {}", line.id),
+        title => format!("Task {}: {title}", line.id),
+    };
+    let width = lines.iter().map(|line| name(line).chars().count()).max().unwrap_or(0).min(60);
+    lines.iter().map(|line| format!("{} {:width$}  {}", mark(line.mark), name(line), stands(line))).collect()
+}
+
+fn mark(mark: Mark) -> char {
+    match mark {
+        Mark::Pending => '·',
+        Mark::Running => '▶',
+        Mark::Done => '✔',
+        Mark::Skipped => '-',
+        Mark::Halted => '✖',
+    }
+}
+
+fn stands(line: &TaskLine) -> String {
+    let word = match line.mark {
+        Mark::Pending => "pending",
+        Mark::Running => "running",
+        Mark::Done => "done",
+        Mark::Skipped => "skipped",
+        Mark::Halted => "halted",
+    };
+    let mut text = format!("{word:7}");
+    if line.attempts > 0 {
+        text.push_str(&format!("  {}, {}", counted(line.attempts, "attempt"), counted(line.reviews, "review")));
+    }
+    if let Some(commit) = &line.commit {
+        text.push_str(&format!("  {}", commit.chars().take(9).collect::<String>()));
+    }
+    if line.cost > 0 {
+        text.push_str(&format!("  {}", dollars(line.cost)));
+    }
+    text.trim_end().to_owned()
+}
+
+fn counted(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn dollars(millionths: u64) -> String {
+    format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
+}

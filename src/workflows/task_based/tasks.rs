@@ -1,0 +1,82 @@
+//! Where each task of a plan stands. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::reducers::Keyed;
+use crate::plan::{Plan, TaskId};
+
+/// A task, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLine {
+    /// Its number in the plan.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Where it stands.
+    pub mark: Mark,
+    /// How often it was worked on.
+    pub attempts: u32,
+    /// How often it was reviewed.
+    pub reviews: u32,
+    /// The commit it ended in.
+    pub commit: Option<String>,
+    /// What it has cost, in millionths of a dollar.
+    pub cost: u64,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// It was not begun.
+    #[default]
+    Pending,
+    /// It is worked on.
+    Running,
+    /// It is done.
+    Done,
+    /// A person put it aside.
+    Skipped,
+    /// It waits for a person.
+    Halted,
+}
+
+impl Mark {
+    /// Returns whether there is nothing left to do.
+    pub fn is_closed(self) -> bool {
+        matches!(self, Self::Done | Self::Skipped)
+    }
+}
+
+impl Keyed for TaskLine {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// The tasks of a plan before any is begun; those that are not among `approved` are skipped.
+pub(super) fn lines(plan: &Plan, approved: Option<&[TaskId]>) -> Vec<TaskLine> {
+    let line = |task: crate::plan::Task<'_>| {
+        let is_approved = approved.is_none_or(|ids| ids.contains(task.id));
+        let mark = if is_approved { Mark::Pending } else { Mark::Skipped };
+        TaskLine::of(task.id.as_str(), task.title, mark)
+    };
+    plan.tasks().map(line).collect()
+}
+
+/// The tasks of another plan: what was done under the same number stays done.
+pub(super) fn carried(plan: &Plan, before: &[TaskLine]) -> Vec<TaskLine> {
+    let kept = |line: &TaskLine| before.iter().find(|known| known.id == line.id && known.mark == Mark::Done).cloned();
+    lines(plan, None).into_iter().map(|line| kept(&line).unwrap_or(line)).collect()
+}
+
+/// The index of the first task at or after `from` that is not closed.
+pub(super) fn next_open(lines: &[TaskLine], from: usize) -> Option<usize> {
+    lines.iter().enumerate().skip(from).find(|(_, line)| !line.mark.is_closed()).map(|(index, _)| index)
+}
+
+impl TaskLine {
+    fn of(id: &str, title: &str, mark: Mark) -> Self {
+        Self { id: id.into(), title: title.into(), mark, attempts: 0, reviews: 0, commit: None, cost: 0 }
+    }
+}

@@ -1,0 +1,129 @@
+//! Questions that jobs, updates and routers ask of the state. Pure.
+
+use super::state::{ExecutionState, Standing};
+use super::tasks::{Mark, TaskLine, next_open};
+use crate::drivers::DriverName;
+use crate::graph::NodeError;
+use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
+use crate::plan::{Plan, Task, TaskProgress};
+use crate::workflows::{AgentProfile, Endpoint, PlanContext, Role};
+
+impl ExecutionState {
+    /// Returns where work on the tasks stands. Tasks that are put aside at the end do not count.
+    pub fn progress(&self) -> TaskProgress {
+        let last = self.tasks.iter().rposition(|line| !line.mark.is_closed()).unwrap_or(self.index());
+        TaskProgress {
+            current_task_index: self.index(),
+            total_tasks: last.max(self.index()) + 1,
+            task_review_iteration: self.task_review_iteration,
+            max_task_review_iterations: self.attempts_allowed,
+        }
+    }
+
+    pub(super) fn index(&self) -> usize {
+        self.current_task_index as usize
+    }
+
+    /// The current task's line.
+    pub(super) fn line(&self) -> TaskLine {
+        self.tasks.get(self.index()).cloned().unwrap_or_else(|| TaskLine::unknown(self.index()))
+    }
+
+    /// The index of the task after the current one that is to be done.
+    pub(super) fn next_index(&self) -> Option<usize> {
+        next_open(&self.tasks, self.index() + 1)
+    }
+
+    pub(super) fn plan(&self) -> Result<Plan, NodeError> {
+        let Some(markdown) = &self.plan_markdown else {
+            return Err(NodeError::permanent("there is no plan: give one with `--plan`, or an issue to write one for"));
+        };
+        Plan::parse(markdown.as_str()).map_err(NodeError::permanent)
+    }
+
+    /// The current task in the plan, by its number: the plan may be another than the one it was begun with.
+    pub(super) fn task<'p>(&self, plan: &'p Plan) -> Result<Task<'p>, NodeError> {
+        let id = self.line().id;
+        let found = plan.tasks().find(|task| task.id.as_str() == id);
+        found.ok_or_else(|| NodeError::permanent(format!("the plan has no task `{id}`")))
+    }
+
+    pub(super) fn agent(&self, role: Role) -> AgentSpec {
+        let AgentProfile { driver, model } = self.profile.agent(role);
+        let endpoint = match &driver {
+            DriverName::Api { provider } => self.profile.api.endpoint(provider.as_deref()),
+            _ => None,
+        };
+        let Endpoint { base_url, api_key_env } = endpoint.unwrap_or_default();
+        AgentSpec {
+            role: role.name().to_owned(),
+            driver: driver.to_string(),
+            model,
+            base_url,
+            api_key_env,
+            home: Some(self.working_dir.join(".superstep")),
+            limits: (&self.profile.limits).into(),
+        }
+    }
+
+    pub(super) fn folder(&self) -> Folder {
+        let within =
+            |path: &std::path::PathBuf| path.strip_prefix(&self.working_dir).ok().map(std::path::Path::to_owned);
+        let apart = self.plan_path.as_ref().filter(|_| !self.profile.plan_in_repo).and_then(within);
+        Folder { directory: self.working_dir.clone(), apart: apart.into_iter().collect() }
+    }
+
+    pub(super) fn base(&self) -> Result<Base, NodeError> {
+        self.task_base
+            .clone()
+            .ok_or_else(|| NodeError::permanent("the repository was not prepared before a task began"))
+    }
+
+    /// The plan's file, if a person may have changed it.
+    pub(super) fn plan_file(&self) -> Option<PlanFile> {
+        let (path, hash, plan) = (self.plan_path.clone()?, self.plan_hash.clone()?, self.plan_markdown.clone()?);
+        Some(PlanFile { path, hash, plan })
+    }
+
+    /// What whoever works on the current task, or judges it, has to know.
+    pub(super) fn brief(&self) -> Result<Brief, NodeError> {
+        let plan = self.plan()?;
+        let task = self.task(&plan)?;
+        let context = self.profile.plan_context;
+        let section = match context {
+            PlanContext::Full => plan.markdown().to_owned(),
+            PlanContext::Section | PlanContext::Outline => plan.excerpt(task.index).map_err(NodeError::permanent)?,
+        };
+        let around = if context == PlanContext::Outline { plan.outline() } else { String::new() };
+        Ok(Brief {
+            id: task.id.to_string(),
+            title: task.title.to_owned(),
+            position: task.index + 1,
+            total: plan.task_count(),
+            goal: self.goal.clone().unwrap_or_default(),
+            section,
+            acceptance: task.acceptance.to_vec(),
+            verify: task.verify.iter().map(ToString::to_string).collect(),
+            around,
+        })
+    }
+
+    pub(super) fn feedback(&self) -> Feedback {
+        Feedback { comments: self.open_comments.clone(), failures: self.failures.clone(), note: self.note.clone() }
+    }
+
+    /// Why the current task waits for a person.
+    pub(super) fn halt_reason(&self) -> String {
+        match &self.standing {
+            Standing::Halted(reason) => reason.clone(),
+            _ => format!("it was not accepted after {} attempt(s)", self.task_review_iteration),
+        }
+    }
+}
+
+impl TaskLine {
+    fn unknown(index: usize) -> Self {
+        let id = (index + 1).to_string();
+        Self { id, title: String::new(), mark: Mark::Pending, attempts: 0, reviews: 0, commit: None, cost: 0 }
+    }
+}
