@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
+use super::folder::Folder;
 use super::prompts::Prompt;
 use super::step::step;
 use super::submit::Submit;
@@ -64,9 +65,10 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
         system: Prompt::system(&agent.role, PlanProposal::TOOL),
         prompt: Prompt::architect(&issue, former),
         agent,
-        directory,
+        directory: directory.clone(),
         session: session.map_or(Session::New, Session::Resume),
         access: Access::default(),
+        guard: Some(Folder { directory: directory.clone(), apart: vec![] }),
         task: String::new(),
         attempt: 0,
     };
@@ -74,6 +76,10 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
     if matches!(turned.answer, Answer::SessionLost) {
         let fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn };
         turned = fresh.take(&ctx).await?;
+    }
+    if !turned.tampered.is_empty() {
+        let what = turned.tampered.join(", ");
+        return Err(NodeError::permanent(format!("the architect changed git's hooks or configuration: {what}")));
     }
     match turned.answer {
         Answer::Given(proposal) => {

@@ -81,10 +81,9 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
     if let Some(tree) = &job.reset {
         job.folder.reset(&ctx, tree).await?;
     }
-    let before = job.folder.guard(&ctx).await?;
     let (turned, session_lost) = work(&job, salvaged.as_deref(), &ctx).await?;
     let usage = turned.usage;
-    let after = job.folder.after(&ctx, &before, &job.base).await?;
+    let after = job.folder.after(&ctx, turned.tampered, &job.base).await?;
     let report = match turned.answer {
         Answer::Given(report) => Ok(report),
         Answer::Unusable(why) => Err(why),
@@ -102,6 +101,7 @@ async fn work<C: Agents>(
     let (mut turned, lost) = begin(job, salvaged, ctx).await?;
     for nth in 1..=QUESTIONS {
         let (report, session) = match (&turned.answer, &turned.session) {
+            _ if !turned.tampered.is_empty() => break,
             (Answer::Given(report), Some(session)) if report.status != WorkStatus::Done => (report, session.clone()),
             _ => break,
         };
@@ -134,7 +134,7 @@ async fn begin<C: Agents>(
     let retry = Prompt::retry(&job.brief, &job.feedback, salvaged.filter(|_| job.reset.is_some()));
     let turned = turn(job, "work".into(), retry, Session::Resume(session.clone())).take(ctx).await?;
     match turned.answer {
-        Answer::SessionLost => Ok((fresh("work/fresh").take(ctx).await?, true)),
+        Answer::SessionLost if turned.tampered.is_empty() => Ok((fresh("work/fresh").take(ctx).await?, true)),
         _ => Ok((turned, false)),
     }
 }
@@ -148,6 +148,7 @@ fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Tu
         directory: job.folder.directory.clone(),
         session,
         access: job.access.clone(),
+        guard: Some(job.folder.clone()),
         task: job.brief.id.clone(),
         attempt: job.attempt,
     }

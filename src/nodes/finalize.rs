@@ -73,12 +73,16 @@ async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, 
         directory: job.folder.directory.clone(),
         session: Session::New,
         access: Access::default(),
+        guard: Some(job.folder.clone()),
         task: String::new(),
         attempt: 0,
     };
     match turn.take::<FinalReview, C>(&ctx).await {
         Ok(turned) => {
             let review = match turned.answer {
+                _ if !turned.tampered.is_empty() => {
+                    Err(format!("the reviewer changed git's hooks or configuration: {}", turned.tampered.join(", ")))
+                }
                 Answer::Given(review) => Ok(review),
                 Answer::Unusable(why) => Err(why),
                 Answer::SessionLost => Err("its session was lost".into()),

@@ -64,28 +64,45 @@ impl Folder {
     }
 
     /// What decides what git runs, before somebody may change it.
-    pub(super) async fn guard<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Fingerprint, NodeError> {
+    pub(super) async fn guard<C>(&self, ctx: &Ctx<C>, key: &str) -> Result<Fingerprint, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
         let look = |_| async { self.open().await?.fingerprint().await.map_err(failed) };
-        ctx.effect("guard", &(), look).await
+        ctx.effect(format!("{key}/before"), &(), look).await
     }
 
-    /// What was left behind since then: commits are taken back into the files, the files are noted.
-    pub(super) async fn after<C: Send + Sync + 'static>(
+    /// What was changed of it since then.
+    pub(super) async fn tampered<C>(
         &self,
         ctx: &Ctx<C>,
+        key: &str,
         guard: &Fingerprint,
-        base: &Base,
-    ) -> Result<After, NodeError> {
-        ctx.effect("after", &base.at, |_| self.look(guard, base)).await
+    ) -> Result<Vec<String>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let look = |_| async {
+            let now = self.open().await?.fingerprint().await.map_err(failed)?;
+            Ok::<_, NodeError>(guard.changes(&now).iter().map(ToString::to_string).collect())
+        };
+        ctx.effect(format!("{key}/after"), &guard.digest(), look).await
     }
 
-    async fn look(&self, guard: &Fingerprint, base: &Base) -> Result<After, NodeError> {
-        let workspace = self.open().await?;
-        let changes = guard.changes(&workspace.fingerprint().await.map_err(failed)?);
-        if !changes.is_empty() {
-            let tampered = changes.iter().map(ToString::to_string).collect();
+    /// What was left behind since a task began: commits are taken back into the files, the files are noted. If anything was
+    /// tampered with, no git command is run.
+    pub(super) async fn after<C>(&self, ctx: &Ctx<C>, tampered: Vec<String>, base: &Base) -> Result<After, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
         }
+        ctx.effect("after", &base.at, |_| self.look(base)).await
+    }
+
+    async fn look(&self, base: &Base) -> Result<After, NodeError> {
+        let workspace = self.open().await?;
         let movement = workspace.fold(&base.at).await.map_err(failed)?;
         let snapshot = workspace.snapshot().await.map_err(failed)?;
         let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();

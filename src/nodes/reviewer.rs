@@ -66,6 +66,8 @@ pub enum Verdict {
     Accepted,
     /// No reviewer could be understood, and a person ended the run.
     Aborted,
+    /// A reviewer changed git's hooks or configuration: what, each.
+    Tampered(Vec<String>),
 }
 
 /// Returns a node that has the work on a task judged by an agent that reads and changes nothing, in a session of its own:
@@ -92,7 +94,7 @@ async fn perform<C: Agents>(job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, N
         match judged(&job, kind, &changes, &ctx, &mut usage).await? {
             Verdict::Judged(review) => all = Some(together(all, review)),
             Verdict::Accepted => {}
-            Verdict::Aborted => return Ok(Reviewed { verdict: Verdict::Aborted, usage }),
+            ended @ (Verdict::Aborted | Verdict::Tampered(_)) => return Ok(Reviewed { verdict: ended, usage }),
         }
     }
     Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage })
@@ -110,6 +112,9 @@ async fn judged<C: Agents>(
         let key = format!("review/{kind}/{tries}");
         let turned = turn(job, kind, changes, key).take::<Review, C>(ctx).await?;
         *usage += turned.usage;
+        if !turned.tampered.is_empty() {
+            return Ok(Verdict::Tampered(turned.tampered));
+        }
         let reason = match turned.answer {
             Answer::Given(review) => return Ok(Verdict::Judged(review)),
             Answer::Unusable(reason) => reason,
@@ -144,6 +149,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
         directory: job.folder.directory.clone(),
         session: Session::New,
         access: Access::default(),
+        guard: Some(job.folder.clone()),
         task: job.brief.id.clone(),
         attempt: job.attempt,
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::thread;
+use super::folder::{Folder, thread};
 use super::prompts::Prompt;
 use super::submit::{Submit, submitted};
 use crate::drivers::{
@@ -40,6 +40,8 @@ pub struct Turn {
     pub session: Session,
     /// What it may do besides reading.
     pub access: Access,
+    /// The repository whose hooks and configuration the agent must leave alone; none: it works in none.
+    pub guard: Option<Folder>,
     /// The task's number in the plan; empty if it belongs to none.
     pub task: String,
     /// Which attempt at the task it is, from 1; 0 if it is none.
@@ -55,6 +57,8 @@ pub struct Turned<T> {
     pub session: Option<SessionRef>,
     /// What it used, with everything that was asked again.
     pub usage: Usage,
+    /// What was changed meanwhile of git's hooks and configuration. If anything was, no git command may be run.
+    pub tampered: Vec<String>,
 }
 
 /// What an agent handed over.
@@ -98,23 +102,24 @@ impl Turn {
     /// # Errors
     /// The driver's failure, if it failed in another way than by losing the session; the run's own.
     pub async fn take<T: Submit, C: Agents>(self, ctx: &Ctx<C>) -> Result<Turned<T>, NodeError> {
-        let first = match self.ask::<T, C>(ctx).await? {
-            Some(finished) => finished,
-            None => return Ok(Turned { answer: Answer::SessionLost, session: None, usage: Usage::default() }),
-        };
+        let (first, tampered) = self.ask::<T, C>(ctx).await?;
+        let Some(first) = first else { return Ok(lost(tampered)) };
         let why = match submitted::<T>(&first) {
-            Ok(given) => return Ok(turned(Answer::Given(given), first)),
+            Ok(given) => return Ok(turned(Answer::Given(given), first, tampered)),
             Err(why) => why,
         };
         if first.status != Status::Done {
-            return Ok(turned(Answer::Unusable(format!("it used up what a turn may use ({:?})", first.status)), first));
+            let why = format!("it used up what a turn may use ({:?})", first.status);
+            return Ok(turned(Answer::Unusable(why), first, tampered));
+        }
+        if !tampered.is_empty() {
+            return Ok(turned(Answer::Unusable(why), first, tampered));
         }
         let usage = first.usage;
-        let Some(second) = self.again::<T>(&first, &why).ask::<T, C>(ctx).await? else {
-            return Ok(turned(Answer::Unusable(why), first));
-        };
+        let (second, tampered) = self.again::<T>(&first, &why).ask::<T, C>(ctx).await?;
+        let Some(second) = second else { return Ok(turned(Answer::Unusable(why), first, tampered)) };
         let answer = submitted::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
-        let mut turned = turned(answer, second);
+        let mut turned = turned(answer, second, tampered);
         turned.usage += usage;
         Ok(turned)
     }
@@ -129,18 +134,39 @@ impl Turn {
         Self { key: format!("{}/again", self.key), session, prompt, ..self.clone() }
     }
 
-    /// Asks until the service is not busy; none if the session is lost.
-    async fn ask<T: Submit, C: Agents>(&self, ctx: &Ctx<C>) -> Result<Option<Finished>, NodeError> {
+    /// Asks until the service is not busy; none if the session is lost. With what was tampered with.
+    async fn ask<T: Submit, C: Agents>(&self, ctx: &Ctx<C>) -> Result<(Option<Finished>, Vec<String>), NodeError> {
         for wait in 0..WAITS {
             let key = if wait == 0 { self.key.clone() } else { format!("{}/{wait}", self.key) };
-            match self.once::<T, C>(ctx, key).await? {
-                Recorded::Finished(finished) => return Ok(Some(finished)),
-                Recorded::SessionLost => return Ok(None),
+            let (recorded, tampered) = self.guarded::<T, C>(ctx, key).await?;
+            match recorded {
+                Recorded::Finished(finished) => return Ok((Some(finished), tampered)),
+                Recorded::SessionLost => return Ok((None, tampered)),
+                Recorded::Busy(_) if !tampered.is_empty() => {
+                    return Err(NodeError::permanent(format!(
+                        "git's hooks or configuration were changed: {}",
+                        tampered.join(", ")
+                    )));
+                }
                 Recorded::Busy(until) => ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?,
             }
         }
         let what = format!("`{}` was busy {WAITS} times, each time for as long as it had said", self.agent.driver);
         Err(NodeError::transient(what))
+    }
+
+    /// Asks once, and looks whether git was tampered with meanwhile: what a person changes while nothing runs is their own
+    /// business.
+    async fn guarded<T: Submit, C: Agents>(
+        &self,
+        ctx: &Ctx<C>,
+        key: String,
+    ) -> Result<(Recorded, Vec<String>), NodeError> {
+        let Some(folder) = &self.guard else { return Ok((self.once::<T, C>(ctx, key).await?, vec![])) };
+        let before = folder.guard(ctx, &key).await?;
+        let recorded = self.once::<T, C>(ctx, key.clone()).await?;
+        let tampered = folder.tampered(ctx, &key, &before).await?;
+        Ok((recorded, tampered))
     }
 
     async fn once<T: Submit, C: Agents>(&self, ctx: &Ctx<C>, key: String) -> Result<Recorded, NodeError> {
@@ -196,8 +222,12 @@ fn driver<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Arc<dyn Driver>,
     ctx.context().driver(agent).map_err(failed)
 }
 
-fn turned<T>(answer: Answer<T>, finished: Finished) -> Turned<T> {
-    Turned { answer, session: finished.session, usage: finished.usage }
+fn turned<T>(answer: Answer<T>, finished: Finished, tampered: Vec<String>) -> Turned<T> {
+    Turned { answer, session: finished.session, usage: finished.usage, tampered }
+}
+
+fn lost<T>(tampered: Vec<String>) -> Turned<T> {
+    Turned { answer: Answer::SessionLost, session: None, usage: Usage::default(), tampered }
 }
 
 /// What is stored of how a request ended. A failure is not: the next attempt of the task asks again.

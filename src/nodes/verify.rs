@@ -93,7 +93,7 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
     if job.commands.is_empty() {
         return Ok(Verified { checks, tampered: vec![], tree: None, notices: vec![] });
     }
-    let before = job.folder.guard(&ctx).await?;
+    let before = job.folder.guard(&ctx, "checks").await?;
     for (nth, command) in job.commands.iter().enumerate() {
         let check = ctx.effect(format!("check/{nth}"), command, |_| run(&job, command, &ctx)).await?;
         let passed = check.passed();
@@ -102,7 +102,8 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
             break;
         }
     }
-    let After { tampered, tree, notices } = job.folder.after(&ctx, &before, &job.base).await?;
+    let tampered = job.folder.tampered(&ctx, "checks", &before).await?;
+    let After { tampered, tree, notices } = job.folder.after(&ctx, tampered, &job.base).await?;
     Ok(Verified { checks, tampered, tree, notices })
 }
 

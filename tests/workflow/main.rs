@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod guard;
 mod repository;
 mod tasks;

@@ -210,6 +210,10 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
         Verdict::Judged(review) => review,
         Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
         Verdict::Aborted => return halted(update.standing(Standing::Aborted), line),
+        Verdict::Tampered(what) => {
+            let why = format!("a reviewer changed git's hooks or configuration: {}", what.join(", "));
+            return halted(update.standing(Standing::Halted(why)), line);
+        }
     };
     let passed = review.passes();
     let open = open(&state.open_comments, &review);

@@ -1,0 +1,71 @@
+//! What agents must not change, and people may.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use serde_json::json;
+use superstep::nodes::{AgentQuestion, AgentReply, ApprovePlan, Halted};
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::task_based::graph;
+
+use crate::agent::{Agent, approved, work};
+use crate::repository::{Repository, write};
+use crate::tasks::{THREE, input};
+
+const HOOK: &str = ".git/hooks/pre-commit";
+
+#[rstest]
+#[case::a_hook_by_the_developer("developer", HOOK, "#!/bin/sh\n")]
+#[case::the_configuration_by_the_developer("developer", ".git/config", "[core]\n\thooksPath = /tmp\n")]
+#[case::a_hook_by_the_reviewer("reviewer", HOOK, "#!/bin/sh\n")]
+#[tokio::test]
+async fn an_agent_that_changes_what_git_runs_halts_the_task(
+    #[case] role: &'static str,
+    #[case] file: &'static str,
+    #[case] text: &'static str,
+) {
+    let repository = Repository::new();
+    let agent = Agent::new(move |asked, folder, nth| {
+        if asked.role == role {
+            write(folder, file, text);
+        }
+        match asked.role.as_str() {
+            "developer" => {
+                write(folder, &format!("part-{nth}.txt"), "part\n");
+                Ok(work())
+            }
+            _ => Ok(approved()),
+        }
+    });
+    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(agent));
+    thread.invoke(input(&repository, THREE)).await.unwrap();
+    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+    let halted = outcome.questions()[0].payload::<Halted>().unwrap();
+    assert!(halted.reason.contains("changed git's hooks or configuration"), "{}", halted.reason);
+}
+
+#[tokio::test]
+async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
+    let repository = Repository::new();
+    let agent = Agent::new(|asked, folder, nth| match (asked.role.as_str(), nth) {
+        ("developer", 0) => Ok(json!({"status": "blocked", "summary": "", "question": "Which colour?"})),
+        ("developer", _) => {
+            write(folder, &format!("part-{nth}.txt"), &asked.prompt);
+            Ok(work())
+        }
+        _ => Ok(approved()),
+    });
+    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(agent));
+    thread.invoke(input(&repository, THREE)).await.unwrap();
+    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+    assert_eq!(outcome.questions()[0].payload::<AgentQuestion>().unwrap().question, "Which colour?");
+    repository.write(HOOK, "#!/bin/sh\nexit 0\n");
+    repository.git(&["config", "core.abbrev", "12"]);
+    let outcome = thread.resume::<AgentQuestion>(AgentReply::Reply { text: "Blue.".into() }).await.unwrap();
+    assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
+    assert_eq!(repository.subjects("superstep/clock").len(), 4);
+    assert!(repository.git(&["show", "superstep/clock:part-1.txt"]).contains("Blue."));
+}
