@@ -148,6 +148,9 @@ impl From<RunError> for Failure {
             }
         }
         failure.hint = hint(&error).map(str::to_owned);
+        if matches!(error, RunError::MistypedAnswer { .. }) {
+            failure.code = 2;
+        }
         failure.help = error.help();
         failure
     }

@@ -58,18 +58,13 @@ pub(super) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Upd
         .agentic_status(AgenticStatus::Waiting)
 }
 
-/// The plan that holds from now on.
-fn adopt(update: Update, adopted: &Adopted, before: &[TaskLine]) -> (Update, Option<Vec<TaskLine>>) {
-    let update = update.plan_hash(Some(adopted.hash.clone()));
-    match Plan::parse(adopted.plan.as_str()) {
-        Ok(plan) => {
-            let tasks = carried(&plan, before);
-            let goal = plan.goal().map(str::to_owned);
-            let update = if goal.is_some() { update.goal(goal) } else { update };
-            (update.plan_markdown(Some(adopted.plan.clone())).total_tasks(Some(count(&tasks))), Some(tasks))
-        }
-        Err(_) => (update, None),
-    }
+/// The plan that holds from now on, with its tasks.
+fn adopt(update: Update, markdown: &str, before: &[TaskLine]) -> (Update, Option<Vec<TaskLine>>) {
+    let Ok(plan) = Plan::parse(markdown) else { return (update, None) };
+    let tasks = carried(&plan, before);
+    let goal = plan.goal().map(str::to_owned);
+    let update = if goal.is_some() { update.goal(goal) } else { update };
+    (update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks))), Some(tasks))
 }
 
 fn count(tasks: &[TaskLine]) -> u32 {
@@ -78,21 +73,23 @@ fn count(tasks: &[TaskLine]) -> u32 {
 
 pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     let Approved { decision, adopted } = approved;
-    let mut update = update().plan_feedback(None);
-    let mut markdown = state.plan_markdown.clone();
-    if let Some(adopted) = &adopted {
-        update = adopt(update, adopted, &[]).0;
-        markdown = Some(adopted.plan.clone());
+    let (mut update, mut markdown) = (update(), state.plan_markdown.clone());
+    if let Some(Adopted { hash, plan }) = adopted {
+        update = update.plan_hash(Some(hash));
+        markdown = Some(plan);
     }
     let only = match decision {
         Decision::Reject { .. } => {
             return update
+                .plan_markdown(markdown)
+                .plan_feedback(None)
                 .human_approved(Some(false))
                 .outcome(Some(RunOutcome::Rejected))
                 .agentic_status(AgenticStatus::Cancelled);
         }
         Decision::Revise { feedback } => {
             return update
+                .plan_markdown(markdown)
                 .human_approved(Some(false))
                 .plan_feedback(Some(feedback))
                 .plan_problems(vec![])
@@ -116,6 +113,7 @@ pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
         .tasks(overwrite(tasks))
         .current_task_index(u32::try_from(first).unwrap_or(u32::MAX))
         .plan_problems(vec![])
+        .plan_feedback(None)
         .human_approved(Some(true))
         .max_task_review_iterations(limit)
         .attempts_allowed(limit)
@@ -237,12 +235,11 @@ fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
 }
 
 /// The beginning of a task.
-fn begin(update: Update, state: &ExecutionState, index: usize) -> Update {
+fn begin(update: Update, index: usize, allowed: u32, note: String) -> Update {
     update
         .current_task_index(u32::try_from(index).unwrap_or(u32::MAX))
         .task_review_iteration(0)
-        .attempts_allowed(state.profile.max_task_review_iterations)
-        .task_tree(None)
+        .attempts_allowed(allowed)
         .last_reviewed_tree(None)
         .developer_session(None)
         .driver_session_id(None)
@@ -251,8 +248,7 @@ fn begin(update: Update, state: &ExecutionState, index: usize) -> Update {
         .failures(vec![])
         .open_comments(vec![])
         .last_review(None)
-        .note(String::new())
-        .salvage(None)
+        .note(note)
         .standing(Standing::Unjudged)
 }
 
@@ -267,7 +263,9 @@ fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
 
 pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     let index = state.next_index().unwrap_or(state.index() + 1);
-    begin(update(), state, index)
+    begin(update(), index, state.profile.max_task_review_iterations, String::new())
+        .task_tree(None)
+        .salvage(None)
         .tasks(put(closed(state, &moved)))
         .task_base(Some(moved.base))
         .outcome(None)
@@ -295,39 +293,57 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
 
 pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     let Halting { decision, adopted, salvaged } = halting;
-    let mut update =
-        update().halts(state.halts + 1).salvage(salvaged).outcome(None).agentic_status(AgenticStatus::Running);
-    let mut tasks = None;
-    if let Some(adopted) = &adopted {
-        (update, tasks) = adopt(update, adopted, &state.tasks);
-    }
-    let line = state.line();
-    let again = |update: Update, attempts: u32| {
-        let allowed = state.task_review_iteration.saturating_add(attempts);
-        update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged)
+    let edited = match &decision {
+        AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
+        _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),
     };
-    match decision {
-        AfterHalt::Retry { attempts, note } => match tasks {
-            Some(tasks) => replan(update, state, tasks).note(note),
-            None => again(update, attempts).note(note).tasks(put(TaskLine { mark: Mark::Running, ..line })),
-        },
-        AfterHalt::EditPlan { markdown } => {
-            let adopted = Adopted { hash: state.plan_hash.clone().unwrap_or_default(), plan: markdown };
-            let hash = state.plan_hash.clone();
-            let (update, tasks) = adopt(update, &adopted, &state.tasks);
-            replan(update.plan_hash(hash), state, tasks.unwrap_or_default())
+    let update = update().halts(state.halts + 1).salvage(salvaged);
+    let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
+    let (update, tasks) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
+        Some(markdown) => adopt(update, &markdown, &state.tasks),
+        None => (update, None),
+    };
+    let line = state.line();
+    let (update, outcome, status) = match decision {
+        AfterHalt::Retry { attempts, note } => {
+            (again(update, state, tasks, attempts, note), None, AgenticStatus::Running)
         }
-        AfterHalt::Accept => with(update, state, tasks, line, Mark::Running).standing(Standing::Approved),
-        AfterHalt::Skip => with(update, state, tasks, line, Mark::Skipped).standing(Standing::Skipped),
+        AfterHalt::EditPlan { .. } => {
+            let attempts = state.profile.max_task_review_iterations;
+            (again(update, state, tasks, attempts, String::new()), None, AgenticStatus::Running)
+        }
+        AfterHalt::Accept => {
+            let update = with(update, state, tasks, line, Mark::Running).standing(Standing::Approved);
+            (update, None, AgenticStatus::Running)
+        }
+        AfterHalt::Skip => {
+            let update = with(update, state, tasks, line, Mark::Skipped).standing(Standing::Skipped);
+            (update, None, AgenticStatus::Running)
+        }
         AfterHalt::Abort => {
-            let failed = state.standing != Standing::Aborted
-                && state.profile.on_exhausted == crate::workflows::OnExhausted::Fail;
-            let (outcome, status) = match failed {
-                true => (RunOutcome::Failed, AgenticStatus::Failed),
-                false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
-            };
-            update.standing(Standing::Aborted).outcome(Some(outcome)).agentic_status(status)
+            let (outcome, status) = ended(state);
+            (update.standing(Standing::Aborted), Some(outcome), status)
         }
+    };
+    update.outcome(outcome).agentic_status(status)
+}
+
+/// The task is worked on again; under another plan, the first that is open.
+fn again(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, attempts: u32, note: String) -> Update {
+    if let Some(tasks) = tasks {
+        return replan(update, state, tasks, (attempts, note));
+    }
+    let allowed = state.task_review_iteration.saturating_add(attempts);
+    let update = update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged);
+    update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() }))
+}
+
+/// What became of a run that ends at a halt: a person ended it, or it gave up by itself.
+fn ended(state: &ExecutionState) -> (RunOutcome, AgenticStatus) {
+    let gave_up = state.profile.on_exhausted == crate::workflows::OnExhausted::Fail;
+    match state.standing != Standing::Aborted && gave_up {
+        true => (RunOutcome::Failed, AgenticStatus::Failed),
+        false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
     }
 }
 
@@ -344,11 +360,15 @@ fn with(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, li
 }
 
 /// The first task of another plan that is not done: the same task goes on, another begins.
-fn replan(update: Update, state: &ExecutionState, tasks: Vec<TaskLine>) -> Update {
+fn replan(update: Update, state: &ExecutionState, mut tasks: Vec<TaskLine>, again: (u32, String)) -> Update {
     let index = next_open(&tasks, 0).unwrap_or(0);
-    let mut tasks = tasks;
-    if let Some(task) = tasks.get_mut(index).filter(|task| task.id == state.line().id) {
-        *task = TaskLine { title: task.title.clone(), mark: Mark::Running, ..state.line() };
-    }
-    begin(update, state, index).tasks(overwrite(tasks)).task_tree(state.task_tree.clone())
+    let same = tasks.get_mut(index).filter(|task| task.id == state.line().id);
+    let (attempts, note) = match same {
+        Some(task) => {
+            *task = TaskLine { title: task.title.clone(), mark: Mark::Running, ..state.line() };
+            again
+        }
+        None => (state.profile.max_task_review_iterations, String::new()),
+    };
+    begin(update, index, attempts, note).tasks(overwrite(tasks)).task_tree(state.task_tree.clone())
 }

@@ -64,9 +64,9 @@ pub(super) fn lines(plan: &Plan, approved: Option<&[TaskId]>) -> Vec<TaskLine> {
     plan.tasks().map(line).collect()
 }
 
-/// The tasks of another plan: what was done under the same number stays done.
+/// The tasks of another plan: what was done, or put aside, under the same number stays so.
 pub(super) fn carried(plan: &Plan, before: &[TaskLine]) -> Vec<TaskLine> {
-    let kept = |line: &TaskLine| before.iter().find(|known| known.id == line.id && known.mark == Mark::Done).cloned();
+    let kept = |line: &TaskLine| before.iter().find(|known| known.id == line.id && known.mark.is_closed()).cloned();
     lines(plan, None).into_iter().map(|line| kept(&line).unwrap_or(line)).collect()
 }
 

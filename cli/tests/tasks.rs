@@ -1,0 +1,169 @@
+//! `superstep run tasks` as scripts meet it: the real binary, real git, agents that follow a scenario.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const PLAN: &str = "# Clock\n\n**Goal:** A clock.\n\n### Task 1: Face\n\nA face.\n\n### Task 2: Hands\n\nHands.\n";
+
+/// The developer writes a file for each task, whatever else happens.
+const WORK: &str = "
+  - {role: developer, task: '1', times: always, steps: [write: {path: face.txt, content: face}], submit: {status: done, summary: did}}
+  - {role: developer, times: always, steps: [write: {path: more.txt, content: more}], submit: {status: done, summary: did}}
+";
+const APPROVES: &str = "  - {role: reviewer, times: always, submit: {approved: true, severity: none, summary: fine}}\n";
+const REJECTS_FIRST: &str =
+    "  - {role: reviewer, task: '1', times: 2, submit: {approved: false, severity: major, comments: [{issue: no}]}}\n";
+
+/// A folder with a repository, a plan, a profile and a scenario.
+struct Place(TempDir);
+
+impl Place {
+    fn new(turns: &str) -> Self {
+        let this = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(this.0.path().join("repo")).unwrap();
+        this.git(&["init", "-q", "-b", "main"]);
+        this.git(&["config", "user.name", "Ada"]);
+        this.git(&["config", "user.email", "ada@example.org"]);
+        this.git(&["commit", "-q", "--allow-empty", "-m", "begin"]);
+        this.write("PLAN.md", PLAN);
+        this.write("agents.yaml", &format!("turns:\n{turns}{WORK}{APPROVES}"));
+        this.profile("");
+        this
+    }
+
+    /// A thread `t` whose first task was rejected as often as it may be.
+    fn halted() -> Self {
+        let place = Self::new(REJECTS_FIRST);
+        assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+        let halted = place.call(&["approve", "t"]);
+        assert_eq!(halted.code(), 11, "{}", halted.told());
+        place
+    }
+
+    fn profile(&self, more: &str) {
+        self.write("p.toml", &format!("driver = 'scripted:agents.yaml'\nmax_task_review_iterations = 2\n{more}"));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.args(args).current_dir(self.0.path().join("repo"));
+        let output = git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The subjects of the branch `superstep/t`, oldest first.
+    fn subjects(&self, branch: &str) -> Vec<String> {
+        self.git(&["log", "--reverse", "--format=%s", branch]).lines().map(str::to_owned).collect()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
+        command.env_remove("SUPERSTEP_STORE").env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.current_dir(&self.0).args(words);
+        command
+    }
+
+    fn call(&self, words: &[&str]) -> Called {
+        Called(self.command(words).output().unwrap())
+    }
+
+    fn run(&self, more: &[&str]) -> Called {
+        self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat())
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let called = self.call(&[words, &["--json"]].concat());
+        serde_json::from_slice(&called.0.stdout).unwrap_or_else(|error| panic!("{error}: {}", called.told()))
+    }
+
+    fn state(&self) -> Value {
+        self.json(&["status", "t"])["state"].take()
+    }
+
+    fn marks(&self) -> Vec<String> {
+        let state = self.state();
+        state["tasks"].as_array().unwrap().iter().map(|task| task["mark"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+struct Called(Output);
+
+impl Called {
+    fn code(&self) -> i32 {
+        self.0.status.code().unwrap()
+    }
+
+    fn told(&self) -> String {
+        String::from_utf8_lossy(&[&*self.0.stdout, &*self.0.stderr].concat()).into_owned()
+    }
+}
+
+#[rstest]
+#[case::no_such_word("\"aprove\"")]
+#[case::a_number("1")]
+#[case::nothing("null")]
+#[case::another_field(r#"{"approve":{"task":["1"]}}"#)]
+#[case::two_at_once(r#"{"reject":{"feedback":"x"},"approve":{"tasks":["1"]}}"#)]
+fn an_answer_of_another_shape_is_wrong_usage_and_writes_nothing(#[case] answer: &str) {
+    let place = Place::new("");
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let before = place.json(&["status", "t"]);
+    let called = place.call(&["resume", "t", "--answer", answer]);
+    assert_eq!(called.code(), 2, "{}", called.told());
+    assert_eq!(place.json(&["status", "t"]), before);
+}
+
+#[rstest]
+#[case::accept(r#""accept""#, 0, json!("completed"), &["done", "done"], &["1", "2"])]
+#[case::skip(r#""skip""#, 0, json!("completed"), &["skipped", "done"], &["2"])]
+#[case::abort(r#""abort""#, 13, json!("cancelled"), &["halted", "pending"], &[])]
+#[case::retry(r#"{"retry":{"attempts":1,"note":"mind the gap"}}"#, 0, json!("completed"), &["done", "done"], &["1", "2"])]
+#[case::edit_plan(
+    r##"{"edit_plan":{"markdown":"# Clock\n\n### Task 1: Face\n\nRound.\n\n### Task 7: Bell\n\nA bell.\n"}}"##,
+    0, json!("completed"), &["done", "done"], &["1", "7"])]
+fn every_answer_to_a_halt_is_followed(
+    #[case] answer: &str,
+    #[case] code: i32,
+    #[case] outcome: Value,
+    #[case] marks: &[&str],
+    #[case] commits: &[&str],
+) {
+    let place = Place::halted();
+    let called = place.call(&["resume", "t", "--answer", answer]);
+    assert_eq!(called.code(), code, "{}", called.told());
+    assert_eq!(place.state()["outcome"], outcome);
+    assert_eq!(place.marks(), marks);
+    let subjects: Vec<String> = commits.iter().map(|id| format!("feat(unknown): complete task {id}")).collect();
+    assert_eq!(place.subjects("superstep/t")[1..], subjects);
+    assert_eq!(place.subjects("main"), ["begin"]);
+}
+
+#[rstest]
+#[case::skip("skip", 0, json!("completed"), &["skipped", "done"])]
+#[case::fail("fail", 1, json!("failed"), &["halted", "pending"])]
+fn a_profile_says_what_becomes_of_an_exhausted_task(
+    #[case] word: &str,
+    #[case] code: i32,
+    #[case] outcome: Value,
+    #[case] marks: &[&str],
+) {
+    let place = Place::new(REJECTS_FIRST);
+    place.profile(&format!("on_exhausted = '{word}'\n"));
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let called = place.call(&["approve", "t"]);
+    assert_eq!(called.code(), code, "{}", called.told());
+    assert_eq!(
+        (place.state()["outcome"].clone(), place.marks()),
+        (outcome, marks.iter().map(|m| m.to_string()).collect())
+    );
+}
