@@ -1,13 +1,15 @@
 //! What a run tells a log, heard by a small subscriber of our own.
 
+use std::cell::RefCell;
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use superstep::checkpoint::FailingCheckpointer;
 use superstep::graph::RetryPolicy;
 use superstep::prelude::*;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Event as LogEvent, Metadata, Subscriber};
 
 use crate::pad::*;
@@ -59,31 +61,70 @@ impl Visit for Words {
     }
 }
 
-impl Subscriber for Log {
+impl Log {
+    /// Hears what is told on this thread until the guard is dropped.
+    ///
+    /// One subscriber serves the whole program: whether anybody listens is a global that subscribers which come and go on
+    /// several threads would set for each other.
+    fn listen(&self) -> Listening {
+        static EAR: Once = Once::new();
+        EAR.call_once(|| tracing::subscriber::set_global_default(Ear).unwrap());
+        HEARD.set(Some(self.clone()));
+        Listening
+    }
+}
+
+thread_local! {
+    static HEARD: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
+struct Listening;
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        HEARD.set(None);
+    }
+}
+
+/// Passes on what is told to the log of the thread it is told on.
+struct Ear;
+
+fn heard<T>(tell: impl FnOnce(&Log) -> T) -> Option<T> {
+    HEARD.with_borrow(|log| log.as_ref().map(tell))
+}
+
+impl Subscriber for Ear {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("superstep") && *metadata.level() <= tracing::Level::INFO
+        let is_ours = metadata.target().starts_with("superstep") && *metadata.level() <= tracing::Level::INFO;
+        is_ours && heard(|_| ()).is_some()
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut words = Words(span.metadata().name().to_owned());
         span.record(&mut words);
-        Id::from_u64(self.add(span.parent().map(Id::into_u64), words.0))
+        Id::from_u64(heard(|log| log.add(span.parent().map(Id::into_u64), words.0)).unwrap_or(u64::MAX))
     }
 
     fn event(&self, event: &LogEvent<'_>) {
         let mut words = Words(format!("{}", event.metadata().level()));
         event.record(&mut words);
-        self.add(event.parent().map(Id::into_u64), words.0);
+        heard(|log| log.add(event.parent().map(Id::into_u64), words.0));
     }
 
     fn enter(&self, span: &Id) {
-        self.0.lock().unwrap().entered.push(span.into_u64());
+        heard(|log| log.0.lock().unwrap().entered.push(span.into_u64()));
     }
 
     fn exit(&self, span: &Id) {
-        let mut told = self.0.lock().unwrap();
-        let at = told.entered.iter().rposition(|entered| *entered == span.into_u64()).unwrap();
-        told.entered.remove(at);
+        heard(|log| {
+            let mut told = log.0.lock().unwrap();
+            let at = told.entered.iter().rposition(|entered| *entered == span.into_u64()).unwrap();
+            told.entered.remove(at);
+        });
     }
 
     fn record(&self, _: &Id, _: &Record<'_>) {}
@@ -110,7 +151,7 @@ fn graph() -> Graph {
 #[tokio::test(start_paused = true)]
 async fn a_log_hears_runs_supersteps_and_tasks_and_what_goes_wrong() {
     let (log, store) = (Log::default(), Store::memory());
-    let listening = tracing::subscriber::set_default(log.clone());
+    let listening = log.listen();
     store.thread(&graph()).invoke(start()).await.unwrap();
     store.thread(&graph()).resume::<Approve>(true).await.unwrap_err();
     drop(listening);
@@ -147,7 +188,7 @@ async fn a_log_hears_runs_supersteps_and_tasks_and_what_goes_wrong() {
 #[tokio::test]
 async fn a_log_hears_of_cancelled_runs_and_commits_that_fail() {
     let (log, token) = (Log::default(), CancellationToken::new());
-    let _listening = tracing::subscriber::set_default(log.clone());
+    let _listening = log.listen();
     let cancels = {
         let token = token.clone();
         move |_: Arc<Pad>, _: Ctx| {
