@@ -76,6 +76,28 @@ fn a_second_process_takes_the_answer(#[case] answer: &str, #[case] told: &str) {
     assert_eq!((late.status.code(), stderr(&late).starts_with("error: no open question")), (Some(1), true));
 }
 
+#[test]
+fn an_article_is_written_linted_approved_and_published() {
+    let place = tempfile::tempdir().unwrap();
+    let checkout = env!("CARGO_MANIFEST_DIR");
+    let called = |words: &str| {
+        let words = words.replace("examples/", &format!("{checkout}/examples/"));
+        example("publish").current_dir(&place).args(words.split(' ')).output().unwrap()
+    };
+    let script = format!("{checkout}/examples/tasks/repository.sh");
+    assert!(Command::new("sh").arg(script).arg("blog").current_dir(&place).status().unwrap().success());
+    let run = called("run publish --topic tides --dir blog --driver scripted:examples/publish.yaml --thread tides");
+    assert_eq!(run.status.code(), Some(10), "{}{}", stdout(&run), stderr(&run));
+    assert!(stdout(&run).contains("attempts: 2"), "the lint rejected the first draft: {}", stdout(&run));
+    assert_eq!(called("revise tides --feedback shorter").status.code(), Some(10));
+    let approved = called("approve tides");
+    assert_eq!(approved.status.code(), Some(0), "{}{}", stdout(&approved), stderr(&approved));
+    let blog = place.path().join("blog");
+    let log = Command::new("git").args(["log", "--format=%s", "superstep/tides"]).current_dir(blog).output().unwrap();
+    assert_eq!(stdout(&log), "Publish: Tides\nBegin with the tides of two days\n");
+    assert_eq!(called("replay tides --mode verify").status.code(), Some(0));
+}
+
 // --- plan_runner ---
 
 /// A directory to run plans in, with the log that [`LOGGED`] writes.
