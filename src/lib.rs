@@ -53,9 +53,10 @@
 //! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
-//! | run plans of tasks | `plan`, `nodes`, `routes` (feature `agents`) |
+//! | have agents carry out plans | `workflows::task_based`, `workflows::Profile` (feature `agents`) |
+//! | build another workflow for agents | `nodes`, `routes`, `plan` (feature `agents`); [`agent_workflows`] |
+//! | choose or write a driver | `drivers` (feature `agents`) |
 //! | work in a git repository | `workspace` (feature `agents`) |
-//! | see whole workflows | `workflows` (feature `agents`) |
 //! | turn a program with graphs into a command line | `app` (feature `app`) |
 //! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V14, the map of names |
 //!
@@ -97,6 +98,13 @@ pub mod readme {}
 #[doc = ""]
 #[doc = include_str!("../docs/coming-from-langgraph.md")]
 pub mod coming_from_langgraph {}
+
+/// Workflows of your own for agents: a whole one, a table of the ready-made nodes, a driver.
+///
+/// Its snippets are cut from programs that are compiled and run with every change.
+#[doc = ""]
+#[doc = include_str!("../docs/agent-workflows.md")]
+pub mod agent_workflows {}
 
 #[doc(hidden)]
 pub mod __private {

@@ -37,7 +37,9 @@ fn the_effect_is_that_of_the_compiled_example() {
     assert!(README.contains(&format!("```rust,ignore\nasync fn pay({body}\n}}\n```\n")), "the README lacks:\n{body}");
 }
 
-// --- the guide ---
+// --- the pages ---
+
+const AGENTS: &str = include_str!("../docs/agent-workflows.md");
 
 const GUIDE: &str = include_str!("../docs/coming-from-langgraph.md");
 
@@ -66,6 +68,61 @@ fn what_the_guide_shows_is_cut_from_a_whole_program(
     assert!(shown.len() >= least, "{} blocks", shown.len());
     for block in shown {
         assert!(program.contains(&plain(block, mark)), "the program lacks:\n{block}");
+    }
+}
+
+#[rstest::rstest]
+#[case::state("state")]
+#[case::write("write")]
+#[case::nodes("nodes")]
+#[case::graph("graph")]
+#[case::main("main")]
+fn the_page_on_agent_workflows_shows_the_compiled_example(#[case] name: &str) {
+    let (_, rest) = include_str!("../examples/publish.rs").split_once(&format!("// <{name}>\n")).unwrap();
+    let (code, _) = rest.split_once(&format!("// </{name}>")).unwrap();
+    assert!(AGENTS.contains(&format!("```rust,ignore\n{code}```\n")), "docs/agent-workflows.md lacks:\n{code}");
+}
+
+#[test]
+fn the_driver_of_the_page_on_agent_workflows_is_compiled() {
+    let code = snippet("driver");
+    assert!(AGENTS.contains(&format!("```rust,ignore\n{code}```\n")), "docs/agent-workflows.md lacks:\n{code}");
+}
+
+mod driver {
+    // <driver>
+    use superstep::drivers::{
+        AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Status, Usage,
+        events,
+    };
+
+    struct Loud;
+    impl Driver for Loud {
+        fn name(&self) -> &str {
+            "loud"
+        }
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::default() // no sessions, no submit tool: the answer is read from JSON in the text
+        }
+        fn run(&self, request: AgentRequest) -> AgentEvents {
+            events(|told| async move {
+                if request.prompt.is_empty() {
+                    return Err(DriverError::new(ErrorClass::Fatal, "there is nothing to do"));
+                }
+                told.tell(AgentEvent::Text("I shout it".into())).await;
+                let text = serde_json::json!({"headline": request.prompt.to_uppercase()}).to_string();
+                let usage = Usage { requests: 1, ..Usage::default() };
+                Ok(Finished { status: Status::Done, text, submitted: None, session: None, usage })
+            })
+        }
+    }
+    // </driver>
+
+    #[tokio::test]
+    async fn it_carries_out_a_turn() {
+        use superstep::drivers::DriverExt;
+        let finished = Loud.finish(AgentRequest::new("writer", "tides", "."), |_| ()).await.unwrap();
+        assert_eq!(finished.text, r#"{"headline":"TIDES"}"#);
     }
 }
 

@@ -117,11 +117,8 @@ impl Folder {
         Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices })
     }
 
-    /// Keeps the work of an attempt, and returns the reference that holds it. Once in a task.
-    ///
-    /// # Errors
-    /// If git cannot keep it.
-    pub async fn keep<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, kept: &Kept) -> Result<String, NodeError> {
+    /// Keeps the work of an attempt, and says where.
+    pub(super) async fn keep<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, kept: &Kept) -> Result<String, NodeError> {
         let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt };
         let keep = |_| async {
             let workspace = self.open().await?;
@@ -131,11 +128,8 @@ impl Folder {
         ctx.effect("keep", kept, keep).await
     }
 
-    /// Brings the files back. Once in a task.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
+    /// Brings the files back.
+    pub(super) async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
         let reset = |_| async {
             self.open().await?.reset_to(tree).await.map_err(failed)?;
             Ok::<_, NodeError>(())
