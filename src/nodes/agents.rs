@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::folder::Folder;
+use crate::checkpoint::BoxFuture;
 use crate::drivers::{Driver, DriverError, Limits};
+use crate::graph::NodeError;
 
 /// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,13 @@ pub trait Agents: Send + Sync + 'static {
     /// # Errors
     /// If there is no such driver, or it cannot be made: a key that is missing.
     fn driver(&self, agent: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError>;
+
+    /// Takes the work tree for a thread, for as long as the context lives: two runs in one do not see each other's branches.
+    /// Asked before each turn. Without, nothing is taken.
+    fn hold<'a>(&'a self, folder: &'a Folder, thread: &'a str) -> BoxFuture<'a, Result<(), NodeError>> {
+        let _ = (folder, thread);
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// Every agent works through the one driver.

@@ -1,12 +1,17 @@
 //! The usual agents: drivers by their names, made when they are first needed. Knows which drivers there are, and no graph.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::agents::{AgentSpec, Agents};
+use super::folder::{Folder, failed};
+use crate::checkpoint::BoxFuture;
 use crate::drivers::api::{Api, ApiConfig};
 use crate::drivers::{CliAgent, Driver, DriverError, DriverName, ErrorClass, Retry, Scripted, SessionStore};
+use crate::graph::NodeError;
+use crate::workspace::WorkspaceLock;
 
 /// The context of a run whose agents are chosen by name, from a profile: `api`, `cli:codex`, `scripted:FILE`, and drivers of
 /// your own. Keys are read from the environment when a driver is made, and are stored nowhere.
@@ -14,6 +19,8 @@ use crate::drivers::{CliAgent, Driver, DriverError, DriverName, ErrorClass, Retr
 pub struct Crew {
     own: HashMap<String, Arc<dyn Driver>>,
     made: Mutex<HashMap<Which, Arc<dyn Driver>>>,
+    /// The work trees that runs of this process work in, by thread and folder.
+    held: tokio::sync::Mutex<HashMap<(String, PathBuf), WorkspaceLock>>,
 }
 
 /// What tells drivers apart.
@@ -63,6 +70,17 @@ impl Agents for Crew {
         let driver = make(&which)?;
         made.insert(which, Arc::clone(&driver));
         Ok(driver)
+    }
+
+    fn hold<'a>(&'a self, folder: &'a Folder, thread: &'a str) -> BoxFuture<'a, Result<(), NodeError>> {
+        Box::pin(async move {
+            let mut held = self.held.lock().await;
+            let which = (thread.to_owned(), folder.directory.clone());
+            if let Entry::Vacant(free) = held.entry(which) {
+                free.insert(folder.open().await?.lock(thread).await.map_err(failed)?);
+            }
+            Ok(())
+        })
     }
 }
 

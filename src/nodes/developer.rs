@@ -74,6 +74,7 @@ where
 }
 
 async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
+    job.folder.stand(&ctx, &job.base).await?;
     let salvaged = match &job.kept {
         Some(kept) => Some(job.folder.keep(&ctx, kept).await?),
         None => None,

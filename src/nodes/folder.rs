@@ -128,6 +128,16 @@ impl Folder {
         ctx.effect("keep", kept, keep).await
     }
 
+    /// Puts HEAD on the branch of the work, which a person may have left meanwhile.
+    pub(super) async fn stand<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<(), NodeError> {
+        let stand = |_| async {
+            let workspace = self.open().await?;
+            workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
+            Ok::<_, NodeError>(())
+        };
+        ctx.effect("stand", &base.at, stand).await
+    }
+
     /// Brings the files back.
     pub(super) async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
         let reset = |_| async {

@@ -180,7 +180,12 @@ impl Turn {
             hashes: [self.system.hash(), self.prompt.hash()],
             prompt: self.prompt.text(),
         };
-        let body = |turn: String| async move { recorded(self.run::<T, C>(ctx, turn).await) };
+        let body = |turn: String| async move {
+            if let Some(folder) = &self.guard {
+                ctx.context().hold(folder, &thread(ctx)).await?;
+            }
+            recorded(self.run::<T, C>(ctx, turn).await)
+        };
         let probe = |turn: String| async move {
             let driver = driver(ctx, &self.agent)?;
             let session = match &self.session {

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::json;
-use superstep::nodes::{AgentQuestion, AgentReply, ApprovePlan, Halted};
+use superstep::drivers::DriverName;
+use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::task_based::graph;
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::{ExecutionState, graph};
+use superstep::workspace::Workspace;
 
 use crate::agent::{Agent, approved, work};
 use crate::repository::{Repository, write};
-use crate::tasks::{THREE, input};
+use crate::tasks::{THREE, input, profile};
 
 const HOOK: &str = ".git/hooks/pre-commit";
 
@@ -68,4 +71,51 @@ async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
     assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
     assert_eq!(repository.subjects("superstep/clock").len(), 4);
     assert!(repository.git(&["show", "superstep/clock:part-1.txt"]).contains("Blue."));
+}
+
+#[tokio::test]
+async fn two_runs_do_not_work_in_one_tree() {
+    let repository = Repository::new();
+    let scenario = "turns:\n- role: developer\n  times: always\n  steps:\n  - write: {path: a.txt, content: a}\n  submit: {status: done, summary: a}\n- role: reviewer\n  times: always\n  submit: {approved: true, summary: a}\n";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), scenario).unwrap();
+    let driver = DriverName::Scripted(file.path().to_owned());
+    let profile = Profile { driver, ..profile() };
+    let input =
+        ExecutionState::update().working_dir(repository.path()).plan_markdown(Some("# A\n".into())).profile(profile);
+    let graph = graph::<Crew>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let other = Workspace::open(repository.path()).await.unwrap().lock("other").await.unwrap();
+    let thread = graph.thread_with("clock", Crew::new());
+    thread.invoke(input).await.unwrap();
+    let error = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
+    assert!(error.to_string().contains("thread `other` in process"), "{error}");
+    drop(other);
+    assert!(matches!(thread.proceed().await.unwrap(), Outcome::Finished(_)));
+}
+
+#[tokio::test]
+async fn a_person_may_look_at_another_branch_meanwhile() {
+    let repository = Repository::new();
+    let agent = Agent::new(|asked, folder, nth| match (asked.role.as_str(), nth) {
+        ("developer", 0) => {
+            write(folder, ".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n"); // halts it
+            Ok(work())
+        }
+        ("developer", _) => {
+            write(folder, &format!("part-{nth}.txt"), "part\n");
+            Ok(work())
+        }
+        _ => Ok(approved()),
+    });
+    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(agent));
+    thread.invoke(input(&repository, THREE)).await.unwrap();
+    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+    assert_eq!(outcome.questions()[0].name(), "halted");
+    repository.git(&["switch", "-q", "main"]);
+    let retry = AfterHalt::Retry { attempts: 1, note: String::new() };
+    let outcome = thread.resume::<Halted>(retry).await.unwrap();
+    assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
+    assert_eq!(repository.subjects("main"), ["begin"]);
+    assert_eq!(repository.subjects("superstep/clock").len(), 4);
 }
