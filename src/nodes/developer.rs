@@ -76,7 +76,7 @@ where
 async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
     job.folder.stand(&ctx, &job.base).await?;
     let salvaged = match &job.kept {
-        Some(kept) => Some(job.folder.keep(&ctx, kept).await?),
+        Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
         None => None,
     };
     if let Some(tree) = &job.reset {
@@ -127,12 +127,13 @@ async fn begin<C: Agents>(
     salvaged: Option<&str>,
     ctx: &Ctx<C>,
 ) -> Result<(Turned<WorkReport>, bool), NodeError> {
+    let salvaged = salvaged.filter(|_| job.reset.is_some());
     let fresh = |key: &str| {
         let prompt = Prompt::developer(&job.brief, &job.feedback, salvaged);
         turn(job, key.into(), prompt, Session::New)
     };
     let Some(session) = &job.session else { return Ok((fresh("work").take(ctx).await?, false)) };
-    let retry = Prompt::retry(&job.brief, &job.feedback, salvaged.filter(|_| job.reset.is_some()));
+    let retry = Prompt::retry(&job.brief, &job.feedback, salvaged);
     let turned = turn(job, "work".into(), retry, Session::Resume(session.clone())).take(ctx).await?;
     match turned.answer {
         Answer::SessionLost if turned.tampered.is_empty() => Ok((fresh("work/fresh").take(ctx).await?, true)),

@@ -101,10 +101,16 @@ impl Folder {
         if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
         }
-        ctx.effect("after", &base.at, |_| self.look(base)).await
+        ctx.effect("after", &base.at, |_| self.left(base)).await
     }
 
-    async fn look(&self, base: &Base) -> Result<After, NodeError> {
+    /// What stands in the files when a person has decided: their own changes, and what was left by somebody after whom nothing
+    /// could be looked at. Commits are taken back into the files.
+    pub(super) async fn settle<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
+        ctx.effect("settle", &base.at, |_| self.left(base)).await
+    }
+
+    async fn left(&self, base: &Base) -> Result<After, NodeError> {
         let workspace = self.open().await?;
         let movement = workspace.fold(&base.at).await.map_err(failed)?;
         let snapshot = workspace.snapshot().await.map_err(failed)?;
@@ -117,15 +123,20 @@ impl Folder {
         Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices })
     }
 
-    /// Keeps the work of an attempt, and says where.
-    pub(super) async fn keep<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, kept: &Kept) -> Result<String, NodeError> {
+    /// Keeps the work of an attempt, and says where; `effect` names it within the node.
+    pub(super) async fn keep<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        effect: &str,
+        kept: &Kept,
+    ) -> Result<String, NodeError> {
         let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt };
         let keep = |_| async {
             let workspace = self.open().await?;
             let salvaged = workspace.salvage(&key, kept.commit.as_ref(), &kept.tree).await.map_err(failed)?;
             Ok::<_, NodeError>(salvaged.reference)
         };
-        ctx.effect("keep", kept, keep).await
+        ctx.effect(effect, kept, keep).await
     }
 
     /// Puts HEAD on the branch of the work, which a person may have left meanwhile.

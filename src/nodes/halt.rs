@@ -1,11 +1,12 @@
 //! The node that asks a person what becomes of a task that did not pass. Knows the question, not what led to it.
 
-use super::folder::{Base, Folder, Kept};
+use super::folder::{After, Base, Folder, Kept};
 use super::plan_file::{Adopted, Changed, PlanFile};
 use super::questions::{AfterHalt, Halted, PlanChanged};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::Plan;
+use crate::workspace::TreeId;
 
 /// A task that did not pass.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct HaltJob {
     pub base: Base,
     /// The plan's file, if it has one.
     pub file: Option<PlanFile>,
+    /// The tasks with which nothing more is to be done.
+    pub closed: Vec<String>,
     /// What becomes of it without anybody being asked.
     pub unattended: Option<AfterHalt>,
 }
@@ -33,10 +36,15 @@ pub struct Halting {
     pub adopted: Option<Adopted>,
     /// Where the work is kept.
     pub salvaged: Option<String>,
+    /// The files as they are now; none if the run ends.
+    pub tree: Option<TreeId>,
+    /// What a person should know.
+    pub notices: Vec<String>,
 }
 
 /// Returns a node that asks what becomes of a task that did not pass: `job` reads the question from the state, `done` makes
-/// the update from the answer. The work is kept in git before; with `skip` it is taken out of the files.
+/// the update from the answer. The work is kept in git before. It is taken out of the files with `skip`, and if another task comes
+/// next by the plan that holds from then on; what a person has changed meanwhile is kept too.
 pub fn halt<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -52,7 +60,7 @@ where
 
 async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Result<Halting, NodeError> {
     let salvaged = match &job.kept {
-        Some(kept) => Some(job.folder.keep(&ctx, kept).await?),
+        Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
         None => None,
     };
     job.question.salvage.clone_from(&salvaged);
@@ -64,10 +72,42 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
         Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
         _ => None,
     };
-    if decision == AfterHalt::Skip {
-        job.folder.reset(&ctx, &job.base.tree).await?;
+    let mut halting = Halting { decision, adopted, salvaged, tree: None, notices: vec![] };
+    if halting.decision != AfterHalt::Abort {
+        settle(&job, &mut halting, &ctx).await?;
     }
-    Ok(Halting { decision, adopted, salvaged })
+    Ok(halting)
+}
+
+/// The files as what comes next finds them.
+async fn settle<C: Send + Sync + 'static>(job: &HaltJob, halting: &mut Halting, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let After { tree, notices, .. } = job.folder.settle(ctx, &job.base).await?;
+    (halting.tree, halting.notices) = (tree, notices);
+    let Some(tree) = halting.tree.clone().filter(|_| job.is_put_aside(halting)) else { return Ok(()) };
+    let Base { at, tree: base } = &job.base;
+    if tree != *base && job.kept.as_ref().is_none_or(|kept| kept.tree != tree) {
+        let (task, attempt) = (job.question.task.clone(), job.question.attempts);
+        let kept = Kept { task, attempt, commit: at.commit.clone(), tree };
+        halting.salvaged = Some(job.folder.keep(ctx, "keep/settled", &kept).await?);
+    }
+    job.folder.reset(ctx, base).await?;
+    halting.tree = Some(base.clone());
+    Ok(())
+}
+
+impl HaltJob {
+    /// Whether another task comes next, which is not to find this one's work.
+    fn is_put_aside(&self, halting: &Halting) -> bool {
+        let plan = match (&halting.decision, &halting.adopted) {
+            (AfterHalt::Skip, _) => return true,
+            (AfterHalt::EditPlan { markdown }, _) => markdown,
+            (AfterHalt::Retry { .. }, Some(adopted)) => &adopted.plan,
+            (AfterHalt::Accept | AfterHalt::Abort | AfterHalt::Retry { .. }, _) => return false,
+        };
+        let Ok(plan) = Plan::parse(plan.as_str()) else { return false };
+        let next = plan.tasks().find(|task| !self.closed.iter().any(|closed| closed == task.id.as_str()));
+        next.is_none_or(|task| task.id.as_str() != self.question.task)
+    }
 }
 
 async fn adopt<C: Send + Sync + 'static>(file: &PlanFile, ctx: &Ctx<C>) -> Result<Option<Adopted>, NodeError> {

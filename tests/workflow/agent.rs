@@ -1,9 +1,11 @@
 //! A driver whose agents do what a function says: they really write files.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
     AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Session, SessionRef, Status, Usage, events,
 };
@@ -14,6 +16,13 @@ pub(crate) struct Asked {
     pub(crate) role: String,
     pub(crate) prompt: String,
     pub(crate) session: Session,
+    /// The tool by which the result is handed over.
+    pub(crate) tool: String,
+    /// The task's number in the plan, and the attempt.
+    pub(crate) task: String,
+    pub(crate) attempt: u32,
+    /// The session the answer belongs to.
+    pub(crate) answered_in: String,
 }
 
 type Act = dyn Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + Sync;
@@ -22,13 +31,34 @@ type Act = dyn Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + S
 pub(crate) struct Agent {
     act: Arc<Act>,
     pub(crate) log: Arc<Mutex<Vec<Asked>>>,
+    ended: Arc<Mutex<HashMap<String, Finished>>>,
 }
 
 impl Agent {
     pub(crate) fn new(
         act: impl Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self { act: Arc::new(act), log: Arc::default() })
+        Arc::new(Self { act: Arc::new(act), log: Arc::default(), ended: Arc::default() })
+    }
+
+    /// An agent whose developer does what `develop` does in the folder, and whose reviewer says what `review` says; both are
+    /// given the task and the number of the turn in their role. The review of everything passes.
+    pub(crate) fn crew(
+        develop: impl Fn(&Asked, &Path, usize) -> Value + Send + Sync + 'static,
+        review: impl Fn(&Asked, usize) -> Value + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Self::new(move |asked, folder, nth| {
+            Ok(match asked.tool.as_str() {
+                "submit_work" => develop(asked, folder, nth),
+                "submit_review" => review(asked, nth),
+                _ => approved(),
+            })
+        })
+    }
+
+    /// The tasks a role was asked about, in order.
+    pub(crate) fn tasks(&self, role: &str) -> Vec<String> {
+        self.asked(role).into_iter().map(|asked| asked.task).collect()
     }
 
     /// How often a role was asked.
@@ -51,21 +81,41 @@ impl Driver for Agent {
     }
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
-        let (act, log) = (Arc::clone(&self.act), Arc::clone(&self.log));
+        let (act, log, ended) = (Arc::clone(&self.act), Arc::clone(&self.log), Arc::clone(&self.ended));
         events(move |_| async move {
-            let asked =
-                Asked { role: request.role.clone(), prompt: request.prompt.clone(), session: request.session.clone() };
-            let nth = log.lock().unwrap().iter().filter(|before| before.role == asked.role).count();
+            let role = request.role.clone();
+            let nth = log.lock().unwrap().iter().filter(|before| before.role == role).count();
+            let id = match &request.session {
+                Session::New => format!("{role}-{nth}"),
+                Session::Resume(session) => session.id.clone(),
+            };
+            let asked = Asked {
+                role,
+                prompt: request.prompt.clone(),
+                session: request.session.clone(),
+                tool: request.submit.as_ref().map(|tool| tool.name.clone()).unwrap_or_default(),
+                task: request.place.task.clone(),
+                attempt: request.place.attempt,
+                answered_in: id.clone(),
+            };
             log.lock().unwrap().push(asked.clone());
             let submitted = act(&asked, &request.directory, nth)?;
-            let id = match request.session {
-                Session::New => format!("{}-{nth}", asked.role),
-                Session::Resume(session) => session.id,
-            };
-            let session = Some(SessionRef { id, turn: request.turn });
+            let session = Some(SessionRef { id, turn: request.turn.clone() });
             let usage = Usage { input: 10, output: 5, cost: 100, requests: 1, ..Usage::default() };
-            Ok(Finished { status: Status::Done, text: String::new(), submitted: Some(submitted), session, usage })
+            let submitted = Some(submitted).filter(|value| !value.is_null());
+            let finished = Finished { status: Status::Done, text: String::new(), submitted, session, usage };
+            ended.lock().unwrap().insert(request.turn, finished.clone());
+            Ok(finished)
         })
+    }
+
+    fn ended<'a>(
+        &'a self,
+        _: Option<&'a SessionRef>,
+        turn: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
+        let ended = self.ended.lock().unwrap().get(turn).cloned();
+        Box::pin(std::future::ready(Ok(ended)))
     }
 }
 

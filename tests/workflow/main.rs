@@ -3,6 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod drawing;
 mod guard;
+mod halts;
 mod repository;
+mod reviews;
+mod scene;
 mod tasks;
+mod work;

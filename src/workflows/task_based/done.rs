@@ -12,6 +12,8 @@ use crate::nodes::{
     Verdict, Verified,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
+use crate::workflows::Profile;
+use crate::workspace::TreeId;
 
 /// How many attempts that change nothing stop a task.
 const EMPTY: u32 = 2;
@@ -105,7 +107,7 @@ pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     let tasks = plan.as_ref().map(|plan| lines(plan, only.as_deref())).unwrap_or_default();
     let first = next_open(&tasks, 0).unwrap_or(0);
     let goal = plan.as_ref().and_then(Plan::goal).map(str::to_owned).or_else(|| state.goal.clone());
-    let limit = state.profile.max_task_review_iterations;
+    let limit = attempts(&state.profile, plan.as_ref());
     update
         .plan_markdown(markdown)
         .goal(goal)
@@ -117,6 +119,12 @@ pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
         .human_approved(Some(true))
         .max_task_review_iterations(limit)
         .attempts_allowed(limit)
+}
+
+/// How many attempts a task gets.
+fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
+    let whole = plan.filter(|plan| !plan.has_task_headings()).and(profile.max_review_iterations);
+    whole.unwrap_or(profile.max_task_review_iterations)
 }
 
 pub(super) fn prepare(_: &ExecutionState, prepared: Prepared) -> Update {
@@ -136,7 +144,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
     }
     let standing = match after.tampered.as_slice() {
         [] => Standing::Unjudged,
-        changed => Standing::Halted(format!("the agent changed git's hooks or configuration: {}", changed.join(", "))),
+        changed => Standing::Tampered(format!("the agent changed git's hooks or configuration: {}", changed.join(", "))),
     };
     update()
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
@@ -162,9 +170,9 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
         failures.push("The attempt changed no file.".into());
     }
     let standing = match &state.standing {
-        Standing::Halted(reason) => Standing::Halted(reason.clone()),
+        stuck @ (Standing::Halted(_) | Standing::Tampered(_)) => stuck.clone(),
         _ if !tampered.is_empty() => {
-            Standing::Halted(format!("a check changed git's hooks or configuration: {}", tampered.join(", ")))
+            Standing::Tampered(format!("a check changed git's hooks or configuration: {}", tampered.join(", ")))
         }
         _ if empty_attempts >= EMPTY => Standing::Halted(format!("{EMPTY} attempts in a row changed no file")),
         _ if failures.is_empty() => Standing::Verified,
@@ -210,7 +218,7 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
         Verdict::Aborted => return halted(update.standing(Standing::Aborted), line),
         Verdict::Tampered(what) => {
             let why = format!("a reviewer changed git's hooks or configuration: {}", what.join(", "));
-            return halted(update.standing(Standing::Halted(why)), line);
+            return halted(update.standing(Standing::Tampered(why)), line);
         }
     };
     let passed = review.passes();
@@ -292,12 +300,13 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
 }
 
 pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
-    let Halting { decision, adopted, salvaged } = halting;
+    let Halting { decision, adopted, salvaged, tree, notices } = halting;
     let edited = match &decision {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),
     };
-    let update = update().halts(state.halts + 1).salvage(salvaged);
+    let update = update().halts(state.halts + 1).salvage(salvaged).notices(notices);
+    let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
     let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
     let (update, tasks) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
         Some(markdown) => adopt(update, &markdown, &state.tasks),
@@ -370,5 +379,5 @@ fn replan(update: Update, state: &ExecutionState, mut tasks: Vec<TaskLine>, agai
         }
         None => (state.profile.max_task_review_iterations, String::new()),
     };
-    begin(update, index, attempts, note).tasks(overwrite(tasks)).task_tree(state.task_tree.clone())
+    begin(update, index, attempts, note).tasks(overwrite(tasks))
 }

@@ -67,13 +67,12 @@ fn after_approval(state: &ExecutionState) -> AfterApproval {
 }
 
 fn after_verify(state: &ExecutionState) -> AfterVerify {
-    let is_stuck = matches!(state.standing, Standing::Halted(_));
-    route_after_verify(&state.progress(), state.standing == Standing::Verified, is_stuck)
+    route_after_verify(&state.progress(), state.standing == Standing::Verified, state.is_stuck())
 }
 
 fn after_review(state: &ExecutionState) -> AfterTaskReview {
     match state.standing {
-        Standing::Aborted | Standing::Halted(_) => AfterTaskReview::Halt,
+        Standing::Aborted | Standing::Halted(_) | Standing::Tampered(_) => AfterTaskReview::Halt,
         _ => route_after_review_or_task(&state.progress(), state.standing == Standing::Approved),
     }
 }

@@ -69,13 +69,16 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
 
 /// The work of the last attempt, to be kept in git.
 fn kept(state: &ExecutionState) -> Option<Kept> {
+    if matches!(state.standing, Standing::Tampered(_)) {
+        return None;
+    }
     let (tree, line) = (state.task_tree.clone()?, state.line());
     let base = state.task_base.as_ref()?;
     (tree != base.tree).then(|| Kept { task: line.id, attempt: line.attempts, commit: base.at.commit.clone(), tree })
 }
 
 pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
-    let is_stuck = matches!(state.standing, Standing::Halted(_));
+    let is_stuck = state.is_stuck();
     let (base, brief) = (state.base()?, state.brief()?);
     let is_empty = state.task_tree.as_ref() == Some(&base.tree) && !changes_nothing(state)?;
     let commands = if is_stuck || is_empty { vec![] } else { brief.verify };
@@ -139,6 +142,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
     let ended = state.standing == Standing::Aborted;
     let unattended = match state.profile.on_exhausted {
         _ if ended => Some(AfterHalt::Abort),
+        _ if matches!(state.standing, Standing::Tampered(_)) => None,
         OnExhausted::Halt => None,
         OnExhausted::Skip => Some(AfterHalt::Skip),
         OnExhausted::Fail => Some(AfterHalt::Abort),
@@ -154,5 +158,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
         salvage: None,
         problem: None,
     };
-    Ok(HaltJob { question, kept: kept(state), folder: state.folder(), base, file: state.plan_file(), unattended })
+    let closed = state.tasks.iter().filter(|line| line.mark.is_closed()).map(|line| line.id.clone()).collect();
+    let (folder, file) = (state.folder(), state.plan_file());
+    Ok(HaltJob { question, kept: kept(state), folder, base, file, closed, unattended })
 }

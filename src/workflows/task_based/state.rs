@@ -146,8 +146,10 @@ pub enum Standing {
     Failed,
     /// It was accepted.
     Approved,
-    /// It cannot go on without a person.
+    /// Trying again is no use.
     Halted(String),
+    /// What git runs was changed, by an agent or a check: nothing is done before a person has looked.
+    Tampered(String),
     /// A person put it aside.
     Skipped,
     /// A person ended the run.

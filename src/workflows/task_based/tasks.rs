@@ -64,10 +64,14 @@ pub(super) fn lines(plan: &Plan, approved: Option<&[TaskId]>) -> Vec<TaskLine> {
     plan.tasks().map(line).collect()
 }
 
-/// The tasks of another plan: what was done, or put aside, under the same number stays so.
+/// The tasks of another plan: what was done, or put aside, under the same number stays so, and what was tried stays counted.
 pub(super) fn carried(plan: &Plan, before: &[TaskLine]) -> Vec<TaskLine> {
-    let kept = |line: &TaskLine| before.iter().find(|known| known.id == line.id && known.mark.is_closed()).cloned();
-    lines(plan, None).into_iter().map(|line| kept(&line).unwrap_or(line)).collect()
+    let carry = |line: TaskLine| match before.iter().find(|known| known.id == line.id) {
+        Some(known) if known.mark.is_closed() => known.clone(),
+        Some(known) => TaskLine { title: line.title, mark: line.mark, ..known.clone() },
+        None => line,
+    };
+    lines(plan, None).into_iter().map(carry).collect()
 }
 
 /// The index of the first task at or after `from` that is not closed.

@@ -112,10 +112,15 @@ impl ExecutionState {
         Feedback { comments: self.open_comments.clone(), failures: self.failures.clone(), note: self.note.clone() }
     }
 
+    /// Whether trying again is no use.
+    pub(super) fn is_stuck(&self) -> bool {
+        matches!(self.standing, Standing::Halted(_) | Standing::Tampered(_))
+    }
+
     /// Why the current task waits for a person.
     pub(super) fn halt_reason(&self) -> String {
         match &self.standing {
-            Standing::Halted(reason) => reason.clone(),
+            Standing::Halted(reason) | Standing::Tampered(reason) => reason.clone(),
             _ => format!("it was not accepted after {} attempt(s)", self.task_review_iteration),
         }
     }

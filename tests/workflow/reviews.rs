@@ -1,0 +1,106 @@
+//! What reviewers are shown, and what follows from what they say.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use superstep::nodes::{ReviewUnavailable, WithoutReview};
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::RunOutcome;
+
+use crate::agent::{Agent, approved, rejected, work};
+use crate::repository::write;
+use crate::scene::{Scene, asks, done, plan, profile};
+
+#[tokio::test]
+async fn a_reviewer_sees_the_whole_task_with_new_files_and_what_is_new_since_its_last_word() {
+    let agent = Agent::crew(
+        |asked, folder, nth| {
+            write(folder, &format!("new-{}-{nth}.txt", asked.task), &format!("words of {nth}\n"));
+            work()
+        },
+        |asked, nth| match (asked.attempt, nth) {
+            (1, _) => rejected("thin"),
+            (2, 1) => json!({"approved": false, "severity": "major", "unresolved_ids": ["c1"],
+                "comments": [{"issue": "late", "severity": "major"}]}),
+            _ => approved(),
+        },
+    );
+    let scene = Scene::new(agent);
+    let profile = Profile { max_task_review_iterations: 3, ..profile() };
+    let state = scene.run(&plan(2), profile).await.finished().unwrap();
+    let asked = scene.agent.asked("reviewer");
+    let holds = |nth: usize| (0..5).filter(|n| asked[nth].prompt.contains(&format!("words of {n}"))).collect::<Vec<_>>();
+    assert_eq!((0..asked.len()).map(holds).collect::<Vec<_>>(), [vec![0], vec![0, 1], vec![0, 1, 2], vec![3], vec![3, 4]]);
+    let twice = |nth: usize, n: usize| asked[nth].prompt.matches(&format!("words of {n}")).count();
+    assert_eq!((twice(1, 0), twice(1, 1), twice(2, 0), twice(2, 2)), (1, 2, 1, 2), "the whole, and what is new");
+    assert!(asked[1].prompt.contains("thin") && asked[2].prompt.contains("thin") && asked[2].prompt.contains("late"));
+    assert!(!asked[3].prompt.contains("thin") && !asked[3].prompt.contains("Part 1"), "{}", asked[3].prompt);
+    assert!(scene.agent.asked("developer")[2].prompt.contains("thin"), "what is open stays open");
+    assert_eq!((state.tasks[0].reviews, state.review_iteration), (3, 5));
+}
+
+#[rstest]
+#[case::minor(json!({"approved": true, "severity": "minor", "comments": [{"issue": "x", "severity": "minor"}]}), 1)]
+#[case::major(json!({"approved": true, "severity": "major", "comments": [{"issue": "x", "severity": "major"}]}), 1)]
+#[case::critical(json!({"approved": true, "severity": "critical"}), 2)]
+#[case::critical_comment(json!({"approved": true, "severity": "none", "comments": [{"issue": "x", "severity": "critical"}]}), 2)]
+#[case::rejected(json!({"approved": false, "severity": "none"}), 2)]
+#[tokio::test]
+async fn a_review_passes_unless_it_rejects_or_found_something_critical(#[case] first: Value, #[case] attempts: usize) {
+    let agent = Agent::crew(
+        |_, folder, nth| {
+            write(folder, &format!("{nth}.txt"), "x\n");
+            work()
+        },
+        move |_, nth| if nth == 0 { first.clone() } else { approved() },
+    );
+    let scene = Scene::new(agent);
+    scene.run(&plan(1), profile()).await.finished().unwrap();
+    assert_eq!((scene.agent.count("developer"), scene.commits()), (attempts, vec![done(1)]));
+}
+
+#[tokio::test]
+async fn each_kind_of_review_has_to_pass() {
+    let agent = Agent::crew(
+        |_, folder, nth| {
+            write(folder, &format!("{nth}.txt"), "x\n");
+            work()
+        },
+        |asked, _| match asked.attempt {
+            1 if asked.prompt.contains("security") => rejected("a hole"),
+            _ => approved(),
+        },
+    );
+    let scene = Scene::new(agent);
+    let profile = Profile { review_types: vec!["general".into(), "security".into()], ..profile() };
+    let state = scene.run(&plan(1), profile).await.finished().unwrap();
+    assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (2, 4));
+    assert!(scene.agent.asked("developer")[1].prompt.contains("a hole"));
+    assert_eq!(state.tasks[0].reviews, 2, "one review an attempt, of two kinds");
+}
+
+#[rstest]
+#[case::accept(WithoutReview::Accept, RunOutcome::Completed, 1)]
+#[case::abort(WithoutReview::Abort, RunOutcome::Cancelled, 0)]
+#[case::retry(WithoutReview::Retry, RunOutcome::Completed, 1)]
+#[tokio::test]
+async fn a_review_that_cannot_be_read_is_neither_yes_nor_no(
+    #[case] answer: WithoutReview,
+    #[case] outcome: RunOutcome,
+    #[case] commits: usize,
+    #[values(json!(null), json!({"verdict": "approved"}))] unreadable: Value,
+) {
+    let agent = Agent::crew(
+        |_, folder, nth| {
+            write(folder, &format!("{nth}.txt"), "x\n");
+            work()
+        },
+        move |_, nth| if nth < 4 { unreadable.clone() } else { approved() },
+    );
+    let scene = Scene::new(agent);
+    let stopped = scene.run(&plan(1), profile()).await;
+    assert_eq!(asks(&stopped), "review_unavailable");
+    assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (1, 4), "each asked to mend it once");
+    let state = scene.thread.resume::<ReviewUnavailable>(answer).await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, scene.agent.count("developer")), (Some(outcome), 1));
+    assert_eq!(scene.repository.subjects("superstep/clock").len() - 1, commits);
+}
