@@ -170,7 +170,9 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), plan(3)).unwrap();
     let input = scene.input(&plan(3), profile());
-    let input = input.plan_path(Some(file.path().to_owned())).plan_hash(Some(superstep::plan::Plan::parse(plan(3)).unwrap().hash()));
+    let input = input
+        .plan_path(Some(file.path().to_owned()))
+        .plan_hash(Some(superstep::plan::Plan::parse(plan(3)).unwrap().hash()));
     scene.thread.invoke(input).await.unwrap();
     let approve = superstep::plan::Decision::approve();
     scene.thread.resume::<superstep::nodes::ApprovePlan>(approve).await.unwrap();
@@ -191,4 +193,15 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
         let second = if answer == AfterHalt::Skip { Mark::Skipped } else { Mark::Done };
         assert_eq!((state.outcome, marks(state)), (Some(RunOutcome::Completed), vec![Mark::Done, second, Mark::Done]));
     }
+}
+
+#[tokio::test]
+async fn a_plan_without_tasks_is_one_with_a_limit_of_its_own() {
+    let scene = Scene::new(stubborn("1", 99));
+    let profile = Profile { max_review_iterations: Some(3), ..profile() };
+    let outcome = scene.run("# Clock\n\nDo it all.\n", profile).await;
+    assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 3));
+    assert_eq!(outcome.state().total_tasks, Some(1));
+    assert!(scene.halted(AfterHalt::Accept).await.finished().is_some());
+    assert_eq!(scene.commits(), [done(1)]);
 }

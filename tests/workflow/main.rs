@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod approvals;
+mod cuts;
 mod drawing;
 mod guard;
 mod halts;

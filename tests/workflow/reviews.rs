@@ -18,7 +18,7 @@ async fn a_reviewer_sees_the_whole_task_with_new_files_and_what_is_new_since_its
             work()
         },
         |asked, nth| match (asked.attempt, nth) {
-            (1, _) => rejected("thin"),
+            (1, _) => rejected("flimsy"),
             (2, 1) => json!({"approved": false, "severity": "major", "unresolved_ids": ["c1"],
                 "comments": [{"issue": "late", "severity": "major"}]}),
             _ => approved(),
@@ -28,13 +28,19 @@ async fn a_reviewer_sees_the_whole_task_with_new_files_and_what_is_new_since_its
     let profile = Profile { max_task_review_iterations: 3, ..profile() };
     let state = scene.run(&plan(2), profile).await.finished().unwrap();
     let asked = scene.agent.asked("reviewer");
-    let holds = |nth: usize| (0..5).filter(|n| asked[nth].prompt.contains(&format!("words of {n}"))).collect::<Vec<_>>();
-    assert_eq!((0..asked.len()).map(holds).collect::<Vec<_>>(), [vec![0], vec![0, 1], vec![0, 1, 2], vec![3], vec![3, 4]]);
+    let holds =
+        |nth: usize| (0..5).filter(|n| asked[nth].prompt.contains(&format!("words of {n}"))).collect::<Vec<_>>();
+    assert_eq!(
+        (0..asked.len()).map(holds).collect::<Vec<_>>(),
+        [vec![0], vec![0, 1], vec![0, 1, 2], vec![3], vec![3, 4]]
+    );
     let twice = |nth: usize, n: usize| asked[nth].prompt.matches(&format!("words of {n}")).count();
     assert_eq!((twice(1, 0), twice(1, 1), twice(2, 0), twice(2, 2)), (1, 2, 1, 2), "the whole, and what is new");
-    assert!(asked[1].prompt.contains("thin") && asked[2].prompt.contains("thin") && asked[2].prompt.contains("late"));
-    assert!(!asked[3].prompt.contains("thin") && !asked[3].prompt.contains("Part 1"), "{}", asked[3].prompt);
-    assert!(scene.agent.asked("developer")[2].prompt.contains("thin"), "what is open stays open");
+    assert!(
+        asked[1].prompt.contains("flimsy") && asked[2].prompt.contains("flimsy") && asked[2].prompt.contains("late")
+    );
+    assert!(!asked[3].prompt.contains("flimsy") && !asked[3].prompt.contains("Part 1"), "{}", asked[3].prompt);
+    assert!(scene.agent.asked("developer")[2].prompt.contains("flimsy"), "what is open stays open");
     assert_eq!((state.tasks[0].reviews, state.review_iteration), (3, 5));
 }
 

@@ -13,7 +13,6 @@ use crate::nodes::{
 };
 use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::Profile;
-use crate::workspace::TreeId;
 
 /// How many attempts that change nothing stop a task.
 const EMPTY: u32 = 2;
@@ -144,7 +143,9 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
     }
     let standing = match after.tampered.as_slice() {
         [] => Standing::Unjudged,
-        changed => Standing::Tampered(format!("the agent changed git's hooks or configuration: {}", changed.join(", "))),
+        changed => {
+            Standing::Tampered(format!("the agent changed git's hooks or configuration: {}", changed.join(", ")))
+        }
     };
     update()
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))

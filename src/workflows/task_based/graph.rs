@@ -54,7 +54,8 @@ fn after_start(state: &ExecutionState) -> AfterStart {
 fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
     let has_architect = state.raw_architect_output.is_some();
     let most = state.profile.max_plan_revisions;
-    route_after_plan_review(state.plan_problems.is_empty(), has_architect, state.plan_revisions, most)
+    let sent_back = state.plan_revisions.saturating_sub(1); // the plan that is looked at was found bad, and is counted
+    route_after_plan_review(state.plan_problems.is_empty(), has_architect, sent_back, most)
 }
 
 fn after_approval(state: &ExecutionState) -> AfterApproval {

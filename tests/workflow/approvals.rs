@@ -1,0 +1,136 @@
+//! How a plan comes to be approved.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use superstep::nodes::ApprovePlan;
+use superstep::plan::{Decision, Issue, TaskId};
+use superstep::workflows::task_based::{ExecutionState, Mark, RunOutcome};
+
+use crate::agent::{Agent, Asked, approved, work};
+use crate::repository::write;
+use crate::scene::{Ran, Scene, asks, done, marks, plan, profile};
+
+fn ids(ids: &[&str]) -> Vec<TaskId> {
+    ids.iter().map(|id| id.parse().unwrap()).collect()
+}
+
+fn willing() -> std::sync::Arc<Agent> {
+    Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), "x\n");
+            work()
+        },
+        |_, _| approved(),
+    )
+}
+
+async fn decide(scene: &Scene, decision: Decision) -> Ran {
+    scene.thread.resume::<ApprovePlan>(decision).await.unwrap()
+}
+
+#[rstest]
+#[case::the_first(&["1"], &[1])]
+#[case::the_last(&["3"], &[3])]
+#[case::around(&["1", "3"], &[1, 3])]
+#[tokio::test]
+async fn tasks_that_are_not_approved_are_skipped(#[case] approved: &[&str], #[case] committed: &[usize]) {
+    let scene = Scene::new(willing());
+    scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
+    let state = decide(&scene, Decision::approve_only(ids(approved))).await.finished().unwrap();
+    assert_eq!(scene.commits(), committed.iter().map(|&id| done(id)).collect::<Vec<_>>());
+    assert_eq!(scene.agent.tasks("developer"), approved);
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(marks(&state).iter().filter(|mark| **mark == Mark::Skipped).count(), 3 - approved.len());
+}
+
+#[rstest]
+#[case::unknown(Decision::approve_only(ids(&["7"])))]
+#[case::none(Decision::approve_only([]))]
+#[case::unreadable(Decision::edit_plan("### Task 1: A\n\nA.\n\n### Task 1: B\n\nB.\n"))]
+#[tokio::test]
+async fn a_decision_that_cannot_be_followed_is_asked_for_again(#[case] decision: Decision) {
+    let scene = Scene::new(willing());
+    scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
+    let outcome = decide(&scene, decision).await;
+    assert_eq!(asks(&outcome), "approval");
+    assert!(!outcome.questions()[0].payload::<ApprovePlan>().unwrap().problems.is_empty());
+    assert!(decide(&scene, Decision::approve()).await.finished().is_some());
+}
+
+#[tokio::test]
+async fn an_edited_plan_is_the_one_that_is_executed() {
+    let scene = Scene::new(willing());
+    scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
+    let state = decide(&scene, Decision::edit_plan(plan(2))).await.finished().unwrap();
+    assert_eq!((scene.commits(), state.plan_markdown.clone()), (vec![done(1), done(2)], Some(plan(2))));
+}
+
+#[tokio::test]
+async fn a_rejected_plan_ends_the_run_and_nothing_was_touched() {
+    let scene = Scene::new(willing());
+    scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
+    let state = decide(&scene, Decision::reject("no")).await.finished().unwrap();
+    assert_eq!((state.outcome, state.human_approved), (Some(RunOutcome::Rejected), Some(false)));
+    assert_eq!(scene.repository.git(&["branch", "--format=%(refname:short)"]), "main\n");
+    assert!(scene.agent.log.lock().unwrap().is_empty());
+}
+
+/// A plan of tasks with these ids.
+fn proposal(tasks: &[&str]) -> Value {
+    let task = |id: &&str| json!({"id": id, "title": format!("Part {id}"), "description": format!("Write part {id}.")});
+    json!({"goal": "A clock", "approach": "", "success_criteria": [], "tasks": tasks.iter().map(task).collect::<Vec<_>>()})
+}
+
+/// Has plans written as the function says.
+fn architect(plan: impl Fn(&Asked, usize) -> Value + Send + Sync + 'static) -> Scene {
+    Scene::new(Agent::new(move |asked, folder, nth| {
+        Ok(match asked.tool.as_str() {
+            "submit_plan" => plan(asked, nth),
+            "submit_work" => {
+                write(folder, &format!("part-{}.txt", asked.task), "x\n");
+                work()
+            }
+            _ => approved(),
+        })
+    }))
+}
+
+async fn from_issue(scene: &Scene) -> Ran {
+    let issue = Issue { id: "CLK-7".into(), title: "A clock".into(), description: "It shall tick.".into() };
+    let input = ExecutionState::update().working_dir(scene.repository.path()).issue(Some(issue)).profile(profile());
+    scene.thread.invoke(input).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_wish_reaches_the_architect_in_its_session() {
+    let scene = architect(|asked, nth| {
+        assert_eq!(asked.prompt.contains("with a bell"), nth == 1, "{}", asked.prompt);
+        proposal(if nth == 0 { &["1"] } else { &["1", "2"] })
+    });
+    assert_eq!(asks(&from_issue(&scene).await), "approval");
+    let outcome = decide(&scene, Decision::revise("with a bell")).await;
+    assert_eq!((asks(&outcome), scene.agent.count("developer")), ("approval", 0));
+    assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().tasks.len(), 2);
+    assert_eq!(scene.sessions("architect"), [":architect-0", ":architect-0*"]);
+    let state = decide(&scene, Decision::approve()).await.finished().unwrap();
+    assert_eq!(state.total_tasks, Some(2));
+    let subjects = scene.repository.subjects("superstep/CLK-7");
+    assert_eq!(subjects[1..], ["feat(CLK-7): complete task 1", "feat(CLK-7): complete task 2"]);
+}
+
+#[rstest]
+#[case::mended(1, 2)]
+#[case::mended_at_last(3, 4)]
+#[case::never(99, 4)]
+#[tokio::test]
+async fn a_bad_plan_goes_back_three_times_and_then_to_a_person(#[case] bad: usize, #[case] asked: usize) {
+    let scene = architect(move |_, nth| proposal(if nth < bad { &["1", "1"] } else { &["1"] }));
+    let outcome = from_issue(&scene).await;
+    assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", asked));
+    let question: ApprovePlan = outcome.questions()[0].payload().unwrap();
+    assert_eq!(question.problems.is_empty(), bad < 99, "{question:?}");
+    if bad == 99 {
+        assert_eq!(asks(&decide(&scene, Decision::approve()).await), "approval", "it cannot be executed");
+        assert!(decide(&scene, Decision::edit_plan(plan(1))).await.finished().is_some());
+    }
+}

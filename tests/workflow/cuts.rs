@@ -1,0 +1,95 @@
+//! A run that is killed, anywhere, comes to the same end as one that is not.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::{Checkpointer, FailingCheckpointer, SledCheckpointer};
+use superstep::nodes::ApprovePlan;
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
+
+use crate::agent::{Agent, approved, rejected, work};
+use crate::repository::{Repository, write};
+use crate::scene::{Ran, Tasks, plan, profile};
+
+/// Three tasks, the second rejected once.
+fn agent() -> Arc<Agent> {
+    Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            work()
+        },
+        |asked, _| if asked.task == "2" && asked.attempt == 1 { rejected("no") } else { approved() },
+    )
+}
+
+fn thread(store: Arc<dyn Checkpointer>, agent: &Arc<Agent>) -> Tasks {
+    let graph = graph::<Arc<Agent>>().unwrap().with_shared_checkpointer(store);
+    graph.thread_with("clock", Arc::new(Arc::clone(agent)))
+}
+
+/// Begins, goes on or answers, whichever is next, until the run ends.
+async fn on(thread: &Tasks, repository: &Repository) -> Result<Ran, RunError> {
+    let mut outcome = match thread.state().await? {
+        None => {
+            let input = ExecutionState::update().working_dir(repository.path());
+            thread.invoke(input.plan_markdown(Some(plan(3))).profile(profile())).await?
+        }
+        Some(_) => thread.proceed().await?,
+    };
+    while !outcome.questions().is_empty() {
+        outcome = thread.resume::<ApprovePlan>(Decision::approve()).await?;
+    }
+    Ok(outcome)
+}
+
+/// The trees and subjects of the branch, and what is kept beside it.
+fn end(repository: &Repository) -> [String; 3] {
+    let log = repository.git(&["log", "--format=%T %s", "superstep/clock"]);
+    let refs = repository.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
+    [log, refs, repository.git(&["status", "--porcelain"])]
+}
+
+async fn undisturbed() -> ([String; 3], u64, Vec<String>) {
+    let (repository, agent) = (Repository::new(), agent());
+    let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
+    let state = on(&thread(whole.clone(), &agent), &repository).await.unwrap().finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    (end(&repository), whole.commits(), agent.tasks("developer"))
+}
+
+#[rstest]
+#[case::some(17)]
+#[ignore = "minutes: by hand"]
+#[case::each(1)]
+#[tokio::test]
+async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] stride: usize) {
+    let (whole, writes, worked) = undisturbed().await;
+    assert_eq!(worked, ["1", "2", "2", "3"]);
+    for at in (1..=writes).step_by(stride) {
+        for lost in [false, true] {
+            let (repository, agent, store) = (Repository::new(), agent(), Arc::new(MemoryCheckpointer::new()));
+            let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
+            let _cut = on(&thread(Arc::new(failing(store.clone(), at)), &agent), &repository).await;
+            on(&thread(store, &agent), &repository).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
+            assert_eq!(end(&repository), whole, "write {at}, stored: {lost}");
+            assert_eq!(agent.tasks("developer"), worked, "write {at}, stored: {lost}: no turn is asked again");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_stopped_after_each_superstep_goes_on_from_the_disk() {
+    let (whole, _, worked) = undisturbed().await;
+    let (repository, agent, folder) = (Repository::new(), agent(), tempfile::tempdir().unwrap());
+    for _ in 0..100 {
+        let store = Arc::new(SledCheckpointer::open(folder.path().join("store")).unwrap());
+        let ended = on(&thread(store, &agent).max_supersteps(1), &repository).await.unwrap().finished();
+        if ended.is_some() {
+            assert_eq!((end(&repository), agent.tasks("developer")), (whole, worked));
+            return;
+        }
+    }
+    panic!("it does not end");
+}
