@@ -2,7 +2,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Output};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -79,6 +80,15 @@ impl Place {
 
     fn run(&self, more: &[&str]) -> Called {
         self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat())
+    }
+
+    /// Calls with lines on standard input.
+    fn say(&self, words: &[&str], lines: &str) -> Called {
+        let mut command = self.command(words);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        Called(child.wait_with_output().unwrap())
     }
 
     fn json(&self, words: &[&str]) -> Value {
@@ -166,4 +176,18 @@ fn a_profile_says_what_becomes_of_an_exhausted_task(
         (place.state()["outcome"].clone(), place.marks()),
         (outcome, marks.iter().map(|m| m.to_string()).collect())
     );
+}
+
+#[test]
+fn interactive_asks_every_question_until_the_end_of_input() {
+    let place = Place::new(REJECTS_FIRST);
+    assert_eq!(place.run(&["--plan", "PLAN.md", "--interactive"]).code(), 10);
+    let halted = place.say(&["proceed", "t", "--interactive"], "aprove\n\nrevise\napprove\n");
+    assert_eq!(halted.code(), 11, "{}", halted.told());
+    let told = halted.told();
+    assert!(told.contains("answer with approve, reject TEXT, revise TEXT, or JSON"), "{told}");
+    assert!(told.contains("unknown variant `aprove`"), "{told}");
+    let finished = place.say(&["resume", "t", "--interactive"], "skip\n");
+    assert_eq!(finished.code(), 0, "{}", finished.told());
+    assert_eq!(place.marks(), ["skipped", "done"]);
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::runs::Talk;
 use crate::app::decide::Verdict;
 
 /// Which question an answer is for, and who gives it.
@@ -20,8 +21,11 @@ pub(crate) struct AnswerTo {
     pub note: Option<String>,
 
     /// Store the answer and run nothing: `proceed` goes on later, or elsewhere
-    #[arg(long)]
+    #[arg(long, conflicts_with = "interactive")]
     pub record_only: bool,
+
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Answer a question with JSON, and go on

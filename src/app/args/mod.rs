@@ -18,7 +18,7 @@ pub(crate) use edits::{Delete, Fork, Update};
 pub(crate) use keeps::{Gc, Tag};
 pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
 pub(crate) use replays::{Diff, Mode, Replay};
-pub(crate) use runs::RunArgs;
+pub(crate) use runs::{RunArgs, Talk};
 
 use super::erased::AnyGraph;
 use super::log::Level;

@@ -1,11 +1,13 @@
 //! Commands that run something: `run`, `proceed`, `retry`, `cancel`.
 
-use clap::{Arg, ArgMatches, Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 use crate::app::erased::AnyGraph;
 
 const INPUT: &str = "superstep-input";
 const THREAD: &str = "superstep-thread";
+const INTERACTIVE: &str = "superstep-interactive";
+const ASKS: &str = "Ask each open question here, take the answer from a line of standard input, and go on";
 
 const RUN: &str = "\
 Example:
@@ -48,6 +50,7 @@ fn of_graph(graph: &dyn AnyGraph) -> Command {
     own_names
         .arg(input)
         .arg(thread)
+        .arg(Arg::new(INTERACTIVE).long("interactive").action(ArgAction::SetTrue).help(ASKS))
         .after_help(format!("Channels:\n{}\n\nExample:\n  {{bin}} run {name} --thread first", channels.join("\n")))
 }
 
@@ -56,6 +59,7 @@ pub(crate) struct RunArgs<'a> {
     pub graph: &'a str,
     pub input: Option<&'a str>,
     pub thread: Option<&'a str>,
+    pub talk: Talk,
     /// What the graph's own arguments are read from.
     pub own: &'a ArgMatches,
 }
@@ -65,8 +69,16 @@ impl<'a> RunArgs<'a> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (graph, own) = run.subcommand().ok_or_else(missing)?;
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
-        Ok(Self { graph, input: text(INPUT), thread: text(THREAD), own })
+        let talk = Talk { interactive: own.get_flag(INTERACTIVE) };
+        Ok(Self { graph, input: text(INPUT), thread: text(THREAD), talk, own })
     }
+}
+
+/// Whether somebody sits at the terminal.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Talk {
+    #[arg(long, help = ASKS)]
+    pub interactive: bool,
 }
 
 /// A command that takes nothing but a thread.
@@ -86,6 +98,9 @@ pub(crate) struct OnThread {
 pub(crate) struct Proceed {
     #[command(flatten)]
     pub on: OnThread,
+
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Begin the unfinished superstep of a thread anew
@@ -97,6 +112,9 @@ pub(crate) struct Proceed {
 pub(crate) struct Retry {
     #[command(flatten)]
     pub on: OnThread,
+
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Cancel the run of a thread in another process

@@ -16,7 +16,7 @@ impl Session {
             return if to.record_only || to.interrupt.is_some() {
                 Err(Failure::usage("there is no answer to store").help("add `--answer JSON`"))
             } else {
-                self.proceed(&thread).await
+                self.proceed(&thread, to.talk).await
             };
         };
         self.answered(thread, Saying::Json(given::json("--answer", &text)?), to).await
@@ -33,7 +33,7 @@ impl Session {
     }
 
     async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<Told, Failure> {
-        let AnswerTo { interrupt, by, note, record_only } = to;
+        let AnswerTo { interrupt, by, note, record_only, talk } = to;
         let ask = AnswerAsk { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
             let stand: Stand = self.ask(Ask::Answer(ask)).await?;
@@ -45,6 +45,6 @@ impl Session {
         let local = self.answering()?;
         let found = local.thread(&thread).await?;
         let answer = answer(&*found, ask).await?;
-        self.follow(&*found, &thread, Go::Answer(Box::new(answer))).await
+        self.converse(&*found, &thread, Go::Answer(Box::new(answer)), talk).await
     }
 }

@@ -9,6 +9,7 @@ mod keeps;
 mod reads;
 mod replays;
 mod runs;
+mod talk;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,8 +75,8 @@ impl Session {
     async fn verb(&self, verb: Verb) -> Result<Told, Failure> {
         match verb {
             Verb::Resume(args) => self.resume(args).await,
-            Verb::Proceed(args) => self.proceed(&args.on.thread).await,
-            Verb::Retry(args) => self.retry(&args.on.thread).await,
+            Verb::Proceed(args) => self.proceed(&args.on.thread, args.talk).await,
+            Verb::Retry(args) => self.retry(&args.on.thread, args.talk).await,
             Verb::Approve(args) => self.decided(args.into()).await,
             Verb::Reject(args) => self.decided(args.into()).await,
             Verb::Revise(args) => self.decided(args.into()).await,
@@ -133,7 +134,7 @@ impl Session {
                 word => command(word, ""),
             });
             asked.commands = words.collect();
-            if asked.commands.is_empty() {
+            if asked.takes.split(" or ").count() > asked.commands.len() {
                 asked.commands.push(command("resume", " --answer JSON"));
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Session, Told, given};
-use crate::app::args::RunArgs;
+use crate::app::args::{RunArgs, Talk};
 use crate::app::desk::Ask;
 use crate::app::erased::{AnyThread, Given, Go};
 use crate::app::exit::Exit;
@@ -31,7 +31,7 @@ impl Session {
             None => fresh(&local, args.graph).await?,
         };
         let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str()));
-        self.follow(&*thread, &name, Go::Input(input)).await
+        self.converse(&*thread, &name, Go::Input(input), args.talk).await
     }
 
     /// A name that no thread has.
@@ -43,13 +43,13 @@ impl Session {
             .spelled(&self.caller, Some(name)))
     }
 
-    pub(super) async fn proceed(&self, name: &str) -> Result<Told, Failure> {
+    pub(super) async fn proceed(&self, name: &str, talk: Talk) -> Result<Told, Failure> {
         let local = self.local()?;
         let thread = local.thread(name).await?;
-        self.follow(&*thread, name, Go::Proceed).await
+        self.converse(&*thread, name, Go::Proceed, talk).await
     }
 
-    pub(super) async fn retry(&self, name: &str) -> Result<Told, Failure> {
+    pub(super) async fn retry(&self, name: &str, talk: Talk) -> Result<Told, Failure> {
         let local = self.local()?;
         let thread = local.thread(name).await?;
         if thread.stand().await?.status == "finished" {
@@ -58,7 +58,7 @@ impl Session {
                 "`{replay --mode live --from CHECKPOINT}` runs it again from a checkpoint; `{history}` lists them",
             ));
         }
-        self.follow(&*thread, name, Go::Retry).await
+        self.converse(&*thread, name, Go::Retry, talk).await
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<Told, Failure> {
@@ -107,8 +107,12 @@ impl Session {
             Ok(exit) => exit,
             Err(error) => return Err(Failure::from(error).spelled(&self.caller, Some(name))),
         };
-        let mut told = self.stands(thread.stand().await?, exit.code())?;
-        told.text.push_str(&self.afterwards(exit, name));
+        let stand = thread.stand().await?;
+        let asks = !stand.questions.is_empty();
+        let mut told = self.stands(stand, exit.code())?;
+        if !asks {
+            told.text.push_str(&self.afterwards(exit, name));
+        }
         Ok(told)
     }
 

@@ -8,4 +8,4 @@ mod stand;
 
 pub(crate) use escape::{acts, clean, safe_json};
 pub(crate) use lists::{events, graphs, history, threads, waiting};
-pub(crate) use stand::{shown, stand};
+pub(crate) use stand::{questions, shown, stand};

@@ -1,0 +1,134 @@
+//! `--interactive`: what a run asks is asked here, one question after the other, and answered in lines of standard input.
+
+use std::io::stdin;
+
+use serde_json::Value;
+
+use super::{Session, Told};
+use crate::app::args::Talk;
+use crate::app::desk::{AnswerAsk, Saying};
+use crate::app::erased::{AnyThread, Go};
+use crate::app::failure::Failure;
+use crate::app::local;
+use crate::app::print::{complain, note};
+use crate::app::shapes::Asked;
+use crate::app::{signal, text};
+use crate::graph::Answer;
+
+impl Session {
+    /// Runs a thread; if somebody sits there, asks what it asks and goes on, until it asks no more or nobody answers.
+    pub(super) async fn converse(
+        &self,
+        thread: &dyn AnyThread,
+        name: &str,
+        go: Go,
+        talk: Talk,
+    ) -> Result<Told, Failure> {
+        let mut told = self.follow(thread, name, go).await?;
+        if !talk.interactive {
+            return Ok(told);
+        }
+        loop {
+            let Some(asked) = thread.stand().await?.questions.into_iter().next() else { return Ok(told) };
+            let Some(answer) = heard(thread, name, asked).await? else { return Ok(told) };
+            match self.follow(thread, name, Go::Answer(Box::new(answer))).await {
+                Ok(next) => told = next,
+                Err(failure) => again(failure)?,
+            }
+        }
+    }
+}
+
+/// What was said is of no use: it is told, and asked again. Other failures are passed on.
+fn again(failure: Failure) -> Result<(), Failure> {
+    if failure.code != USAGE {
+        return Err(failure);
+    }
+    let wanted = Failure { hint: None, help: None, ..failure };
+    complain(&wanted, false);
+    Ok(())
+}
+
+/// The exit code of wrong usage.
+const USAGE: u8 = 2;
+
+/// Asks until there is an answer; none if there are no more lines, or the run is cancelled.
+async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Option<Answer>, Failure> {
+    note(&text::questions(std::slice::from_ref(&asked)));
+    loop {
+        note(&format!("{}\n> ", ways(&asked)));
+        let Some(line) = line().await else { return Ok(None) };
+        let Some(says) = read(&line, &asked) else { continue };
+        let interrupt = Some(asked.id.clone());
+        let ask = AnswerAsk { thread: name.to_owned(), says, interrupt, by: None, note: None };
+        match local::answer(thread, ask).await {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(failure) => again(failure)?,
+        }
+    }
+}
+
+/// How the question can be answered.
+fn ways(asked: &Asked) -> String {
+    let ways = asked.words.iter().map(|word| match word.as_str() {
+        "approve" => "approve, ".to_owned(),
+        word => format!("{word} TEXT, "),
+    });
+    format!("answer with {}or JSON as above; the end of input leaves it open", ways.collect::<String>())
+}
+
+/// What a line says: a plain word that fits the question, with text or without; JSON; else a word that stands for itself.
+fn read(line: &str, asked: &Asked) -> Option<Saying> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
+    let text = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
+    let fits = asked.words.iter().any(|known| known == word);
+    Some(match (word, text) {
+        ("", _) => return None,
+        ("approve", None) if fits => Saying::Approve,
+        ("reject", text) if fits => Saying::Reject(text),
+        ("revise", Some(text)) if fits => Saying::Revise(text),
+        _ => Saying::Json(serde_json::from_str(line).unwrap_or_else(|_| Value::from(line))),
+    })
+}
+
+/// The next line of standard input; none at its end, or after Ctrl-C. Read in a thread of its own: nothing waits for it when
+/// the process ends.
+async fn line() -> Option<String> {
+    let (said, hears) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = stdin().read_line(&mut line).ok().filter(|read| *read > 0);
+        _ = said.send(read.map(|_| line));
+    });
+    let cancel = signal::cancels();
+    tokio::select! {
+        line = hears => line.ok().flatten(),
+        () = cancel.token.cancelled() => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Option<Saying> {
+        let words = vec!["approve".into(), "reject".into(), "revise".into()];
+        let [id, name, node, takes] = Default::default();
+        read(line, &Asked { id, name, node, takes, words, payload: Value::Null, commands: vec![] })
+    }
+
+    #[rstest::rstest]
+    #[case(" approve\n", Some(Saying::Approve))]
+    #[case("reject", Some(Saying::Reject(None)))]
+    #[case("reject too long\n", Some(Saying::Reject(Some("too long".into()))))]
+    #[case("revise  shorter, please", Some(Saying::Revise("shorter, please".into())))]
+    #[case("revise", Some(Saying::Json("revise".into())))]
+    #[case("skip", Some(Saying::Json("skip".into())))]
+    #[case("\"skip\"", Some(Saying::Json("skip".into())))]
+    #[case("{\"retry\": {}}", Some(Saying::Json(serde_json::json!({"retry": {}}))))]
+    #[case(" \n", None)]
+    fn lines_are_read_as_they_are_meant(#[case] line: &str, #[case] means: Option<Saying>) {
+        assert_eq!(said(line), means);
+    }
+}
