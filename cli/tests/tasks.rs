@@ -191,3 +191,49 @@ fn interactive_asks_every_question_until_the_end_of_input() {
     assert_eq!(finished.code(), 0, "{}", finished.told());
     assert_eq!(place.marks(), ["skipped", "done"]);
 }
+
+/// Writes a plan of two tasks; one of a single task if it is asked for less.
+const ARCHITECT: &str = "
+  - {role: architect, contains: smaller, submit: {goal: A clock., tasks: [{id: '1', title: All, description: All of it.}]}}
+  - {role: architect, submit: {goal: A clock., tasks: [
+      {id: '1', title: Face, description: A face.}, {id: '2', title: Hands, description: Hands.}]}}
+";
+
+#[rstest]
+#[case::not_asked_for("", "face.txt\n")]
+#[case::asked_for("plan_in_repo = true\n", "docs/plans/CLOCK-7.md\nface.txt\n")]
+fn a_plan_that_an_architect_wrote_is_committed_with_the_first_task_if_that_is_wanted(
+    #[case] profile: &str,
+    #[case] files: &str,
+) {
+    let place = Place::new(ARCHITECT);
+    place.profile(profile);
+    place.write("ISSUE.md", "---\nid: CLOCK-7\n---\n# A clock\n\nWe need one.\n");
+    let asked = place.run(&["--issue", "ISSUE.md"]);
+    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let done = place.call(&["approve", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    let subjects = ["begin", "feat(CLOCK-7): complete task 1", "feat(CLOCK-7): complete task 2"];
+    assert_eq!(place.subjects("superstep/CLOCK-7"), subjects);
+    let committed = |commit: &str| place.git(&["show", "--format=", "--name-only", commit]);
+    assert_eq!((&*committed("HEAD~1"), &*committed("HEAD")), (files, "more.txt\n"));
+    assert_eq!(place.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_plan_without_an_issue_is_revised_too() {
+    let place = Place::new(ARCHITECT);
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let asked = place.call(&["revise", "t", "--feedback", "smaller"]);
+    assert_eq!(asked.code(), 10, "{}", asked.told());
+    assert_eq!(place.call(&["approve", "t"]).code(), 0);
+    assert_eq!(place.marks(), ["done"]);
+}
+
+#[test]
+fn an_agent_without_a_model_is_wrong_usage() {
+    let place = Place::new("");
+    let called = place.call(&["run", "tasks", "--plan", "PLAN.md", "--dir", "repo", "--driver", "api"]);
+    assert_eq!(called.code(), 2, "{}", called.told());
+    assert!(called.told().contains("no model is named for the developer"), "{}", called.told());
+}

@@ -1,5 +1,7 @@
 //! The node that makes a repository ready for agents. Knows branches and dirt, not what is worked on.
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
 use super::folder::{Base, Folder, failed, thread};
@@ -18,13 +20,18 @@ pub struct PrepareJob {
     pub named_after: Option<String>,
     /// Whether changes of the user's own may be in the files.
     pub allow_dirty: bool,
+    /// A plan to be written into the repository once it is ready, and its path there; none: it has no place there.
+    #[serde(default)]
+    pub plan: Option<(PathBuf, String)>,
 }
 
 /// A repository that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
-    /// Where the work begins.
+    /// Where the work begins: with the plan.
     pub base: Base,
+    /// The same without the plan.
+    pub start: Base,
     /// What a person should know: files that are left out.
     pub notices: Vec<String>,
 }
@@ -52,7 +59,9 @@ async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Re
 }
 
 async fn ready(job: &PrepareJob, name: String) -> Result<Prepared, NodeError> {
-    let workspace = job.folder.open().await?;
+    let mut without = job.folder.clone();
+    without.apart.extend(job.plan.iter().map(|(path, _)| path.clone()));
+    let workspace = without.open().await?;
     workspace.ignore_store().await.map_err(failed)?;
     workspace.ensure_ready().await.map_err(failed)?;
     if !job.allow_dirty {
@@ -65,5 +74,14 @@ async fn ready(job: &PrepareJob, name: String) -> Result<Prepared, NodeError> {
     let at = workspace.standing(&others).await.map_err(failed)?;
     let snapshot = workspace.snapshot().await.map_err(failed)?;
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
-    Ok(Prepared { base: Base { at, tree: snapshot.tree }, notices })
+    let start = Base { at, tree: snapshot.tree };
+    let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
+    write(&job.folder.directory.join(path), text)?;
+    let tree = job.folder.open().await?.snapshot().await.map_err(failed)?.tree;
+    Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), NodeError> {
+    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
+    written.map_err(|error| NodeError::permanent(format!("{}: the plan cannot be written: {error}", path.display())))
 }

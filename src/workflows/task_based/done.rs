@@ -126,9 +126,15 @@ fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
     whole.unwrap_or(profile.max_task_review_iterations)
 }
 
-pub(super) fn prepare(_: &ExecutionState, prepared: Prepared) -> Update {
-    let Prepared { base, notices } = prepared;
-    update().start(Some(base.clone())).task_base(Some(base)).agentic_status(AgenticStatus::Running).notices(notices)
+pub(super) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
+    let Prepared { base, start, notices } = prepared;
+    let update = match (state.plan_in_repo(), &state.plan_markdown) {
+        (Some(path), Some(plan)) => {
+            update().plan_path(Some(state.working_dir.join(path))).plan_hash(Some(crate::plan::hash(plan)))
+        }
+        _ => update(),
+    };
+    update.start(Some(start)).task_base(Some(base)).agentic_status(AgenticStatus::Running).notices(notices)
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {

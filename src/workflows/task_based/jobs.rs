@@ -8,12 +8,16 @@ use crate::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
     PrepareJob, ReviewerJob, VerifyJob,
 };
+use crate::plan::Issue;
 use crate::workflows::{OnExhausted, RetrySession, Role};
 
 type Job<T> = Result<T, NodeError>;
 
 pub(super) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
-    let issue = state.issue.clone().ok_or_else(|| NodeError::permanent("there is no issue to write a plan for"))?;
+    let issue = match &state.issue {
+        Some(issue) => issue.clone(),
+        None => of_plan(state)?,
+    };
     let mut wishes = state.plan_problems.clone();
     wishes.extend(state.plan_feedback.clone());
     let former = state.plan_markdown.clone().or_else(|| state.raw_architect_output.clone());
@@ -24,6 +28,13 @@ pub(super) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
         former: former.filter(|_| !wishes.is_empty()).map(|plan| (plan, wishes)),
         session: state.architect_session.clone(),
     })
+}
+
+/// What a plan without an issue is for, as it says itself.
+fn of_plan(state: &ExecutionState) -> Job<Issue> {
+    let plan = state.plan()?;
+    let title = plan.title().unwrap_or("the plan below").to_owned();
+    Ok(Issue { id: "unknown".into(), title, description: state.goal.clone().unwrap_or_default() })
 }
 
 pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
@@ -43,6 +54,7 @@ pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
         branch: state.wanted_branch.clone(),
         named_after: state.issue.as_ref().map(|issue| issue.id.clone()),
         allow_dirty: state.allow_dirty,
+        plan: state.plan_in_repo().zip(state.plan_markdown.clone()),
     })
 }
 
@@ -110,7 +122,12 @@ pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
 
 /// The commit of the current task; of one that was put aside there is nothing to commit.
 pub(super) fn commit(state: &ExecutionState) -> Job<CommitJob> {
-    let (line, base) = (state.line(), state.base()?);
+    let line = state.line();
+    let mut base = state.base()?;
+    let is_first = state.tasks.iter().all(|task| task.commit.is_none());
+    if let Some(start) = state.start.as_ref().filter(|_| is_first && state.plan_in_repo().is_some()) {
+        base.tree = start.tree.clone(); // so that the first commit holds the plan too
+    }
     let tree = state.task_tree.clone().unwrap_or_else(|| base.tree.clone());
     let issue = state.issue.as_ref().map_or("unknown", |issue| issue.id.as_str());
     let body = if line.title.is_empty() { String::new() } else { format!("\n\n{}", line.title) };

@@ -52,6 +52,12 @@ pub enum StartError {
     /// A scenario cannot be played.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
+    /// No model is named for an agent that needs one.
+    #[error("no model is named for the {role}")]
+    NoModel {
+        /// Who needs one.
+        role: &'static str,
+    },
     /// The repository is not ready.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -78,6 +84,9 @@ impl StartError {
             Self::Plan { source, .. } => source.help(),
             Self::Issue(error) => Some(error.help()),
             Self::Scenario(error) => Some(error.help()),
+            Self::NoModel { .. } => Some(
+                "write `model = \"NAME\"` at the top of the profile, or below `[agents.ROLE]`, and give it with `--profile FILE`",
+            ),
             Self::Workspace(error) => error.help(),
             Self::NoFolder { .. } => Some("name the repository with `--dir FOLDER`"),
         }
@@ -115,6 +124,7 @@ impl Start {
         if plan.is_none() && issue.is_none() {
             return Err(StartError::Nothing);
         }
+        has_models(&profile, plan.is_none())?;
         let profile = with_scenarios(profile)?;
         let (path, hash, plan) = match plan {
             Some(Read { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
@@ -134,6 +144,17 @@ impl Start {
             .max_task_review_iterations(profile.max_task_review_iterations)
             .profile(profile))
     }
+}
+
+/// Whether each agent behind a server of models has one, as far as it is needed.
+fn has_models(profile: &Profile, plans: bool) -> Result<(), StartError> {
+    for role in Role::ALL.iter().filter(|role| plans || **role != Role::Architect) {
+        let agent = profile.agent(*role);
+        if matches!(agent.driver, DriverName::Api { .. }) && agent.model.is_none() {
+            return Err(StartError::NoModel { role: role.name() });
+        }
+    }
+    Ok(())
 }
 
 /// A plan, and the file it was read from.

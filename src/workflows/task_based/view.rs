@@ -1,5 +1,7 @@
 //! Questions that jobs, updates and routers ask of the state. Pure.
 
+use std::path::{Path, PathBuf};
+
 use super::state::{ExecutionState, Standing};
 use super::tasks::{Mark, TaskLine, next_open};
 use crate::drivers::DriverName;
@@ -7,6 +9,7 @@ use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use crate::plan::{Plan, Task, TaskProgress};
 use crate::workflows::{AgentProfile, Endpoint, PlanContext, Role};
+use crate::workspace::branch_name;
 
 impl ExecutionState {
     /// Returns where work on the tasks stands. Tasks that are put aside at the end do not count.
@@ -66,10 +69,20 @@ impl ExecutionState {
         }
     }
 
+    /// Where in the repository a plan goes that the architect wrote; none: it has no place there.
+    pub(super) fn plan_in_repo(&self) -> Option<PathBuf> {
+        let is_wanted = self.profile.plan_in_repo && self.raw_architect_output.is_some();
+        let issue = self.issue.as_ref().filter(|_| is_wanted)?;
+        let name = branch_name(&issue.id).replace("superstep/", "");
+        let path = Path::new("docs").join("plans").join(format!("{name}.md"));
+        let is_its_own = self.plan_path.as_ref().is_none_or(|known| *known == self.working_dir.join(&path));
+        is_its_own.then_some(path)
+    }
+
     pub(super) fn folder(&self) -> Folder {
         let within =
             |path: &std::path::PathBuf| path.strip_prefix(&self.working_dir).ok().map(std::path::Path::to_owned);
-        let apart = self.plan_path.as_ref().filter(|_| !self.profile.plan_in_repo).and_then(within);
+        let apart = self.plan_path.as_ref().filter(|_| self.plan_in_repo().is_none()).and_then(within);
         Folder { directory: self.working_dir.clone(), apart: apart.into_iter().collect() }
     }
 
