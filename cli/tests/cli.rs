@@ -240,7 +240,7 @@ fn errors_are_json_too() {
     1 "there is a thread `e1` already, of the graph `essay`: interrupted" -> "answer it with `superstep resume e1`, go on with `superstep proceed e1`, or leave out `--thread`"
     2 "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
     2 "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
-    1 "question ID (`approve`) takes another answer: it takes `Review`: data did not match any variant of untagged enum Review" -> "nothing was written; `superstep status e1` shows what the question takes"
+    2 "question ID (`approve`) takes another answer: it takes `Review`: data did not match any variant of untagged enum Review" -> "nothing was written; `superstep status e1` shows what the question takes"
     2 "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
     "#);
 }
