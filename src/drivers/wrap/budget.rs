@@ -197,13 +197,7 @@ impl Drop for Hold {
 }
 
 impl<D: Driver> Driver for Budget<D> {
-    fn name(&self) -> &str {
-        self.driver.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
-    }
+    passes_on!();
 
     fn run(&self, mut request: AgentRequest) -> AgentEvents {
         // Reserved when the turn is made, so that the limits it gets are those that were there.
@@ -226,13 +220,5 @@ impl<D: Driver> Driver for Budget<D> {
             }
             Err(DriverError::unfinished(said))
         })
-    }
-
-    fn ended<'a>(
-        &'a self,
-        session: Option<&'a SessionRef>,
-        turn: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        self.driver.ended(session, turn)
     }
 }

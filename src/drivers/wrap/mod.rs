@@ -1,5 +1,26 @@
 //! Drivers around drivers: they record, replay, try again, keep to a budget, hide secrets. They know no driver in particular.
 
+/// What a driver around another, its field `driver`, passes on: name, capabilities, turns that have ended.
+macro_rules! passes_on {
+    () => {
+        fn name(&self) -> &str {
+            self.driver.name()
+        }
+
+        fn capabilities(&self) -> Capabilities {
+            self.driver.capabilities()
+        }
+
+        fn ended<'a>(
+            &'a self,
+            session: Option<&'a SessionRef>,
+            turn: &'a str,
+        ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
+            self.driver.ended(session, turn)
+        }
+    };
+}
+
 mod asked;
 mod budget;
 mod cassette;

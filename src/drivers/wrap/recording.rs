@@ -73,13 +73,7 @@ impl Tape {
 }
 
 impl<D: Driver> Driver for Recording<D> {
-    fn name(&self) -> &str {
-        self.driver.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
-    }
+    passes_on!();
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let tape = Arc::clone(&self.tape);
@@ -103,13 +97,5 @@ impl<D: Driver> Driver for Recording<D> {
                 }
             }
         })
-    }
-
-    fn ended<'a>(
-        &'a self,
-        session: Option<&'a SessionRef>,
-        turn: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        self.driver.ended(session, turn)
     }
 }

@@ -106,13 +106,7 @@ async fn relayed(mut inner: AgentEvents, tell: &Sender) -> Result<Finished, Driv
 }
 
 impl<D: Driver + 'static> Driver for Retry<D> {
-    fn name(&self) -> &str {
-        self.driver.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
-    }
+    passes_on!();
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = Self {
@@ -123,13 +117,5 @@ impl<D: Driver + 'static> Driver for Retry<D> {
             waits: self.waits,
         };
         events(|tell| async move { this.carried_out(request, &tell).await })
-    }
-
-    fn ended<'a>(
-        &'a self,
-        session: Option<&'a SessionRef>,
-        turn: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        self.driver.ended(session, turn)
     }
 }
