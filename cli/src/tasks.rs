@@ -46,16 +46,15 @@ pub(crate) struct Tasks {
 
 /// Reads everything that can be wrong before anything is stored.
 pub(crate) fn input(args: Tasks) -> Result<ExecutionStateUpdate, Refusal> {
-    let driver = args.driver.map(|name| name.parse::<DriverName>()).transpose();
+    let Tasks { plan, issue, profile, driver, dir, max_task_reviews, allow_dirty, branch } = args;
+    let driver = driver.map(|name| name.parse::<DriverName>()).transpose();
     let driver = driver.map_err(|error| Refusal::new(error.to_string()))?;
-    let profile = match &args.profile {
+    let profile = match &profile {
         Some(file) => Profile::read(file).map_err(|error| of_profile(&error))?,
         None => Profile::default(),
     };
-    let overrides = Overrides { driver, working_dir: args.dir, max_task_review_iterations: args.max_task_reviews };
+    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations: max_task_reviews };
     let profile = profile.with(overrides).map_err(|error| of_profile(&error))?;
-    let Tasks { plan, issue, allow_dirty, branch, .. } =
-        Tasks { driver: None, dir: None, profile: None, max_task_reviews: None, ..args };
     let start = Start { plan, issue, profile, allow_dirty, branch };
     start.input_blocking().map_err(|error| of_start(&error))
 }
