@@ -1,6 +1,7 @@
 //! A driver whose agents do what a function says: they really write files.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +10,8 @@ use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
     AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Session, SessionRef, Status, Usage, events,
 };
+
+use crate::repository::write;
 
 /// What an agent was asked.
 #[derive(Clone, Debug)]
@@ -54,6 +57,11 @@ impl Agent {
                 _ => approved(),
             })
         })
+    }
+
+    /// An agent who writes a file for each task, and approves everything.
+    pub(crate) fn willing() -> Arc<Self> {
+        Self::crew(|asked, folder, _| part(folder, &asked.task), |_, _| approved())
     }
 
     /// The tasks a role was asked about, in order.
@@ -117,6 +125,12 @@ impl Driver for Agent {
         let ended = self.ended.lock().unwrap().get(turn).cloned();
         Box::pin(std::future::ready(Ok(ended)))
     }
+}
+
+/// Writes a part of the work.
+pub(crate) fn part(folder: &Path, name: impl Display) -> Value {
+    write(folder, &format!("part-{name}.txt"), "x\n");
+    work()
 }
 
 pub(crate) fn work() -> Value {

@@ -14,16 +14,6 @@ fn ids(ids: &[&str]) -> Vec<TaskId> {
     ids.iter().map(|id| id.parse().unwrap()).collect()
 }
 
-fn willing() -> std::sync::Arc<Agent> {
-    Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), "x\n");
-            work()
-        },
-        |_, _| approved(),
-    )
-}
-
 async fn decide(scene: &Scene, decision: Decision) -> Ran {
     scene.thread.resume::<ApprovePlan>(decision).await.unwrap()
 }
@@ -34,7 +24,7 @@ async fn decide(scene: &Scene, decision: Decision) -> Ran {
 #[case::around(&["1", "3"], &[1, 3])]
 #[tokio::test]
 async fn tasks_that_are_not_approved_are_skipped(#[case] approved: &[&str], #[case] committed: &[usize]) {
-    let scene = Scene::new(willing());
+    let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::approve_only(ids(approved))).await.finished().unwrap();
     assert_eq!(scene.commits(), committed.iter().map(|&id| done(id)).collect::<Vec<_>>());
@@ -49,7 +39,7 @@ async fn tasks_that_are_not_approved_are_skipped(#[case] approved: &[&str], #[ca
 #[case::unreadable(Decision::edit_plan("### Task 1: A\n\nA.\n\n### Task 1: B\n\nB.\n"))]
 #[tokio::test]
 async fn a_decision_that_cannot_be_followed_is_asked_for_again(#[case] decision: Decision) {
-    let scene = Scene::new(willing());
+    let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let outcome = decide(&scene, decision).await;
     assert_eq!(asks(&outcome), "approval");
@@ -59,7 +49,7 @@ async fn a_decision_that_cannot_be_followed_is_asked_for_again(#[case] decision:
 
 #[tokio::test]
 async fn an_edited_plan_is_the_one_that_is_executed() {
-    let scene = Scene::new(willing());
+    let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::edit_plan(plan(2))).await.finished().unwrap();
     assert_eq!((scene.commits(), state.plan_markdown.clone()), (vec![done(1), done(2)], Some(plan(2))));
@@ -67,7 +57,7 @@ async fn an_edited_plan_is_the_one_that_is_executed() {
 
 #[tokio::test]
 async fn a_rejected_plan_ends_the_run_and_nothing_was_touched() {
-    let scene = Scene::new(willing());
+    let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::reject("no")).await.finished().unwrap();
     assert_eq!((state.outcome, state.human_approved), (Some(RunOutcome::Rejected), Some(false)));

@@ -1,20 +1,20 @@
 //! What agents must not change, and people may.
 
-use std::sync::Arc;
+use std::path::Path;
 
 use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::DriverName;
-use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Crew, Halted};
+use superstep::nodes::{AgentQuestion, AgentReply, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep::workflows::Profile;
 use superstep::workflows::task_based::{ExecutionState, graph};
 use superstep::workspace::Workspace;
 
-use crate::agent::{Agent, approved, work};
+use crate::agent::{Agent, Asked, approved, part, work};
 use crate::repository::{Repository, write};
-use crate::tasks::{THREE, input, profile};
+use crate::scene::{Scene, asks, plan, profile, retry};
 
 const HOOK: &str = ".git/hooks/pre-commit";
 
@@ -28,42 +28,29 @@ async fn an_agent_that_changes_what_git_runs_halts_the_task(
     #[case] file: &'static str,
     #[case] text: &'static str,
 ) {
-    let repository = Repository::new();
     let agent = Agent::new(move |asked, folder, nth| {
         if asked.role == role {
             write(folder, file, text);
         }
-        match asked.role.as_str() {
-            "developer" => {
-                write(folder, &format!("part-{nth}.txt"), "part\n");
-                Ok(work())
-            }
-            _ => Ok(approved()),
-        }
+        Ok(if asked.role == "developer" { part(folder, nth) } else { approved() })
     });
-    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
-    let thread = graph.thread_with("clock", Arc::new(agent));
-    thread.invoke(input(&repository, THREE)).await.unwrap();
-    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+    let outcome = Scene::new(agent).run(&plan(3), profile()).await;
     let halted = outcome.questions()[0].payload::<Halted>().unwrap();
     assert!(halted.reason.contains("changed git's hooks or configuration"), "{}", halted.reason);
 }
 
 #[tokio::test]
 async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
-    let repository = Repository::new();
-    let agent = Agent::new(|asked, folder, nth| match (asked.role.as_str(), nth) {
-        ("developer", 0) => Ok(json!({"status": "blocked", "summary": "", "question": "Which colour?"})),
-        ("developer", _) => {
+    let develop = |asked: &Asked, folder: &Path, nth| match nth {
+        0 => json!({"status": "blocked", "summary": "", "question": "Which colour?"}),
+        _ => {
             write(folder, &format!("part-{nth}.txt"), &asked.prompt);
-            Ok(work())
+            work()
         }
-        _ => Ok(approved()),
-    });
-    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
-    let thread = graph.thread_with("clock", Arc::new(agent));
-    thread.invoke(input(&repository, THREE)).await.unwrap();
-    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+    };
+    let scene = Scene::new(Agent::crew(develop, |_, _| approved()));
+    let outcome = scene.run(&plan(3), profile()).await;
+    let Scene { repository, thread, .. } = &scene;
     assert_eq!(outcome.questions()[0].payload::<AgentQuestion>().unwrap().question, "Which colour?");
     repository.write(HOOK, "#!/bin/sh\nexit 0\n");
     repository.git(&["config", "core.abbrev", "12"]);
@@ -95,26 +82,18 @@ async fn two_runs_do_not_work_in_one_tree() {
 
 #[tokio::test]
 async fn a_person_may_look_at_another_branch_meanwhile() {
-    let repository = Repository::new();
-    let agent = Agent::new(|asked, folder, nth| match (asked.role.as_str(), nth) {
-        ("developer", 0) => {
-            write(folder, ".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n"); // halts it
-            Ok(work())
+    let develop = |_: &Asked, folder: &Path, nth| match nth {
+        0 => {
+            write(folder, HOOK, "#!/bin/sh\nexit 0\n"); // halts it
+            work()
         }
-        ("developer", _) => {
-            write(folder, &format!("part-{nth}.txt"), "part\n");
-            Ok(work())
-        }
-        _ => Ok(approved()),
-    });
-    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
-    let thread = graph.thread_with("clock", Arc::new(agent));
-    thread.invoke(input(&repository, THREE)).await.unwrap();
-    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
-    assert_eq!(outcome.questions()[0].name(), "halted");
+        _ => part(folder, nth),
+    };
+    let scene = Scene::new(Agent::crew(develop, |_, _| approved()));
+    assert_eq!(asks(&scene.run(&plan(3), profile()).await), "halted");
+    let repository = &scene.repository;
     repository.git(&["switch", "-q", "main"]);
-    let retry = AfterHalt::Retry { attempts: 1, note: String::new() };
-    let outcome = thread.resume::<Halted>(retry).await.unwrap();
+    let outcome = scene.halted(retry(1, "")).await;
     assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
     assert_eq!(repository.subjects("main"), ["begin"]);
     assert_eq!(repository.subjects("superstep/clock").len(), 4);
