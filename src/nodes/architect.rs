@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::Folder;
+use super::folder::{Folder, told_tampering};
 use super::prompts::Prompt;
 use super::step::step;
-use super::submit::Submit;
 use super::turn::{Answer, Turn};
-use crate::drivers::{Access, Session, SessionRef, Usage};
+use crate::drivers::{Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::{Issue, PlanProposal};
 
@@ -60,17 +59,10 @@ where
 async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
     let ArchitectJob { agent, directory, issue, former, session } = job;
     let former = former.as_ref().map(|(plan, issues)| (plan.as_str(), issues.as_slice()));
+    let (prompt, folder) = (Prompt::architect(&issue, former), Folder { directory, apart: vec![] });
     let turn = Turn {
-        key: "plan".into(),
-        system: Prompt::system(&agent.role, PlanProposal::TOOL),
-        prompt: Prompt::architect(&issue, former),
-        agent,
-        directory: directory.clone(),
         session: session.map_or(Session::New, Session::Resume),
-        access: Access::default(),
-        guard: Some(Folder { directory: directory.clone(), apart: vec![] }),
-        task: String::new(),
-        attempt: 0,
+        ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
     };
     let mut turned = turn.clone().take::<PlanProposal, C>(&ctx).await?;
     if matches!(turned.answer, Answer::SessionLost) {
@@ -78,8 +70,7 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
         turned = fresh.take(&ctx).await?;
     }
     if !turned.tampered.is_empty() {
-        let what = turned.tampered.join(", ");
-        return Err(NodeError::permanent(format!("the architect changed git's hooks or configuration: {what}")));
+        return Err(NodeError::permanent(told_tampering("the architect", &turned.tampered)));
     }
     match turned.answer {
         Answer::Given(proposal) => {

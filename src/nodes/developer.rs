@@ -5,7 +5,6 @@ use super::folder::{After, Base, Folder, Kept};
 use super::prompts::{Brief, Feedback, Prompt};
 use super::questions::{AgentQuestion, AgentReply};
 use super::step::step;
-use super::submit::Submit;
 use super::turn::{Answer, Turn, Turned};
 use crate::drivers::{Access, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
@@ -143,15 +142,10 @@ async fn begin<C: Agents>(
 
 fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Turn {
     Turn {
-        key,
-        agent: job.agent.clone(),
-        system: Prompt::system(&job.agent.role, WorkReport::TOOL),
-        prompt,
-        directory: job.folder.directory.clone(),
         session,
         access: job.access.clone(),
-        guard: Some(job.folder.clone()),
         task: job.brief.id.clone(),
         attempt: job.attempt,
+        ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
     }
 }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
+use super::changes::diff;
 use super::commit::{CommitJob, Moved, commit};
-use super::folder::Folder;
+use super::folder::{Folder, told_tampering};
 use super::prompts::Prompt;
-use super::reviewer::diff;
 use super::step::step;
-use super::submit::Submit;
 use super::turn::{Answer, Turn};
-use crate::drivers::{Access, DriverError, Session, Usage};
+use crate::drivers::{DriverError, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::FinalReview;
 use crate::workspace::TreeId;
@@ -65,24 +64,12 @@ async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, 
     let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default() };
     let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };
     let changes = diff(&ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
-    let turn = Turn {
-        key: "final review".into(),
-        system: Prompt::system(&agent.role, FinalReview::TOOL),
-        agent,
-        prompt: Prompt::final_review(&job.goal, &job.outline, changes.shown()),
-        directory: job.folder.directory.clone(),
-        session: Session::New,
-        access: Access::default(),
-        guard: Some(job.folder.clone()),
-        task: String::new(),
-        attempt: 0,
-    };
+    let prompt = Prompt::final_review(&job.goal, &job.outline, &changes);
+    let turn = Turn::new::<FinalReview>("final review", agent, prompt, &job.folder);
     match turn.take::<FinalReview, C>(&ctx).await {
         Ok(turned) => {
             let review = match turned.answer {
-                _ if !turned.tampered.is_empty() => {
-                    Err(format!("the reviewer changed git's hooks or configuration: {}", turned.tampered.join(", ")))
-                }
+                _ if !turned.tampered.is_empty() => Err(told_tampering("the reviewer", &turned.tampered)),
                 Answer::Given(review) => Ok(review),
                 Answer::Unusable(why) => Err(why),
                 Answer::SessionLost => Err("its session was lost".into()),

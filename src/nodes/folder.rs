@@ -159,6 +159,11 @@ impl Folder {
     }
 }
 
+/// Who changed what of git's hooks and configuration.
+pub(crate) fn told_tampering(who: &str, what: &[String]) -> String {
+    format!("{who} changed git's hooks or configuration: {}", what.join(", "))
+}
+
 /// The thread, in what is kept in git; a run without one has no name of its own.
 pub(super) fn thread<C>(ctx: &Ctx<C>) -> String {
     ctx.thread().map_or_else(|| "run".to_owned(), |thread| thread.as_str().to_owned())

@@ -37,6 +37,7 @@
 
 mod agents;
 mod architect;
+mod changes;
 mod commit;
 mod crew;
 mod developer;
@@ -60,10 +61,12 @@ mod verify;
 
 pub use agents::{AgentSpec, Agents};
 pub use architect::{ArchitectJob, Architected, architect};
+pub use changes::DIFF_LIMIT;
 pub use commit::{CommitJob, Moved, commit_task};
 pub use crew::Crew;
 pub use developer::{Developed, DeveloperJob, developer};
 pub use finalize::{FinalizeJob, Finalized, finalize};
+pub(crate) use folder::told_tampering;
 pub use folder::{After, Base, Folder, Kept};
 pub use halt::{HaltJob, Halting, halt};
 pub use human_approval::{ApprovalJob, ApprovePlan, Approved, TaskToApprove, human_approval};
@@ -75,7 +78,7 @@ pub use prompts::{Brief, Diff, Feedback, Prompt, Work};
 pub use questions::{
     AfterHalt, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, WhichPlan, WithoutReview,
 };
-pub use reviewer::{DIFF_LIMIT, Reviewed, ReviewerJob, Verdict, reviewer};
+pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use run_command::run_command;
 pub use shell::{CommandError, CommandOutput, ShellCommand};
 pub use submit::{Submit, submitted};

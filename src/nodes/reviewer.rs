@@ -1,23 +1,19 @@
 //! The node that has the work on a task judged. Knows diffs and reviews, not what follows from them.
 
-use std::path::{Path, PathBuf};
-
-use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, failed};
+use super::changes::diff;
+use super::folder::Folder;
 use super::prompts::{Brief, Diff, Prompt, Work};
 use super::questions::{ReviewUnavailable, WithoutReview};
 use super::step::step;
-use super::submit::Submit;
 use super::turn::{Answer, Turn};
-use crate::drivers::{Access, Session, Usage};
+use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Comment, Review};
 use crate::workspace::TreeId;
 
-/// How long a diff may be in a prompt, in bytes; a longer one is put into a file.
-pub const DIFF_LIMIT: usize = 100_000;
 /// How often a review is asked for before a person is.
 const TRIES: u32 = 2;
 
@@ -136,22 +132,15 @@ async fn judged<C: Agents>(
 fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
     let work = Work {
         kind,
-        diff: changes.all.shown(),
+        diff: &changes.all,
         delta: changes.delta.as_deref().unwrap_or_default(),
         checks: &job.checks,
         earlier: &job.open,
     };
     Turn {
-        key,
-        agent: job.agent.clone(),
-        system: Prompt::system(&job.agent.role, Review::TOOL),
-        prompt: Prompt::reviewer(&job.brief, &work),
-        directory: job.folder.directory.clone(),
-        session: Session::New,
-        access: Access::default(),
-        guard: Some(job.folder.clone()),
         task: job.brief.id.clone(),
         attempt: job.attempt,
+        ..Turn::new::<Review>(key, job.agent.clone(), Prompt::reviewer(&job.brief, &work), &job.folder)
     }
 }
 
@@ -168,25 +157,8 @@ fn together(first: Option<Review>, second: Review) -> Review {
 
 /// What a reviewer is shown.
 struct Changes {
-    all: Shown,
+    all: Diff,
     delta: Option<String>,
-}
-
-/// Changes in a prompt.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Shown {
-    Text(String),
-    File(String),
-}
-
-impl Shown {
-    pub(super) fn shown(&self) -> Diff<'_> {
-        match self {
-            Self::Text(text) => Diff::Text(text),
-            Self::File(path) => Diff::File(path),
-        }
-    }
 }
 
 async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, NodeError> {
@@ -194,34 +166,10 @@ async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, 
     let before = job.last_reviewed.as_ref().filter(|before| **before != job.base && **before != job.tree);
     let delta = match before {
         Some(before) => match diff(ctx, "delta", &job.folder, &job.long_diffs, [before, &job.tree]).await? {
-            Shown::Text(text) => Some(text),
-            Shown::File(path) => Some(format!("(in the file {path})")),
+            Diff::Text(text) => Some(text),
+            Diff::File(path) => Some(format!("(in the file {path})")),
         },
         None => None,
     };
     Ok(Changes { all, delta })
-}
-
-/// The changes between two trees; in a file named after both where they are long. Kept in the journal, so that a replay needs no
-/// repository.
-pub(super) async fn diff<C: Send + Sync + 'static>(
-    ctx: &Ctx<C>,
-    key: &str,
-    folder: &Folder,
-    long: &Path,
-    between: [&TreeId; 2],
-) -> Result<Shown, NodeError> {
-    ctx.effect(key, &between, |_| read_diff(folder, long, between)).await
-}
-
-async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Result<Shown, NodeError> {
-    let workspace = folder.open().await?;
-    let diff = workspace.diff(from, to, DIFF_LIMIT).await.map_err(failed)?;
-    if let Some(text) = diff.text {
-        return Ok(Shown::Text(text));
-    }
-    std::fs::create_dir_all(long)?;
-    let file = long.join(format!("{from}-{to}.diff"));
-    workspace.write_diff(from, to, &file).await.map_err(failed)?;
-    Ok(Shown::File(file.display().to_string()))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, thread};
+use super::folder::{Folder, thread, told_tampering};
 use super::prompts::Prompt;
 use super::submit::{Submit, submitted};
 use crate::drivers::{
@@ -96,6 +96,23 @@ struct Asked<'a> {
 }
 
 impl Turn {
+    /// Returns a turn in a new session for a result of type `T`, in a repository whose hooks and configuration are looked
+    /// after. It may read, and belongs to no task.
+    pub fn new<T: Submit>(key: impl Into<String>, agent: AgentSpec, prompt: Prompt, folder: &Folder) -> Self {
+        Self {
+            key: key.into(),
+            system: Prompt::system(&agent.role, T::TOOL),
+            agent,
+            prompt,
+            directory: folder.directory.clone(),
+            session: Session::New,
+            access: Access::default(),
+            guard: Some(folder.clone()),
+            task: String::new(),
+            attempt: 0,
+        }
+    }
+
     /// Carries the turn out, once: a turn that has ended is never asked again, whatever happens to the process. A service that
     /// is busy for longer than a moment lets the task wait, without a process.
     ///
@@ -143,10 +160,7 @@ impl Turn {
                 Recorded::Finished(finished) => return Ok((Some(finished), tampered)),
                 Recorded::SessionLost => return Ok((None, tampered)),
                 Recorded::Busy(_) if !tampered.is_empty() => {
-                    return Err(NodeError::permanent(format!(
-                        "git's hooks or configuration were changed: {}",
-                        tampered.join(", ")
-                    )));
+                    return Err(NodeError::permanent(told_tampering("the agent", &tampered)));
                 }
                 Recorded::Busy(until) => ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?,
             }

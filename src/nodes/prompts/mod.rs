@@ -36,13 +36,13 @@ impl Prompt {
     /// Returns a prompt of your own. The name tells people what it is.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { name: name.into(), hash: template::hash(&text), text }
+        Self { name: name.into(), hash: crate::plan::hash(&text), text }
     }
 
     fn of(template: &Template, slots: &[(&str, &str)]) -> Self {
         Self {
             name: template.name.into(),
-            hash: template::hash(template.text),
+            hash: crate::plan::hash(template.text),
             text: template.fill(slots).trim_end().to_owned() + "\n",
         }
     }
@@ -162,7 +162,7 @@ impl Prompt {
     }
 
     /// Returns the wish for a review of everything.
-    pub fn final_review(goal: &str, outline: &str, diff: Diff<'_>) -> Self {
+    pub fn final_review(goal: &str, outline: &str, diff: &Diff) -> Self {
         Self::of(&FINAL, &[("goal", goal), ("outline", outline), ("diff", &diff.text())])
     }
 }
@@ -239,7 +239,7 @@ pub struct Work<'a> {
     /// What the review is about: `general`, `security`.
     pub kind: &'a str,
     /// All changes of the task.
-    pub diff: Diff<'a>,
+    pub diff: &'a Diff,
     /// Those since the last review; empty: there was none.
     pub delta: &'a str,
     /// How the checks ended, a line each.
@@ -249,16 +249,17 @@ pub struct Work<'a> {
 }
 
 /// Changes: as text, or in a file if they are many.
-#[derive(Clone, Copy, Debug)]
-pub enum Diff<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Diff {
     /// As text.
-    Text(&'a str),
+    Text(String),
     /// In a file, by its absolute path.
-    File(&'a str),
+    File(String),
 }
 
-impl Diff<'_> {
-    fn text(self) -> String {
+impl Diff {
+    fn text(&self) -> String {
         match self {
             Self::Text(text) => fenced("diff", text),
             Self::File(path) => format!("The diff is long. It is in the file {path}"),

@@ -1,7 +1,5 @@
 //! Text with named slots. Pure.
 
-use crate::checkpoint::fnv::Fnv;
-
 /// A prompt file: text in which `{{name}}` is a slot.
 pub(super) struct Template {
     pub name: &'static str,
@@ -25,13 +23,6 @@ impl Template {
         filled.push_str(rest);
         filled
     }
-}
-
-/// Tells versions of a text apart.
-pub(super) fn hash(text: &str) -> String {
-    let mut hash = Fnv::new();
-    hash.mix(text.as_bytes());
-    format!("{:016x}", hash.finish())
 }
 
 /// Text as a block of data: fenced by more backticks than it holds in a row.

@@ -38,7 +38,8 @@ fn everything() -> Vec<Prompt> {
     let (comments, lines) = ([comment()], ["it ticks".to_owned()]);
     let feedback = Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: "hurry".into() };
     let brief = brief(&lines);
-    let work = Work { kind: "security", diff: Diff::Text("+a\n"), delta: "+b\n", checks: &lines, earlier: &comments };
+    let work =
+        Work { kind: "security", diff: &Diff::Text("+a\n".into()), delta: "+b\n", checks: &lines, earlier: &comments };
     vec![
         Prompt::system("developer", "submit_work"),
         Prompt::architect(&issue, Some(("# Old\n", &lines))),
@@ -46,7 +47,7 @@ fn everything() -> Vec<Prompt> {
         Prompt::retry(&brief, &feedback, None),
         Prompt::reply("yes"),
         Prompt::reviewer(&brief, &work),
-        Prompt::final_review("A clock.", "1. Hands", Diff::File("/tmp/x.diff")),
+        Prompt::final_review("A clock.", "1. Hands", &Diff::File("/tmp/x.diff".into())),
         Prompt::repair("submit_work", "it is empty"),
     ]
 }
@@ -63,7 +64,7 @@ fn every_slot_is_filled_and_nothing_that_fills_one_is_read_for_slots() {
 
 #[test]
 fn every_file_is_used_and_has_a_hash_of_its_own() {
-    let hashes: std::collections::BTreeSet<String> = ALL.iter().map(|file| template::hash(file.text)).collect();
+    let hashes: std::collections::BTreeSet<String> = ALL.iter().map(|file| crate::plan::hash(file.text)).collect();
     assert_eq!(hashes.len(), ALL.len());
 }
 

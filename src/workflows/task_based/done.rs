@@ -9,7 +9,7 @@ use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
     Adopted, AfterHalt, Approved, Architected, Developed, Finalized, Halting, Moved, PlanReviewed, Prepared, Reviewed,
-    Verdict, Verified,
+    Verdict, Verified, told_tampering,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::Profile;
@@ -149,9 +149,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
     }
     let standing = match after.tampered.as_slice() {
         [] => Standing::Unjudged,
-        changed => {
-            Standing::Tampered(format!("the agent changed git's hooks or configuration: {}", changed.join(", ")))
-        }
+        changed => Standing::Tampered(told_tampering("the agent", changed)),
     };
     update()
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
@@ -178,9 +176,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
     }
     let standing = match &state.standing {
         stuck @ (Standing::Halted(_) | Standing::Tampered(_)) => stuck.clone(),
-        _ if !tampered.is_empty() => {
-            Standing::Tampered(format!("a check changed git's hooks or configuration: {}", tampered.join(", ")))
-        }
+        _ if !tampered.is_empty() => Standing::Tampered(told_tampering("a check", &tampered)),
         _ if empty_attempts >= EMPTY => Standing::Halted(format!("{EMPTY} attempts in a row changed no file")),
         _ if failures.is_empty() => Standing::Verified,
         _ => Standing::Failed,
@@ -224,8 +220,7 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
         Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
         Verdict::Aborted => return halted(update.standing(Standing::Aborted), line),
         Verdict::Tampered(what) => {
-            let why = format!("a reviewer changed git's hooks or configuration: {}", what.join(", "));
-            return halted(update.standing(Standing::Tampered(why)), line);
+            return halted(update.standing(Standing::Tampered(told_tampering("a reviewer", &what))), line);
         }
     };
     let passed = review.passes();

@@ -90,10 +90,11 @@ fn kept(state: &ExecutionState) -> Option<Kept> {
 }
 
 pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
-    let is_stuck = state.is_stuck();
-    let (base, brief) = (state.base()?, state.brief()?);
-    let is_empty = state.task_tree.as_ref() == Some(&base.tree) && !changes_nothing(state)?;
-    let commands = if is_stuck || is_empty { vec![] } else { brief.verify };
+    let (base, plan) = (state.base()?, state.plan()?);
+    let task = state.task(&plan)?;
+    let is_empty = state.task_tree.as_ref() == Some(&base.tree) && !task.changes_nothing;
+    let commands = if state.is_stuck() || is_empty { &[] } else { task.verify };
+    let commands = commands.iter().map(ToString::to_string).collect();
     Ok(VerifyJob { folder: state.folder(), commands, limit: state.profile.verify_timeout, base })
 }
 
@@ -116,7 +117,7 @@ pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
         last_reviewed: state.last_reviewed_tree.clone(),
         checks: state.checks.iter().map(crate::nodes::Check::line).collect(),
         open: state.open_comments.clone(),
-        long_diffs: state.working_dir.join(".superstep").join("diffs"),
+        long_diffs: state.long_diffs(),
     })
 }
 
@@ -150,7 +151,7 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<FinalizeJob> {
         from: start.tree.clone(),
         goal: state.goal.clone().unwrap_or_default(),
         outline: state.plan()?.outline(),
-        long_diffs: state.working_dir.join(".superstep").join("diffs"),
+        long_diffs: state.long_diffs(),
     })
 }
 

@@ -64,7 +64,7 @@ impl ExecutionState {
             model,
             base_url,
             api_key_env,
-            home: Some(self.working_dir.join(".superstep")),
+            home: Some(self.home()),
             limits: (&self.profile.limits).into(),
         }
     }
@@ -77,6 +77,15 @@ impl ExecutionState {
         let path = Path::new("docs").join("plans").join(format!("{name}.md"));
         let is_its_own = self.plan_path.as_ref().is_none_or(|known| *known == self.working_dir.join(&path));
         is_its_own.then_some(path)
+    }
+
+    /// Where sessions and long diffs are kept.
+    fn home(&self) -> PathBuf {
+        self.working_dir.join(".superstep")
+    }
+
+    pub(super) fn long_diffs(&self) -> PathBuf {
+        self.home().join("diffs")
     }
 
     pub(super) fn folder(&self) -> Folder {
