@@ -1,7 +1,9 @@
 //! The workspace itself: which repository, where its parts lie, and how the rest of the room reads it.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::{ErrorCode, Repository};
 
@@ -195,7 +197,16 @@ fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
     }
 }
 
+/// The programs that are known to be new enough, each with the path it was looked for in: a run opens its workspace at every
+/// step, and asks git for its version once.
+static CHECKED: Mutex<BTreeSet<(PathBuf, Option<OsString>)>> = Mutex::new(BTreeSet::new());
+
 async fn check_version(place: &Place) -> Result<(), WorkspaceError> {
+    let checked = || CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let which = (place.options.program.clone(), place.options.variable("PATH"));
+    if checked().contains(&which) {
+        return Ok(());
+    }
     let said = Call::new(place, &["version"]).done().await?;
     let said = String::from_utf8_lossy(&said);
     let found = said.trim().trim_start_matches("git version ").to_owned();
@@ -203,5 +214,6 @@ async fn check_version(place: &Place) -> Result<(), WorkspaceError> {
     if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST {
         return Err(WorkspaceError::GitTooOld { found, needed: format!("{}.{}", OLDEST.0, OLDEST.1) });
     }
+    checked().insert(which);
     Ok(())
 }
