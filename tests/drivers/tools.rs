@@ -225,8 +225,22 @@ async fn sizes_are_capped() {
     assert_eq!(found.lines().count(), 8, "{found}");
     assert!(!call(&tools, "write", json!({ "path": "new", "content": "x".repeat(2001) })).await.ok);
     assert!(!work.join("new").exists());
-    let yes = call(&tools, "shell", json!({ "command": "yes" })).await;
-    assert!(!yes.ok && yes.text.contains("wrote more than 5000 bytes") && yes.text.len() < 1100, "{}", yes.text);
+}
+
+/// Also one that a closed pipe would end by itself, and one that it would not.
+#[rstest]
+#[case("yes")]
+#[case("trap '' PIPE; while :; do echo y; done 2>/dev/null")]
+#[tokio::test]
+async fn a_command_that_writes_without_end_is_killed(#[case] command: &str) {
+    let folder = folder();
+    let limits = ToolLimits { answer: 1000, output: 5000, command: Duration::from_secs(60), ..ToolLimits::default() };
+    let tools = tools(&folder).limits(limits);
+    for _ in 0..20 {
+        let told = call(&tools, "shell", json!({ "command": command })).await;
+        assert!(!told.ok && told.text.len() < 1100, "{}", told.text);
+        assert!(told.text.contains("wrote more than 5000 bytes"), "{}", told.text);
+    }
 }
 
 #[rstest]

@@ -46,7 +46,7 @@ pub(super) async fn run(
     let mut running = Running::new(spawned.map_err(|error| Refused::new(format!("cannot be run: {error}")))?);
     let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
     let (mut out, mut err) = (Tail::new(limits), Tail::new(limits));
-    let mut reading = Box::pin(maybe_done(async { tokio::join!(out.fill(stdout), err.fill(stderr)) }));
+    let mut reading = Box::pin(maybe_done(async { tokio::try_join!(out.fill(stdout), err.fill(stderr)).map(drop) }));
     let end = timeout(limits.command, running.end(&mut reading)).await.unwrap_or(End::TooLong);
     // What it left running in its group ends with it; what that had written is still read.
     running.kill_group();
@@ -55,6 +55,9 @@ pub(super) async fn run(
     let written = format!("{}{}", out.text(""), err.text("standard error:\n"));
     end.told(&written, limits)
 }
+
+/// An output is longer than it may be.
+struct TooMuch;
 
 /// How a command ended.
 enum End {
@@ -101,15 +104,16 @@ impl Running {
         Self { child, group }
     }
 
-    /// Waits until the command has ended, or has written too much.
-    async fn end<F: Future<Output = (bool, bool)>>(&mut self, reading: &mut Pin<Box<MaybeDone<F>>>) -> End {
+    /// Waits until the command has ended, or has written too much: told before the closed pipe ends the command by itself.
+    async fn end<F: Future<Output = Result<(), TooMuch>>>(&mut self, reading: &mut Pin<Box<MaybeDone<F>>>) -> End {
         tokio::select! {
-            status = self.child.wait() => return End::Exited(status),
+            biased;
             () = &mut *reading => {}
+            status = self.child.wait() => return End::Exited(status),
         }
         match reading.as_mut().output_mut() {
-            Some((true, true)) | None => End::Exited(self.child.wait().await),
-            Some(_) => End::TooMuch,
+            Some(Err(TooMuch)) => End::TooMuch,
+            Some(Ok(())) | None => End::Exited(self.child.wait().await),
         }
     }
 
@@ -140,16 +144,16 @@ impl Tail {
         Self { kept: limits.answer / 3, most: limits.output, seen: 0, bytes: Vec::new() }
     }
 
-    /// Reads to the end; returns false if there was too much.
-    async fn fill(&mut self, from: Option<impl AsyncRead + Unpin>) -> bool {
-        let Some(mut from) = from else { return true };
+    /// Reads to the end, unless there is too much.
+    async fn fill(&mut self, from: Option<impl AsyncRead + Unpin>) -> Result<(), TooMuch> {
+        let Some(mut from) = from else { return Ok(()) };
         let mut piece = vec![0; 16 * 1024];
         while self.seen <= self.most {
             // An output that cannot be read any more has ended.
-            let Ok(read @ 1..) = from.read(&mut piece).await else { return true };
+            let Ok(read @ 1..) = from.read(&mut piece).await else { return Ok(()) };
             self.take(&piece[..read]);
         }
-        false
+        Err(TooMuch)
     }
 
     fn take(&mut self, piece: &[u8]) {
