@@ -79,7 +79,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             Kind::Input(writes) => {
                 let mut run = match self.kept(&shared) {
                     Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
-                    None => self.load_for_input(shared).await?,
+                    // Boxed, as below: loading needs more room than a run keeps while it goes.
+                    None => Box::pin(self.load_for_input(shared)).await?,
                 };
                 self.at_rest(&run).await?;
                 run.limit();
@@ -87,7 +88,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 run.given = request.given;
                 run
             }
-            Kind::Go { answers, command } => self.resumed(shared, answers, command).await?,
+            Kind::Go { answers, command } => Box::pin(self.resumed(shared, answers, command)).await?,
         };
         (run.before, run.after) = (self.before.clone(), self.after.clone());
         let exit = run.drive().await?;
