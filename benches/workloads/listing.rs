@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use superstep::graph::{Replay, ThreadInfo};
+use superstep::graph::{Replay, Thread, ThreadInfo};
 use superstep::prelude::*;
 
 use super::figure::Figure;
-use super::graphs::two_node_loop;
+use super::graphs::{Tally, Two, two_node_loop};
 use super::harness::Bench;
 use super::measure::{Clocks, Samples, Timing};
 
@@ -52,19 +52,20 @@ fn tell_again(bench: &Bench) {
     let store = SledCheckpointer::open(folder.path()).unwrap();
     let thread = two_node_loop(rounds).with_checkpointer(store).thread("told");
     bench.lone.block_on(thread.clone().durability(Durability::Async).invoke(Writes::default())).unwrap();
-    let told = each(bench, || {
-        let told = async {
-            let mut events = thread.replay(Replay::Recorded).stream([Mode::Updates]);
-            let mut told = 0;
-            while events.next().await.is_some() {
-                told += 1;
-            }
-            told
-        };
-        assert!(bench.lone.block_on(told) >= 2 * rounds);
-    });
-    let what = format!("{} supersteps told again from their records", 2 * rounds);
-    bench.print(&Figure::wall("replay", what, told).target("<= 50000"));
+    for (mode, told) in [(Mode::Updates, "updates"), (Mode::Values, "states")] {
+        let what = format!("{} supersteps told again from their records, {told}", 2 * rounds);
+        let told = each(bench, || assert!(bench.lone.block_on(events(&thread, mode)) >= 2 * rounds));
+        bench.print(&Figure::wall("replay", what, told).target("<= 50000"));
+    }
+}
+
+async fn events(thread: &Thread<Tally, Two>, mode: Mode) -> u64 {
+    let mut events = thread.replay(Replay::Recorded).stream([mode]);
+    let mut told = 0;
+    while events.next().await.is_some() {
+        told += 1;
+    }
+    told
 }
 
 /// Times something that takes milliseconds.
