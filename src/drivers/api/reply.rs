@@ -57,6 +57,7 @@ impl Reply {
         if let Some(finish) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(finish);
         }
+        let is_whole = choice.delta.is_none();
         let delta = choice.delta.or(choice.message).unwrap_or_default();
         let text = text_of(&delta.content) + &text_of(&delta.refusal);
         // Servers that give both fields give the same in both.
@@ -65,15 +66,20 @@ impl Reply {
         let (text, thinking) = (self.text_halves.push(text), self.thinking_halves.push(thinking));
         self.text.push_str(&text);
         self.thought += thinking.len();
-        delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| self.call(call));
+        for call in delta.tool_calls.unwrap_or_default() {
+            self.call(call, is_whole);
+        }
         Piece { text, thinking }
     }
 
-    fn call(&mut self, delta: CallDelta) {
+    fn call(&mut self, delta: CallDelta, is_whole: bool) {
         let function = delta.function.unwrap_or_default();
         let (name, arguments) = (function.name.unwrap_or_default(), arguments_of(&function.arguments));
         let id = delta.id.unwrap_or_default();
-        let nth = self.slot(delta.index, &id, &name, &arguments);
+        let nth = match is_whole {
+            true => self.begin(delta.index),
+            false => self.slot(delta.index, &id, &name, &arguments),
+        };
         let call = &mut self.calls[nth];
         if call.id.is_empty() {
             call.id = id;
@@ -99,6 +105,10 @@ impl Reply {
         if let Some(nth) = (0..self.calls.len()).rev().filter(last).find(fits) {
             return nth;
         }
+        self.begin(index)
+    }
+
+    fn begin(&mut self, index: Option<u64>) -> usize {
         let function = Function::default();
         self.calls.push(ToolCall { id: String::new(), kind: "function".to_owned(), function, more: Map::new() });
         self.indexes.push(index);

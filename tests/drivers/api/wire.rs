@@ -102,6 +102,20 @@ async fn calls_without_ids_get_some(#[case] calls: Vec<(&str, Value)>, #[case] h
     assert!(ids[0] != ids[1] && ids.iter().all(|id| !id.as_str().unwrap().is_empty()), "{ids:?}");
 }
 
+#[rstest]
+#[case::events(How::default())]
+#[case::json(How { json: true, ..How::default() })]
+#[tokio::test]
+async fn calls_that_share_an_id_stay_apart(#[case] how: How) {
+    let call = |path| Call { id: Some("same".to_owned()), name: "read".to_owned(), arguments: json!({ "path": path }) };
+    let calls = vec![call("a.txt"), call("b.txt")];
+    let scene = Scene::of([Answer { calls, how, ..Answer::default() }, Answer::text("done")]).await;
+    assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap().text, "done");
+    let messages = scene.server.requests()[1].messages();
+    assert_eq!(messages[2]["tool_calls"].as_array().unwrap().len(), 2);
+    assert_eq!(messages[3..].iter().filter(|result| result["tool_call_id"] == "same").count(), 2);
+}
+
 #[tokio::test]
 async fn every_call_gets_a_result_whatever_it_is() {
     let cut = Value::String("{\"path\": \"a".to_owned());
