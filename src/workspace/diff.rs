@@ -110,7 +110,7 @@ impl Workspace {
         self.objects("compare two trees", move |repository, _| {
             let diff = compared(repository, &from, &to)?;
             let failed = |source| WorkspaceError::Io { doing: "write", path: file.clone(), source };
-            let mut text = BufWriter::new(File::create(&file).map_err(failed)?);
+            let mut text = BufWriter::new(anew(&file).map_err(failed)?);
             let mut written = Ok(());
             each_piece(&diff, |piece| {
                 written = text.write_all(piece);
@@ -122,6 +122,15 @@ impl Workspace {
         })
         .await
     }
+}
+
+/// Makes a file anew: a link that was put in its place is not written through.
+fn anew(file: &Path) -> io::Result<File> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::options().write(true).create_new(true).open(file)
 }
 
 pub(super) fn tree<'a>(repository: &'a Repository, id: &TreeId) -> Result<git2::Tree<'a>, Fault> {

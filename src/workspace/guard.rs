@@ -111,6 +111,9 @@ fn fingerprint(place: &Place) -> Fingerprint {
     }
     for file in config_files(place) {
         note_config(&mut all, place, &file, 0);
+        for program in programs(&file) {
+            note_program(&mut all, place, &program);
+        }
     }
     let hooks = hooks_folder(place);
     all.things.insert(format!("hooks in {}", shown(place, &hooks)), String::new());
@@ -147,18 +150,40 @@ fn note_config(all: &mut Fingerprint, place: &Place, file: &Path, depth: usize) 
     }
 }
 
+/// The files that a configuration includes. Those of an included one count from there; it has its own turn.
 fn includes(file: &Path) -> Vec<String> {
+    values(file, "^include(if\\..*)?\\.path$", |depth| depth == 0)
+}
+
+/// The commands that git is configured to run.
+fn programs(file: &Path) -> Vec<String> {
+    values(file, "^(filter\\..*\\.(clean|smudge|process)|gpg\\.(.*\\.)?program)$", |_| true)
+}
+
+/// The values of a configuration's keys, from files so deep in its includes.
+fn values(file: &Path, keys: &str, is_wanted: impl Fn(u32) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     let read = Config::open(file).and_then(|config| {
-        config.entries(Some("^include(if\\..*)?\\.path$"))?.for_each(|entry| {
-            // Those of an included file count from there; it has its own turn.
-            if entry.include_depth() == 0 {
+        config.entries(Some(keys))?.for_each(|entry| {
+            if is_wanted(entry.include_depth()) {
                 found.push(String::from_utf8_lossy(entry.value_bytes()).into_owned());
             }
         })
     });
-    // What does not parse includes nothing; its content counts all the same.
+    // What does not parse says nothing; its content counts all the same.
     if read.is_err() { vec![] } else { found }
+}
+
+/// Notes the files of the work tree that a command names: whoever changes them changes what it does. A word without a dot or
+/// a slash is no such file, but a program or an option.
+fn note_program(all: &mut Fingerprint, place: &Place, command: &str) {
+    let words = command.split(|c: char| c.is_whitespace() || "'\";|&()".contains(c));
+    for word in words.filter(|word| word.contains(['.', '/'])) {
+        let file = lexical(&place.root.join(word));
+        if file.starts_with(&place.root) && !file.is_dir() {
+            all.note(format!("program {}", shown(place, &file)), &file);
+        }
+    }
 }
 
 fn resolved(place: &Place, file: &Path, path: &str) -> PathBuf {

@@ -98,6 +98,49 @@ async fn no_tool_leaves_the_folder(#[case] path: &str) {
     assert!(!folder.path().join("made").exists());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_tool_leaves_the_folder_while_links_come_and_go() {
+    let folder = folder();
+    let (work, outside) = (work(&folder), folder.path().join("outside"));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a.rs"), "the secret").unwrap();
+    symlink(&outside, work.join("link")).unwrap();
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let swapping = {
+        let (work, stop) = (work.clone(), std::sync::Arc::clone(&stop));
+        std::thread::spawn(move || {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let exchange = rustix::fs::RenameFlags::EXCHANGE;
+                rustix::fs::renameat_with(
+                    rustix::fs::CWD,
+                    work.join("src"),
+                    rustix::fs::CWD,
+                    work.join("link"),
+                    exchange,
+                )
+                .unwrap();
+            }
+        })
+    };
+    let tools = tools(&folder);
+    for nth in 0..200 {
+        for (name, arguments) in [
+            ("read", json!({ "path": "src/a.rs" })),
+            ("grep", json!({ "path": "src", "pattern": "secret" })),
+            ("list", json!({ "path": "src" })),
+            ("write", json!({ "path": "src/new/x.rs", "content": nth.to_string() })),
+            ("edit", json!({ "path": "src/a.rs", "old": "the secret", "new": "taken" })),
+        ] {
+            let answer = call(&tools, name, arguments).await;
+            assert!(!answer.text.contains("the secret"), "{name}: {}", answer.text);
+        }
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    swapping.join().unwrap();
+    assert_eq!(names(&outside), ["a.rs"]);
+    assert_eq!(fs::read_to_string(outside.join("a.rs")).unwrap(), "the secret");
+}
+
 #[tokio::test]
 async fn refusals_say_why() {
     let folder = folder();

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use superstep::workspace::Fingerprint;
 
-use crate::repo::{Repo, executable};
+use crate::repo::{Repo, executable, request};
 
 #[rstest]
 #[case::nothing(|_: &Repo| {}, &[])]
@@ -19,6 +19,16 @@ use crate::repo::{Repo, executable};
 #[case::work_tree(|repo: &Repo| { repo.write(".git/config.worktree", "[x]"); }, &["config .git/config.worktree was changed"])]
 #[case::attributes(|repo: &Repo| { repo.write(".git/info/attributes", "* filter=x"); }, &["info/attributes is new"])]
 #[case::exclude(|repo: &Repo| { repo.write(".git/info/exclude", "*.rs"); }, &["info/exclude was changed"])]
+#[case::hooks_elsewhere_by_an_included_one(|repo: &Repo| { repo.write("nested/a.conf", "[core]\n\thooksPath = my-hooks\n"); }, &[
+    "config nested/a.conf was changed",
+    "config nested/b.conf is gone",
+    "hook .git/hooks/asleep is gone",
+    "hook .git/hooks/pre-commit is gone",
+    "hooks in .git/hooks is gone",
+    "hooks in my-hooks is new",
+])]
+#[case::a_program_of_a_filter(|repo: &Repo| { repo.write("tools/clean.sh", "evil"); }, &["program tools/clean.sh was changed"])]
+#[case::a_program_that_signs(|repo: &Repo| { repo.write("sign", "evil"); }, &["program sign is new"])]
 #[case::hooks_elsewhere(|repo: &Repo| { repo.git(&["config", "core.hooksPath", "my-hooks"]); }, &[
     "config .git/config was changed",
     "hook .git/hooks/asleep is gone",
@@ -35,6 +45,8 @@ async fn what_decides_what_git_runs_is_compared(#[case] agent: fn(&Repo), #[case
         .write("shared.conf", "[include]\n\tpath = nested/a.conf\n");
     repo.write("nested/a.conf", "[includeIf \"gitdir:/nowhere\"]\n\tpath = b.conf\n");
     repo.git(&["config", "include.path", "../shared.conf"]);
+    repo.write("tools/clean.sh", "cat").git(&["config", "filter.clean.clean", "sh 'tools/clean.sh' %f clean"]);
+    repo.git(&["config", "--global", "gpg.program", "./sign"]);
     let workspace = repo.open().await;
     let before = workspace.fingerprint().await.unwrap();
     agent(&repo);
@@ -57,6 +69,82 @@ async fn hooks_are_where_they_are_configured() {
     repo.write(".husky/pre-commit", "evil\n");
     let told = before.changes(&workspace.fingerprint().await.unwrap());
     assert_eq!(told.iter().map(ToString::to_string).collect::<Vec<_>>(), ["hook .husky/pre-commit was changed"]);
+}
+
+#[tokio::test]
+async fn hooks_are_also_where_an_included_configuration_has_them() {
+    let repo = Repo::new();
+    repo.write("team.conf", "[core]\n\thooksPath = team/hooks\n").write("team/hooks/pre-commit", "test\n");
+    repo.git(&["config", "--global", "include.path", &repo.root().join("team.conf").display().to_string()]);
+    let workspace = repo.open().await;
+    let before = workspace.fingerprint().await.unwrap();
+    repo.write("team/hooks/pre-commit", "evil\n").write("team/hooks/post-commit", "evil\n");
+    let told = before.changes(&workspace.fingerprint().await.unwrap());
+    let told: Vec<_> = told.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["hook team/hooks/post-commit is new", "hook team/hooks/pre-commit was changed"]);
+}
+
+/// Makes a repository that runs something as soon as it is taken for one.
+fn trap(repo: &Repo, args: &[&str], owned: &str) {
+    repo.git(args);
+    let folder = repo.root().join(args[args.len() - 1]);
+    for key in ["core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "core.pager", "core.sshCommand"] {
+        repo.git_in(&folder, &["config", key, owned]);
+    }
+    repo.git_in(&folder, &["config", "filter.evil.required", "true"]);
+}
+
+#[rstest]
+#[case::attributes(|repo: &Repo, _: &str| {
+    repo.write(".gitattributes", "* filter=evil diff=evil merge=evil\n");
+})]
+#[case::attributes_and_configuration(|repo: &Repo, owned: &str| {
+    repo.write(".gitattributes", "* filter=evil\n").write(".gitconfig", format!("[filter \"evil\"]\n\tclean = {owned}\n"));
+})]
+#[case::modules(|repo: &Repo, owned: &str| {
+    let module = format!("[submodule \"m\"]\n\tpath = m\n\turl = ext::{owned}\n\tupdate = !{owned}\n\tfetchRecurseSubmodules = true\n");
+    repo.write(".gitmodules", module).write("m/x", "");
+})]
+#[case::a_bare_repository(|repo: &Repo, owned: &str| trap(repo, &["init", "-q", "--bare", "src/bare"], owned))]
+#[case::a_repository(|repo: &Repo, owned: &str| trap(repo, &["init", "-q", "src/inner"], owned))]
+#[case::a_repository_in_the_index(|repo: &Repo, owned: &str| {
+    trap(repo, &["init", "-q", "inner"], owned);
+    std::fs::write(repo.root().join("inner/.git/config"), "[user]\n\tname = A\n\temail = a@b\n").unwrap();
+    repo.git_in(&repo.root().join("inner"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+    repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "inner"]);
+    repo.git_in(&repo.root().join("inner"), &["config", "core.fsmonitor", owned]);
+})]
+#[tokio::test]
+async fn what_is_planted_in_the_files_is_not_run(#[case] plant: fn(&Repo, &str)) {
+    let repo = Repo::new();
+    let owned = repo.beside("owned");
+    let workspace = repo.open().await;
+    let (before, base) = (workspace.fingerprint().await.unwrap(), workspace.snapshot().await.unwrap().tree);
+    plant(&repo, &format!("touch {}", owned.display()));
+    repo.write("a.txt", "changed\n");
+    assert_eq!(before.changes(&workspace.fingerprint().await.unwrap()), [], "nobody is halted for it");
+    workspace.dirt().await.unwrap();
+    let tree = workspace.snapshot().await.unwrap().tree;
+    assert_eq!(repo.content(&tree, "a.txt"), "changed");
+    workspace.commit(&request(&workspace, &tree).await).await.unwrap();
+    workspace.reset_to(&base).await.unwrap();
+    workspace.reset_to(&tree).await.unwrap();
+    assert!(!owned.exists());
+}
+
+#[tokio::test]
+async fn a_long_diff_is_not_written_through_a_link() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let base = workspace.snapshot().await.unwrap().tree;
+    repo.write("a.txt", "changed\n");
+    let tree = workspace.snapshot().await.unwrap().tree;
+    let (file, theirs) = (repo.beside("long.diff"), repo.beside("theirs"));
+    std::fs::write(&theirs, "theirs").unwrap();
+    std::os::unix::fs::symlink(&theirs, &file).unwrap();
+    workspace.write_diff(&base, &tree, &file).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "theirs");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("+changed"));
 }
 
 #[tokio::test]

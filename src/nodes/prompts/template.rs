@@ -33,8 +33,9 @@ pub(super) fn fenced(kind: &str, text: &str) -> String {
     format!("{fence}{kind}\n{text}{newline}{fence}")
 }
 
-/// Lines as a list; nothing if there are none.
+/// Texts as a list; nothing if there are none. What has several lines stays in its item, whatever they are.
 pub(super) fn listed(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
-    let list: String = lines.into_iter().map(|line| format!("- {line}\n")).collect();
+    let list: String =
+        lines.into_iter().map(|line| format!("- {}\n", line.to_string().replace('\n', "\n  "))).collect();
     if list.is_empty() { list } else { format!("{heading}\n\n{list}\n") }
 }
