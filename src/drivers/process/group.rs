@@ -10,24 +10,30 @@ use tokio::time::{Instant, sleep};
 /// How often it is looked whether a child is still there.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A child in a process group of its own; the group is killed if this is dropped before the child's end was seen.
-pub(super) struct Group(Child);
+/// A child in a process group of its own; the group is killed if this is dropped before the child's end was seen, and if
+/// this process is killed.
+pub(super) struct Group {
+    child: Child,
+    /// Killed when dropped.
+    _watch: Option<Child>,
+}
 
 impl Group {
     pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
         command.kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        command.spawn().map(Self)
+        let child = command.spawn()?;
+        Ok(Self { _watch: watch(&child), child })
     }
 
     pub(super) fn child(&mut self) -> &mut Child {
-        &mut self.0
+        &mut self.child
     }
 
     /// Waits for the child, which ends the group's hold on its number: nothing may be sent to it afterwards.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.0.wait().await
+        self.child.wait().await
     }
 
     /// Waits until the child has ended, for so long; asks the group to end, and waits so long; kills what is left of it.
@@ -50,6 +56,23 @@ impl Group {
         }
         true
     }
+}
+
+/// A shell in the child's group whose input ends when this process does, however it dies: it ends the group then. Nobody
+/// would listen to it any more, and whoever goes on begins its work again. Without one, a group outlives us.
+#[cfg(unix)]
+fn watch(child: &Child) -> Option<Child> {
+    use std::process::Stdio;
+    let group = child.id()?.cast_signed();
+    let mut watch = Command::new("/bin/sh");
+    watch.args(["-c", "trap '' TERM; read _; kill -s KILL 0"]).env_clear().process_group(group);
+    watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    watch.spawn().ok()
+}
+
+#[cfg(not(unix))]
+fn watch(_: &Child) -> Option<Child> {
+    None
 }
 
 enum Signal {
@@ -79,20 +102,20 @@ impl Group {
     }
 
     fn id(&self) -> Option<rustix::process::Pid> {
-        self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
+        self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
     }
 }
 
 #[cfg(not(unix))]
 impl Group {
     pub(super) fn has_left(&mut self) -> bool {
-        !matches!(self.0.try_wait(), Ok(None))
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// There are no groups: the child alone is killed.
     fn signal(&mut self, signal: Signal) {
         if matches!(signal, Signal::Kill) {
-            let _ = self.0.start_kill();
+            let _ = self.child.start_kill();
         }
     }
 }
