@@ -22,7 +22,10 @@ pub(crate) async fn salvage(args: Salvage, found: Found) -> Result<Said, Refusal
     })?;
     let workspace = Workspace::open(&folder).await.map_err(|error| refused(&error))?;
     match args.restore {
-        Some(reference) => restore(&workspace, &reference).await,
+        Some(reference) => {
+            let _alone = workspace.lock(&found.thread).await.map_err(|error| refused(&error))?;
+            restore(&workspace, &reference).await
+        }
         None => {
             let all = workspace.salvaged(&found.thread).await.map_err(|error| refused(&error))?;
             Said::new(listed(&all), &all)

@@ -2,6 +2,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+#[path = "tasks/agents.rs"]
+mod agents;
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

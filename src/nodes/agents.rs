@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::Folder;
-use crate::checkpoint::BoxFuture;
 use crate::drivers::{Driver, DriverError, Limits};
-use crate::graph::NodeError;
 
 /// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +25,10 @@ pub struct AgentSpec {
     /// Where its driver keeps sessions; none: `.superstep` in the current folder.
     #[serde(default)]
     pub home: Option<std::path::PathBuf>,
+    /// What stands before a program that is the agent: a sandbox and its arguments. Agents whose tools are ours have it in their
+    /// [`Access`](crate::drivers::Access).
+    #[serde(default)]
+    pub command_prefix: Vec<String>,
     /// How much one of its turns may use.
     #[serde(default, with = "limits")]
     pub limits: Limits,
@@ -40,13 +41,6 @@ pub trait Agents: Send + Sync + 'static {
     /// # Errors
     /// If there is no such driver, or it cannot be made: a key that is missing.
     fn driver(&self, agent: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError>;
-
-    /// Takes the work tree for a thread, for as long as the context lives: two runs in one do not see each other's branches.
-    /// Asked before each turn. Without, nothing is taken.
-    fn hold<'a>(&'a self, folder: &'a Folder, thread: &'a str) -> BoxFuture<'a, Result<(), NodeError>> {
-        let _ = (folder, thread);
-        Box::pin(std::future::ready(Ok(())))
-    }
 }
 
 /// Every agent works through the one driver.

@@ -55,18 +55,18 @@ where
 pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let key = CommitKey { thread: thread(ctx), task: job.task.clone(), attempt: job.attempt };
     let probe = |_| async {
-        let workspace = job.folder.open().await?;
+        let workspace = job.folder.hold(ctx).await?;
         let made = workspace.find_commit(&key, job.base.at.commit.as_ref()).await.map_err(failed)?;
         match made {
             Some(made) => moved(&workspace, job, Some(made.commit)).await.map(Some),
             None => Ok::<_, NodeError>(None),
         }
     };
-    ctx.effect("commit", job, |_| make(job, &key)).probe(probe).await
+    ctx.effect("commit", job, |_| make(job, &key, ctx)).probe(probe).await
 }
 
-async fn make(job: &CommitJob, key: &CommitKey) -> Result<Moved, NodeError> {
-    let workspace = job.folder.open().await?;
+async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+    let workspace = job.folder.hold(ctx).await?;
     let Some(tree) = &job.tree else { return moved(&workspace, job, None).await };
     let parent = job.base.at.commit.clone();
     let made = workspace.find_commit(key, parent.as_ref()).await.map_err(failed)?;

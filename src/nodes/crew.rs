@@ -1,17 +1,12 @@
 //! The usual agents: drivers by their names, made when they are first needed. Knows which drivers there are, and no graph.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, failed};
-use crate::checkpoint::BoxFuture;
 use crate::drivers::api::{Api, ApiConfig};
 use crate::drivers::{CliAgent, Driver, DriverError, DriverName, ErrorClass, Retry, Scripted, SessionStore};
-use crate::graph::NodeError;
-use crate::workspace::WorkspaceLock;
 
 /// The context of a run whose agents are chosen by name, from a profile: `api`, `cli:codex`, `scripted:FILE`, and drivers of
 /// your own. Keys are read from the environment when a driver is made, and are stored nowhere.
@@ -19,8 +14,6 @@ use crate::workspace::WorkspaceLock;
 pub struct Crew {
     own: HashMap<String, Arc<dyn Driver>>,
     made: Mutex<HashMap<Which, Arc<dyn Driver>>>,
-    /// The work trees that runs of this process work in, by thread and folder.
-    held: tokio::sync::Mutex<HashMap<(String, PathBuf), WorkspaceLock>>,
 }
 
 /// What tells drivers apart.
@@ -30,6 +23,7 @@ struct Which {
     base_url: Option<String>,
     api_key_env: Option<String>,
     home: PathBuf,
+    prefix: Vec<String>,
 }
 
 impl std::fmt::Debug for Crew {
@@ -62,6 +56,7 @@ impl Agents for Crew {
             base_url: agent.base_url.clone(),
             api_key_env: agent.api_key_env.clone(),
             home: agent.home.clone().unwrap_or_else(|| PathBuf::from(".superstep")),
+            prefix: agent.command_prefix.clone(),
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.get(&which) {
@@ -71,17 +66,6 @@ impl Agents for Crew {
         made.insert(which, Arc::clone(&driver));
         Ok(driver)
     }
-
-    fn hold<'a>(&'a self, folder: &'a Folder, thread: &'a str) -> BoxFuture<'a, Result<(), NodeError>> {
-        Box::pin(async move {
-            let mut held = self.held.lock().await;
-            let which = (thread.to_owned(), folder.directory.clone());
-            if let Entry::Vacant(free) = held.entry(which) {
-                free.insert(folder.open().await?.lock(thread).await.map_err(failed)?);
-            }
-            Ok(())
-        })
-    }
 }
 
 fn make(which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
@@ -90,8 +74,8 @@ fn make(which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
     match name {
         DriverName::Scripted(file) => scripted(&file, &which.home),
         DriverName::Api { provider } => api(provider, which),
-        DriverName::Codex => Ok(patient(CliAgent::codex())),
-        DriverName::Claude => Ok(patient(CliAgent::claude())),
+        DriverName::Codex => Ok(program(CliAgent::codex(), which)),
+        DriverName::Claude => Ok(program(CliAgent::claude(), which)),
     }
 }
 
@@ -100,11 +84,19 @@ fn patient(driver: impl Driver + 'static) -> Arc<dyn Driver> {
     Arc::new(Retry::new(driver))
 }
 
+fn program(agent: CliAgent, which: &Which) -> Arc<dyn Driver> {
+    patient(agent.behind(&which.prefix).keeping(sessions(which)))
+}
+
+fn sessions(which: &Which) -> SessionStore {
+    SessionStore::new(which.home.join("sessions"))
+}
+
 fn api(provider: Option<String>, which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
     let config = which.base_url.as_ref().map_or_else(ApiConfig::from_env, ApiConfig::new);
     let config = which.api_key_env.iter().fold(config, ApiConfig::key_from_env);
     let config = provider.into_iter().fold(config, ApiConfig::provider);
-    Ok(patient(Api::new(config, SessionStore::new(which.home.join("sessions")))?))
+    Ok(patient(Api::new(config, sessions(which))?))
 }
 
 fn scripted(file: &Path, home: &Path) -> Result<Arc<dyn Driver>, DriverError> {

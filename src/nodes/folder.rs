@@ -63,12 +63,24 @@ impl Folder {
         Workspace::open_with(&self.directory, options).await.map_err(failed)
     }
 
+    /// Opens the repository for the run alone: other runs are refused in this work tree until this one ends, stops for a person or
+    /// dies.
+    ///
+    /// # Errors
+    /// As [`Workspace::lock`], which names who works there, and as [`open`](Self::open).
+    pub async fn hold<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
+        let workspace = self.open().await?;
+        let name = format!("work tree {}", workspace.git_dir().display());
+        ctx.keep(&name, async { workspace.lock(&thread(ctx)).await.map_err(failed) }).await?;
+        Ok(workspace)
+    }
+
     /// What decides what git runs, before somebody may change it.
     pub(super) async fn guard<C>(&self, ctx: &Ctx<C>, key: &str) -> Result<Fingerprint, NodeError>
     where
         C: Send + Sync + 'static,
     {
-        let look = |_| async { self.open().await?.fingerprint().await.map_err(failed) };
+        let look = |_| async { self.hold(ctx).await?.fingerprint().await.map_err(failed) };
         ctx.effect(format!("{key}/before"), &(), look).await
     }
 
@@ -83,7 +95,7 @@ impl Folder {
         C: Send + Sync + 'static,
     {
         let look = |_| async {
-            let now = self.open().await?.fingerprint().await.map_err(failed)?;
+            let now = self.hold(ctx).await?.fingerprint().await.map_err(failed)?;
             Ok::<_, NodeError>(guard.changes(&now).iter().map(ToString::to_string).collect())
         };
         ctx.effect(format!("{key}/after"), &guard.digest(), look).await
@@ -101,17 +113,17 @@ impl Folder {
         if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
         }
-        ctx.effect("after", &base.at, |_| self.left(base)).await
+        ctx.effect("after", &base.at, |_| self.left(ctx, base)).await
     }
 
     /// What stands in the files when a person has decided: their own changes, and what was left by somebody after whom nothing
     /// could be looked at. Commits are taken back into the files.
     pub(super) async fn settle<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
-        ctx.effect("settle", &base.at, |_| self.left(base)).await
+        ctx.effect("settle", &base.at, |_| self.left(ctx, base)).await
     }
 
-    async fn left(&self, base: &Base) -> Result<After, NodeError> {
-        let workspace = self.open().await?;
+    async fn left<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
+        let workspace = self.hold(ctx).await?;
         let movement = workspace.fold(&base.at).await.map_err(failed)?;
         let snapshot = workspace.snapshot().await.map_err(failed)?;
         let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
@@ -132,7 +144,7 @@ impl Folder {
     ) -> Result<String, NodeError> {
         let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt };
         let keep = |_| async {
-            let workspace = self.open().await?;
+            let workspace = self.hold(ctx).await?;
             let salvaged = workspace.salvage(&key, kept.commit.as_ref(), &kept.tree).await.map_err(failed)?;
             Ok::<_, NodeError>(salvaged.reference)
         };
@@ -142,7 +154,7 @@ impl Folder {
     /// Puts HEAD on the branch of the work, which a person may have left meanwhile.
     pub(super) async fn stand<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<(), NodeError> {
         let stand = |_| async {
-            let workspace = self.open().await?;
+            let workspace = self.hold(ctx).await?;
             workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
             Ok::<_, NodeError>(())
         };
@@ -152,7 +164,7 @@ impl Folder {
     /// Brings the files back.
     pub(super) async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
         let reset = |_| async {
-            self.open().await?.reset_to(tree).await.map_err(failed)?;
+            self.hold(ctx).await?.reset_to(tree).await.map_err(failed)?;
             Ok::<_, NodeError>(())
         };
         ctx.effect("reset", tree, reset).await

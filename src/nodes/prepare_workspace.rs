@@ -55,13 +55,13 @@ where
 
 async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
-    ctx.effect("prepare", job, |_| ready(job, name)).await
+    ctx.effect("prepare", job, |_| ready(job, name, ctx)).await
 }
 
-async fn ready(job: &PrepareJob, name: String) -> Result<Prepared, NodeError> {
+async fn ready<C: Send + Sync + 'static>(job: &PrepareJob, name: String, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let mut without = job.folder.clone();
     without.apart.extend(job.plan.iter().map(|(path, _)| path.clone()));
-    let workspace = without.open().await?;
+    let workspace = without.hold(ctx).await?;
     workspace.ignore_store().await.map_err(failed)?;
     workspace.ensure_ready().await.map_err(failed)?;
     if !job.allow_dirty {
@@ -77,7 +77,7 @@ async fn ready(job: &PrepareJob, name: String) -> Result<Prepared, NodeError> {
     let start = Base { at, tree: snapshot.tree };
     let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
     write(&job.folder.directory.join(path), text)?;
-    let tree = job.folder.open().await?.snapshot().await.map_err(failed)?.tree;
+    let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;
     Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
 }
 

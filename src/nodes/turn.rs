@@ -196,7 +196,7 @@ impl Turn {
         };
         let body = |turn: String| async move {
             if let Some(folder) = &self.guard {
-                ctx.context().hold(folder, &thread(ctx)).await?;
+                folder.hold(ctx).await?;
             }
             recorded(self.run::<T, C>(ctx, turn).await)
         };

@@ -108,6 +108,7 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
 }
 
 async fn run<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+    job.folder.hold(ctx).await?;
     let program = Program::new("sh").args(["-c", command]).environment(Environment::allowed());
     let program = program.directory(&job.folder.directory).keep(KEPT);
     let ended = tokio::time::timeout(job.limit, program.run(|| ctx.heartbeat())).await;

@@ -3,13 +3,17 @@
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::index::{own_folder, sweep};
-use super::open::Workspace;
+use super::open::{Place, Workspace};
+
+/// How long a lock is tried for: a run that has just ended, or is being looked at, has it for a moment longer.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Who works in a work tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,23 +57,54 @@ impl Workspace {
     pub async fn lock(&self, thread: &str) -> Result<WorkspaceLock, WorkspaceError> {
         let thread = thread.to_owned();
         self.look(move |place| {
-            let path = place.git_dir.join("superstep").join("lock");
+            let path = path_in(&place);
             let opened = own_folder(&place)
                 .and_then(|_| File::options().read(true).write(true).create(true).truncate(false).open(&path));
             let failed = |source| WorkspaceError::Io { doing: "lock", path: path.clone(), source };
             let mut file = opened.map_err(failed)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(WorkspaceError::Busy { root: place.root.clone(), holder: read(&mut file) });
-                }
-                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            if !taken(&file).map_err(failed)? {
+                return Err(WorkspaceError::Busy { root: place.root.clone(), holder: read(&mut file) });
             }
             sign(&mut file, thread).map_err(failed)?;
             sweep(&place);
             Ok(WorkspaceLock { file })
         })
         .await?
+    }
+
+    /// Checks that no run works in the work tree now. Nothing is written.
+    ///
+    /// # Errors
+    /// [`Busy`](WorkspaceError::Busy) names the process that has it.
+    pub async fn ensure_unheld(&self) -> Result<(), WorkspaceError> {
+        self.look(|place| {
+            let Ok(mut file) = File::open(path_in(&place)) else { return Ok(()) };
+            match file.try_lock_shared() {
+                Err(TryLockError::WouldBlock) => {
+                    Err(WorkspaceError::Busy { root: place.root.clone(), holder: read(&mut file) })
+                }
+                // Free, or nothing is known: whoever takes it will see.
+                Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+            }
+        })
+        .await?
+    }
+}
+
+fn path_in(place: &Place) -> PathBuf {
+    place.git_dir.join("superstep").join("lock")
+}
+
+fn taken(file: &File) -> io::Result<bool> {
+    let (step, mut left) = (Duration::from_millis(10), PATIENCE);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(source)) => return Err(source),
+            Err(TryLockError::WouldBlock) if left.is_zero() => return Ok(false),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(step),
+        }
+        left = left.saturating_sub(step);
     }
 }
 

@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::{
     AgentEvent, AgentRequest, CliAgent, Driver, DriverError, DriverExt, ErrorClass, Finished, Session, SessionRef,
-    Shell, Status, SubmitTool,
+    SessionStore, Shell, Status, SubmitTool,
 };
 use tempfile::TempDir;
 
@@ -239,6 +239,98 @@ async fn codex_tells_what_a_session_used_in_all_and_we_what_the_turn_did() {
     assert_eq!((usage.input, usage.output, usage.estimated), (500, 7, false));
     let usage = told(second.codex(), resume(second.request(), "a")).await.1.unwrap().usage;
     assert_eq!((usage.input, usage.output, usage.estimated), (1500, 57, true));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_sandbox_stands_before_the_whole_agent(#[values(true, false)] codex: bool) {
+    let stage = Stage::with(if codex { CODEX } else { CLAUDE });
+    let sandbox = script(stage.path(), "sandbox", "printf '%s ' \"$1\" > inside; shift; exec \"$@\"");
+    let behind = |agent: CliAgent| agent.behind([sandbox.to_str().unwrap(), "--strict"]);
+    let agent = behind(if codex { stage.codex() } else { stage.claude() });
+    told(agent, stage.request()).await.1.unwrap();
+    assert_eq!(stage.noted("inside"), "--strict ");
+    assert!(stage.noted("args").starts_with(if codex { "exec\n-s\n" } else { "-p\n" }), "{}", stage.noted("args"));
+    let missing = told(stage.codex().behind(["no-such-sandbox"]), stage.request()).await.1.unwrap_err();
+    assert!(missing.message.starts_with("cannot start `no-such-sandbox`, which the agent is to run in: "), "{missing}");
+    assert_eq!(missing.help, "install it, or change `command_prefix` in the profile");
+}
+
+#[rstest]
+#[case::codex(true, r#"echo "{\"type\":\"item.completed\",\"item\":{\"id\":\"1\",\"type\":\"command_execution\",\"command\":\"env\",\"aggregated_output\":\"EXTRA_TOKEN=$EXTRA_TOKEN\"}}"
+echo "{\"type\":\"item.completed\",\"item\":{\"id\":\"2\",\"type\":\"agent_message\",\"text\":\"{\\\"done\\\":true,\\\"why\\\":\\\"$EXTRA_TOKEN, sk-learn-is-there\\\"}\"}}"
+echo '{"type":"turn.completed","usage":{}}'"#)]
+#[case::claude(false, r#"echo "{\"type\":\"assistant\",\"message\":{\"id\":\"1\",\"content\":[{\"type\":\"text\",\"text\":\"It is $EXTRA_TOKEN\"}]}}"
+echo "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"$EXTRA_TOKEN\",\"session_id\":\"c\",\"structured_output\":{\"done\":true,\"why\":\"$EXTRA_TOKEN, sk-learn-is-there\"}}""#)]
+#[tokio::test]
+async fn the_keys_an_agent_was_given_are_in_nothing_it_says(#[case] codex: bool, #[case] body: &str) {
+    let stage = Stage::with(body);
+    let agent = if codex { stage.codex() } else { stage.claude() };
+    let agent = agent.env("EXTRA_TOKEN", "hush-hush").keeping(SessionStore::new(stage.path().join("kept")));
+    let request = AgentRequest { turn: "t".into(), ..stage.request() };
+    let (events, finished) = told(agent.clone(), request).await;
+    let finished = finished.unwrap();
+    assert_eq!(finished.submitted, Some(json!({"done": true, "why": "[redacted], sk-learn-is-there"})));
+    let kept = agent.ended(None, "t").await.unwrap();
+    let all = format!("{events:?}{finished:?}{kept:?}");
+    assert!(!all.contains("hush-hush") && events.iter().any(|event| event.contains("[redacted]")), "{all}");
+}
+
+// --- what is known after a kill ---
+
+#[rstest]
+#[tokio::test]
+async fn what_a_turn_came_to_is_known_by_its_key_in_another_process(#[values(true, false)] codex: bool) {
+    let stage = Stage::with(if codex { CODEX } else { CLAUDE });
+    let agent = || {
+        let agent = if codex { stage.codex() } else { stage.claude() };
+        agent.keeping(SessionStore::new(stage.path().join("kept")))
+    };
+    let keyed = |request: AgentRequest, turn: &str| AgentRequest { turn: turn.to_owned(), ..request };
+    let first = agent().finish(keyed(stage.request(), "A/1"), |_| ()).await.unwrap();
+    let session = SessionRef { id: "s".into(), turn: "7".into() };
+    let resumed = AgentRequest { session: Session::Resume(session.clone()), ..stage.request() };
+    let second = agent().finish(keyed(resumed, "A/2"), |_| ()).await.unwrap();
+    agent().finish(stage.request(), |_| ()).await.unwrap();
+
+    assert_eq!(agent().ended(None, "A/1").await.unwrap(), Some(first));
+    assert_eq!(agent().ended(Some(&session), "A/2").await.unwrap(), Some(second));
+    for (session, turn) in [(None, "A/2"), (Some(&session), "A/1"), (None, "A/3"), (None, "")] {
+        assert_eq!(agent().ended(session, turn).await.unwrap(), None, "{session:?} {turn}");
+    }
+    let without_store = if codex { stage.codex() } else { stage.claude() };
+    assert_eq!(without_store.ended(None, "A/1").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_a_turn_came_to_is_kept_before_its_program_has_ended() {
+    let lines = CLAUDE.to_owned()
+        + "\nuntil cat kept/*/*.jsonl > seen 2>/dev/null && grep -q ended seen; do sleep 0.01; done; echo > in-time";
+    let stage = Stage::with(&lines);
+    let agent = stage.claude().keeping(SessionStore::new(stage.path().join("kept"))).grace(Duration::from_secs(120));
+    agent.finish(AgentRequest { turn: "t".into(), ..stage.request() }, |_| ()).await.unwrap();
+    assert_eq!(stage.noted("in-time"), "\n");
+}
+
+#[rstest]
+#[case::failed(r#"echo '{"type":"turn.failed","error":{"message":"stream disconnected"}}'"#)]
+#[case::broken_off("echo '{\"type\":\"turn.started\"}'; exit 1")]
+#[tokio::test]
+async fn a_turn_that_failed_is_not_kept(#[case] body: &str) {
+    let stage = Stage::with(body);
+    let agent = stage.codex().keeping(SessionStore::new(stage.path().join("kept")));
+    agent.finish(AgentRequest { turn: "t".into(), ..stage.request() }, |_| ()).await.unwrap_err();
+    assert_eq!(agent.ended(None, "t").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_turn_that_ended_has_ended_though_it_cannot_be_kept() {
+    let stage = Stage::with(CLAUDE);
+    fs::write(stage.path().join("kept"), "no folder").unwrap();
+    let agent = stage.claude().keeping(SessionStore::new(stage.path().join("kept")));
+    let (events, finished) = told(agent, AgentRequest { turn: "t".into(), ..stage.request() }).await;
+    assert_eq!(finished.unwrap().status, Status::Done);
+    assert!(events.last().unwrap().contains("should this process be killed now"), "{events:?}");
 }
 
 // --- how they fail ---

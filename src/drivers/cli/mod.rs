@@ -19,7 +19,9 @@ use super::driver::{AgentEvents, Capabilities, Driver, Sender, events};
 use super::error::{DriverError, ErrorClass};
 use super::event::{AgentEvent, Finished};
 use super::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
-use super::request::AgentRequest;
+use super::request::{AgentRequest, SessionRef};
+use super::sessions::{Opening, SessionStore};
+use crate::checkpoint::BoxFuture;
 use scratch::Scratch;
 use turn::Turn;
 
@@ -43,8 +45,11 @@ pub struct CliAgent {
     dialect: Dialect,
     program: OsString,
     args: Vec<OsString>,
+    /// What stands before the program.
+    prefix: Vec<OsString>,
     environment: Environment,
     grace: Duration,
+    store: Option<SessionStore>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +73,8 @@ impl CliAgent {
 
     fn of(dialect: Dialect, program: &str, variables: &[&str]) -> Self {
         let environment = Environment::allowed().keep(variables);
-        Self { dialect, program: program.into(), args: vec![], environment, grace: Duration::from_secs(5) }
+        let (args, prefix, grace) = (vec![], vec![], Duration::from_secs(5));
+        Self { dialect, program: program.into(), args, prefix, environment, grace, store: None }
     }
 
     /// Sets the program, by path or name.
@@ -80,6 +86,18 @@ impl CliAgent {
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
+    }
+
+    /// Puts a program with its arguments before the agent's: a sandbox, which all the agent does happens in.
+    pub fn behind(mut self, prefix: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.prefix.extend(prefix.into_iter().map(Into::into));
+        self
+    }
+
+    /// Keeps what its turns come to in a store, so that a turn that has ended is known also after a kill. What is said in
+    /// them, the agent's own program keeps.
+    pub fn keeping(self, store: SessionStore) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     /// Sets a variable of its environment. Values of variables with names like keys are hidden in what it says.
@@ -99,19 +117,39 @@ impl CliAgent {
         let mut running = self.start(&request, schema.as_ref())?;
         let mut turn = Turn::of(self.dialect, &request);
         let redactor = Redactor::new(self.environment.secrets());
-        let stopped = self.followed(&mut running, &mut turn, &request, &tell).await;
-        let patience = if stopped.is_ok() && !turn.is_cut_short() { self.grace } else { Duration::ZERO };
-        let exit = running.end(patience, self.grace).await;
+        let stopped = self.followed(&mut running, &mut turn, &request, &tell, &redactor).await;
         turn.took(begun.elapsed());
-        let ended = match stopped {
-            Ok(()) => turn.ended(exit),
-            Err(stopped) => Err(turn.stopped(&stopped)),
+        let (is_cut_short, finished) = (turn.is_cut_short(), turn.result());
+        if let Some(finished) = &finished {
+            self.keep(&request, finished, &tell).await;
+        }
+        let patience = if stopped.is_ok() && !is_cut_short { self.grace } else { Duration::ZERO };
+        let exit = running.end(patience, self.grace).await;
+        let ended = match (stopped, finished) {
+            (_, Some(finished)) => Ok(finished),
+            (Ok(()), None) => Err(turn.failed(exit)),
+            (Err(stopped), None) => Err(turn.stopped(&stopped)),
         };
         ended.map_err(|error| DriverError {
             message: redactor.redact(&error.message),
             transcript: redactor.redact(&error.transcript),
             ..error
         })
+    }
+
+    /// Notes what the turn came to before anything else happens: whoever is killed now finds it.
+    async fn keep(&self, request: &AgentRequest, finished: &Finished, tell: &Sender) {
+        let Some(store) = self.store.clone() else { return };
+        let AgentRequest { session, turn, role, model, .. } = request.clone();
+        let finished = finished.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            store.keep(&Opening { session: &session, turn: &turn, role: &role, model: model.as_deref() }, finished)
+        });
+        // The turn has ended all the same.
+        if let Ok(Err(error)) = kept.await {
+            tell.tell(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
+                .await;
+        }
     }
 
     /// Reads what the program writes until it has told its result, or ended.
@@ -121,19 +159,20 @@ impl CliAgent {
         turn: &mut Turn,
         request: &AgentRequest,
         tell: &Sender,
+        redactor: &Redactor,
     ) -> Result<(), Stopped> {
         let (end, idle) = (Instant::now() + request.limits.wall, request.limits.idle);
         let watch = Watch { cancel: request.cancel.clone(), end, idle };
         while !turn.is_over() {
             let Some(heard) = running.next(&watch).await? else { break };
-            for event in self.events(heard, turn) {
+            for event in self.events(heard, turn, redactor) {
                 tell.tell(event).await;
             }
         }
         Ok(())
     }
 
-    fn events(&self, heard: Heard, turn: &mut Turn) -> Vec<AgentEvent> {
+    fn events(&self, heard: Heard, turn: &mut Turn, redactor: &Redactor) -> Vec<AgentEvent> {
         let line = match heard {
             Heard::Line(line) if line.trim().is_empty() => return vec![],
             Heard::Line(line) => line,
@@ -141,12 +180,13 @@ impl CliAgent {
                 return vec![AgentEvent::Notice(format!("a message of {bytes} bytes was left out"))];
             }
         };
-        match serde_json::from_str(&line) {
-            Ok(message) => match self.dialect {
-                Dialect::Codex => codex::events(turn, &message),
-                Dialect::Claude => claude::events(turn, &message),
-            },
-            Err(_) => vec![turn.notice(&format!("no JSON: {}", turn::cut(&line, 200)))],
+        let Ok(message) = serde_json::from_str(&line) else {
+            return vec![turn.notice(&format!("no JSON: {}", redactor.redact(&turn::cut(&line, 200))))];
+        };
+        let message = redactor.known_in(message);
+        match self.dialect {
+            Dialect::Codex => codex::events(turn, &message),
+            Dialect::Claude => claude::events(turn, &message),
         }
     }
 
@@ -167,7 +207,9 @@ impl CliAgent {
             Dialect::Codex => codex::args(request, schema.map(Scratch::path), &self.args),
             Dialect::Claude => claude::args(request, &self.args),
         };
-        let program = Program::new(&self.program).args(args).directory(&request.directory).keep(STDERR);
+        let mut words = self.prefix.iter().chain([&self.program]);
+        let program = Program::new(words.next().unwrap_or(&self.program)).args(words).args(args);
+        let program = program.directory(&request.directory).keep(STDERR);
         let program = program.environment(self.environment.clone()).stdin(prompt::of(request));
         program.start().map_err(|error| self.missing(request, &error))
     }
@@ -176,6 +218,11 @@ impl CliAgent {
         if !request.directory.is_dir() {
             let message = format!("there is no folder {}", request.directory.display());
             return DriverError::new(ErrorClass::Fatal, message);
+        }
+        if let Some(prefix) = self.prefix.first() {
+            let message = format!("cannot start `{}`, which the agent is to run in: {error}", prefix.to_string_lossy());
+            return DriverError::new(ErrorClass::Fatal, message)
+                .help("install it, or change `command_prefix` in the profile");
         }
         let message = format!("cannot start `{}`: {error}", self.program.to_string_lossy());
         let help = match self.dialect {
@@ -202,5 +249,13 @@ impl Driver for CliAgent {
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = self.clone();
         events(|tell| this.carried_out(request, tell))
+    }
+
+    fn ended<'a>(
+        &'a self,
+        session: Option<&'a SessionRef>,
+        turn: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
+        Box::pin(async move { self.store.as_ref().map_or(Ok(None), |store| store.ended(session, turn)) })
     }
 }

@@ -109,13 +109,20 @@ impl Turn {
         self.usage.ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     }
 
-    /// What the turn comes to, once its program has ended.
-    pub(super) fn ended(mut self, exit: io::Result<Exit>) -> Result<Finished, DriverError> {
+    /// What the turn has come to, if it has come to something.
+    pub(super) fn result(&mut self) -> Option<Finished> {
+        match self.end {
+            Some(End::Done) => Some(self.finished(Status::Done)),
+            Some(End::Limit(status)) => Some(self.finished(status)),
+            Some(End::Failed(_)) | None => None,
+        }
+    }
+
+    /// The failure of a turn without a result, once its program has ended.
+    pub(super) fn failed(mut self, exit: io::Result<Exit>) -> DriverError {
         match self.end.take() {
-            Some(End::Done) => Ok(self.finished(Status::Done)),
-            Some(End::Limit(status)) => Ok(self.finished(status)),
-            Some(End::Failed(error)) => Err(self.fail(error)),
-            None => Err(self.broken_off(exit)),
+            Some(End::Failed(error)) => self.fail(error),
+            Some(End::Done | End::Limit(_)) | None => self.broken_off(exit),
         }
     }
 
@@ -129,7 +136,7 @@ impl Turn {
         self.fail(DriverError::new(class, format!("{}: {stopped}", self.name())))
     }
 
-    fn finished(mut self, status: Status) -> Finished {
+    fn finished(&mut self, status: Status) -> Finished {
         let id = self.session.take().or(self.resumed.take());
         let mark = self.mark.take().unwrap_or_default();
         let session = id.map(|id| SessionRef { id, turn: mark });
@@ -139,7 +146,7 @@ impl Turn {
             Dialect::Codex => submitted.map(strict::without_nulls),
             Dialect::Claude => submitted,
         };
-        Finished { status, text: self.text, submitted, session, usage: self.usage }
+        Finished { status, text: std::mem::take(&mut self.text), submitted, session, usage: self.usage }
     }
 
     /// The failure of a turn whose program ended without a result.

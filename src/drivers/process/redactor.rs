@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 /// What stands in the place of a secret.
 const HIDDEN: &str = "[redacted]";
 /// How keys of services begin, after something that is no part of a word.
@@ -41,8 +43,28 @@ impl Redactor {
 
     /// Returns the text without secrets.
     pub fn redact(&self, text: &str) -> String {
-        let known = self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
-        keyless(&known)
+        keyless(&self.known(text.to_owned()))
+    }
+
+    /// Returns the text without the secrets that were given; what only looks like a key stays.
+    pub fn known(&self, text: String) -> String {
+        let hidden = |text: String, secret: &String| match text.contains(secret.as_str()) {
+            true => text.replace(secret.as_str(), HIDDEN),
+            false => text,
+        };
+        self.0.iter().fold(text, hidden)
+    }
+
+    /// Returns the value with texts as [`known`](Self::known) makes them, names of fields too.
+    pub fn known_in(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.known(text)),
+            Value::Array(items) => items.into_iter().map(|item| self.known_in(item)).collect(),
+            Value::Object(fields) => {
+                fields.into_iter().map(|(name, field)| (self.known(name), self.known_in(field))).collect()
+            }
+            value => value,
+        }
     }
 }
 

@@ -27,7 +27,11 @@ pub(in crate::drivers) struct TurnLog {
 impl TurnLog {
     /// Opens a file, made for its owner alone where there is none. May block.
     pub(super) fn open(path: &Path) -> Result<Self, DriverError> {
-        let opened = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        // A link that an agent put in its place is not written through.
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+        let opened = options.open(path);
         let file = opened.map_err(|error| unusable(path, &error))?;
         let step = Duration::from_millis(10);
         let mut left = PATIENCE;

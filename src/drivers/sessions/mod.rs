@@ -133,6 +133,24 @@ impl SessionStore {
         Ok(ended.filter(|_| known.header.is_some_and(|header| header.turn == turn)))
     }
 
+    /// Keeps what a turn came to of which nothing else is kept here, for an agent that remembers by itself what was said. A turn
+    /// without a key is not kept. May block.
+    pub(super) fn keep(&self, asked: &Opening<'_>, finished: Finished) -> Result<(), DriverError> {
+        if asked.turn.is_empty() {
+            return Ok(());
+        }
+        let turn = asked.turn.to_owned();
+        let (session, parent) = match asked.session {
+            Session::New => (turn.clone(), None),
+            Session::Resume(before) => (before.id.clone(), Some(before.turn.clone())),
+        };
+        self.make_folder(&session).map_err(|error| unusable(&self.directory, &error))?;
+        let log = TurnLog::open(&self.path(&session, &turn))?;
+        log.cut(0)?;
+        let (role, model) = (asked.role.to_owned(), asked.model.map(str::to_owned));
+        log.begin(&[Line::Turn(Header { session, turn, parent, role, model, opening: 0 }), Line::Ended(finished)])
+    }
+
     /// Opens a turn: the one that was begun under this key, or a new one that begins with the messages `opening` makes from
     /// the tail of what was said before.
     pub(super) fn open(

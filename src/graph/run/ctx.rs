@@ -14,6 +14,7 @@ use super::cache::NodeCache;
 use super::clock::Outside;
 use super::error::RunError;
 use super::event::Sink;
+use super::keep::Keeps;
 use super::places::Places;
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::Question;
@@ -85,6 +86,7 @@ pub(crate) struct Shared<C> {
     pub stage: Option<Arc<dyn Stage>>,
     /// What the run is compared with, if it is a replay.
     pub replay: Option<Arc<Comparison>>,
+    pub keeps: Keeps,
 }
 
 impl<C> Shared<C> {

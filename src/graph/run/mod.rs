@@ -19,6 +19,7 @@ pub(crate) mod enter;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod execute;
+pub(crate) mod keep;
 mod moving;
 pub(crate) mod perform;
 pub(crate) mod places;

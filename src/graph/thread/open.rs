@@ -16,6 +16,7 @@ use crate::graph::run::clock::{self, Clock};
 use crate::graph::run::ctx::Shared;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
+use crate::graph::run::keep::Keeps;
 use crate::graph::run::superstep::Budgets;
 use crate::graph::run::trace;
 
@@ -46,6 +47,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             outside: self.outside.clone(),
             stage: self.stage.clone(),
             replay: None,
+            keeps: Keeps::default(),
         }
     }
 

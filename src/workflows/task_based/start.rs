@@ -112,8 +112,8 @@ impl Start {
         std::thread::spawn(read).join().unwrap_or_else(|_| Err(std::io::Error::other("reading them panicked").into()))
     }
 
-    /// Reads plan and issue, and checks that the repository is ready: no merge under way, nothing of the user's own in it
-    /// unless that is allowed.
+    /// Reads plan and issue, and checks that the repository is ready: no other run works in it, no merge is under way, nothing
+    /// of the user's own is in it unless that is allowed.
     ///
     /// # Errors
     /// Everything that can be known to be wrong now.
@@ -196,6 +196,7 @@ async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<
     let apart = plan.and_then(|plan| plan.strip_prefix(&root).ok());
     let options = apart.into_iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
     let workspace = Workspace::open_with(&root, options).await?;
+    workspace.ensure_unheld().await?;
     workspace.ensure_ready().await?;
     if !allow_dirty {
         workspace.ensure_clean().await?;

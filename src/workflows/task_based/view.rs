@@ -65,6 +65,7 @@ impl ExecutionState {
             base_url,
             api_key_env,
             home: Some(self.home()),
+            command_prefix: self.profile.tools.command_prefix.clone(),
             limits: (&self.profile.limits).into(),
         }
     }

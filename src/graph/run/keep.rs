@@ -1,0 +1,29 @@
+//! What a run keeps until it ends, beside its state and never stored: locks, connections. Knows no use of them.
+
+use std::any::Any;
+use std::collections::HashMap;
+
+use tokio::sync::Mutex;
+
+use super::ctx::Ctx;
+
+/// What a run keeps, by name.
+#[derive(Default)]
+pub(crate) struct Keeps(Mutex<HashMap<String, Box<dyn Any + Send>>>);
+
+impl<C> Ctx<C> {
+    /// Has the run keep something under a name until it ends, in whatever way; made if nothing is kept there yet. Subgraphs
+    /// share it. It is not kept for the next run of the thread, and a replay keeps nothing unless its bodies ask.
+    pub(crate) async fn keep<T: Send + 'static, E>(
+        &self,
+        name: &str,
+        make: impl Future<Output = Result<T, E>>,
+    ) -> Result<(), E> {
+        let mut kept = self.0.shared.keeps.0.lock().await;
+        if !kept.contains_key(name) {
+            let thing = make.await?;
+            kept.insert(name.to_owned(), Box::new(thing));
+        }
+        Ok(())
+    }
+}
