@@ -306,15 +306,15 @@ turns:
 #[case::empty("", "s.yaml:1: missing field `turns`")]
 #[case::outside(
     "turns:\n- steps:\n  - write: {path: ../a, content: b}",
-    "s.yaml:3: turns[0].steps[0].write: `../a` is no path beneath the folder: not absolute, no `..`, no `.git`"
+    "s.yaml:3: turns[0].steps[0].write: `../a`: `..` is refused; give the path from the folder you work in"
 )]
 #[case::absolute(
     "turns:\n- steps:\n  - delete: /etc/passwd",
-    "s.yaml:3: turns[0].steps[0]: `/etc/passwd` is no path beneath the folder: not absolute, no `..`, no `.git`"
+    "s.yaml:3: turns[0].steps[0]: `/etc/passwd`: absolute paths are refused; give the path from the folder you work in"
 )]
 #[case::git(
     "turns:\n- steps:\n  - move: {from: a, to: b/.GIT/hooks}",
-    "s.yaml:3: turns[0].steps[0].move: `b/.GIT/hooks` is no path beneath the folder: not absolute, no `..`, no `.git`"
+    "s.yaml:3: turns[0].steps[0].move: `b/.GIT/hooks`: `.git` and `.superstep` are refused"
 )]
 #[case::no_time(
     "turns:\n- steps:\n  - wait: soon",

@@ -1,64 +1,31 @@
 //! Changes to files, kept beneath a folder: no absolute path, no `..`, no `.git`, no symbolic link on the way. Each can be
 //! done again after it was done: a turn that was killed begins anew.
 
-use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
-
-use serde::Deserialize;
+use std::path::{Path, PathBuf};
 
 use super::step::{EditFile, MoveFile, WriteFile};
+use crate::drivers::tools::Inside;
 
-/// A path beneath a folder, as it is written; no link has been looked for yet.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Inside(PathBuf);
-
-impl TryFrom<String> for Inside {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let path = PathBuf::from(&text);
-        let names = path.components().filter(|part| !matches!(part, Component::CurDir));
-        let leaves = names.clone().any(|part| !matches!(part, Component::Normal(name) if !is_git(name)));
-        match names.clone().next() {
-            Some(_) if !leaves => Ok(Self(names.collect())),
-            _ => Err(format!("`{text}` is no path beneath the folder: not absolute, no `..`, no `.git`")),
+/// The path in a folder, once nothing on the way is a link.
+fn beneath(at: &Inside, folder: &Path) -> io::Result<PathBuf> {
+    let mut path = folder.to_owned();
+    for name in at.names() {
+        path.push(name);
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => return Err(io::Error::other("there is a symbolic link on the way")),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
-}
-
-fn is_git(name: &std::ffi::OsStr) -> bool {
-    name.to_string_lossy().trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
-}
-
-impl fmt::Display for Inside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.display().fmt(f)
-    }
-}
-
-impl Inside {
-    /// The path in a folder, once nothing on the way is a link.
-    fn beneath(&self, folder: &Path) -> io::Result<PathBuf> {
-        let mut path = folder.to_owned();
-        for name in self.0.components() {
-            path.push(name);
-            match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_symlink() => return Err(io::Error::other("there is a symbolic link on the way")),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(path)
-    }
+    Ok(path)
 }
 
 impl WriteFile {
     pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
-        let path = self.path.beneath(folder)?;
+        let path = beneath(&self.path, folder)?;
         with_folder(&path)?;
         fs::write(path, &self.content)
     }
@@ -66,7 +33,7 @@ impl WriteFile {
 
 impl EditFile {
     pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
-        let path = self.path.beneath(folder)?;
+        let path = beneath(&self.path, folder)?;
         let text = fs::read_to_string(&path)?;
         match self.edited(&text) {
             Some(edited) => fs::write(path, edited),
@@ -91,7 +58,7 @@ fn shortened(text: &str) -> String {
 
 impl MoveFile {
     pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
-        let (from, to) = (self.from.beneath(folder)?, self.to.beneath(folder)?);
+        let (from, to) = (beneath(&self.from, folder)?, beneath(&self.to, folder)?);
         if !from.exists() && to.exists() {
             return Ok(());
         }
@@ -102,7 +69,7 @@ impl MoveFile {
 
 /// Removes a file, or a folder with all in it; one that is gone already is no failure.
 pub(super) fn delete(path: &Inside, folder: &Path) -> io::Result<()> {
-    let path = path.beneath(folder)?;
+    let path = beneath(path, folder)?;
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::files::Inside;
 use super::words::{Span, UsageSaid};
 use crate::drivers::error::ErrorClass;
+use crate::drivers::tools::Inside;
 
 /// One thing that happens in a turn.
 #[derive(Clone, Debug, Deserialize)]

@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::request::Access;
-use path::Inside;
+pub(super) use path::Inside;
 use root::Root;
 pub use spec::ToolSpec;
 

@@ -1,13 +1,27 @@
 //! What an agent may write where a path is meant: names beneath the root. Pure; touches no file.
 
+use serde::Deserialize;
+
 use super::{Refused, short};
 
 /// Names that are no files of the agent's, in whatever way they are spelt.
 const KEPT_AWAY: [&str; 4] = [".git", "git~1", ".superstep", "supers~1"];
 
 /// A path beneath the root: its names, none for the root itself.
-#[derive(Debug)]
-pub(super) struct Inside(Vec<String>);
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(in crate::drivers) struct Inside(Vec<String>);
+
+/// A file's path, or a folder's beneath the root: not the root itself.
+impl TryFrom<String> for Inside {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let at = Self::parse(&text).map_err(|Refused(why)| why)?;
+        at.file().map_err(|Refused(why)| why)?;
+        Ok(at)
+    }
+}
 
 impl Inside {
     /// Reads a path: relative, no `..`, no `.git`, no NUL; `.` and doubled slashes say nothing.
@@ -29,7 +43,7 @@ impl Inside {
         Ok(Self(names.into_iter().map(str::to_owned).collect()))
     }
 
-    pub(super) fn names(&self) -> &[String] {
+    pub(in crate::drivers) fn names(&self) -> &[String] {
         &self.0
     }
 
