@@ -79,6 +79,8 @@ pub mod nodes;
 pub mod plan;
 pub mod prelude;
 #[cfg(feature = "agents")]
+pub mod process;
+#[cfg(feature = "agents")]
 pub mod routes;
 #[cfg(feature = "agents")]
 pub mod workflows;

@@ -10,13 +10,14 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use rstest::rstest;
 
 /// Each room under `src/` and what it may import beside itself: only rooms nearer to the checkpoint.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("checkpoint", &[]),
     ("graph", &["checkpoint"]),
-    ("drivers", &["graph", "checkpoint"]),
+    ("process", &[]),
+    ("drivers", &["process", "graph", "checkpoint"]),
     ("plan", &[]),
-    ("workspace", &[]),
-    ("nodes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
+    ("workspace", &["process"]),
+    ("nodes", &["drivers", "plan", "workspace", "process", "graph", "checkpoint"]),
     ("routes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
     ("workflows", &["nodes", "routes", "drivers", "plan", "workspace", "graph", "checkpoint"]),
     ("app", &["workflows", "nodes", "routes", "drivers", "plan", "workspace", "graph", "checkpoint"]),

@@ -10,7 +10,6 @@ mod event;
 mod fenced;
 mod jsonl;
 mod name;
-pub mod process;
 mod request;
 mod scripted;
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::process::{Output, Program};
+use crate::process::{Output, Program};
 
 /// A command line for `sh -c`, with what it reads on its standard input.
 ///

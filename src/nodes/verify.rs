@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{After, Base, Folder};
 use super::step::step;
-use crate::drivers::process::{Environment, Program};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::process::{Environment, Program};
 use crate::workspace::TreeId;
 
 /// How much of the end of a command's output is kept, in bytes.

@@ -4,24 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What git's environment may hold, if this process has it. No keys, and no `GIT_DIR` or `GIT_INDEX_FILE` of a hook that
-/// happens to be around.
-const PASSED: [&str; 42] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_CTYPE",
-    "TZ",
-    "TMPDIR",
-    "TERM",
+use crate::process::Environment;
+
+/// What git's environment may hold beside what any program may see, if this process has it. No keys, and no `GIT_DIR` or
+/// `GIT_INDEX_FILE` of a hook that happens to be around.
+const PASSED: [&str; 20] = [
     "EMAIL",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
     "SSH_AUTH_SOCK",
     "GNUPGHOME",
     "GPG_TTY",
@@ -35,21 +23,12 @@ const PASSED: [&str; 42] = [
     "GIT_COMMITTER_NAME",
     "GIT_COMMITTER_EMAIL",
     "GIT_COMMITTER_DATE",
-    // What hooks find their tools by.
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GOPATH",
-    "GOROOT",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "VIRTUAL_ENV",
     "PRE_COMMIT_HOME",
     // Windows.
     "SYSTEMROOT",
     "APPDATA",
     "LOCALAPPDATA",
     "USERPROFILE",
-    "TEMP",
     "PATHEXT",
 ];
 
@@ -144,21 +123,19 @@ impl WorkspaceOptions {
     }
 
     /// The environment of git, as far as the user decides it.
-    pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
-        let is_passed = |name: &OsStr| !self.without.iter().any(|without| without == name);
-        let passed = PASSED.iter().filter(|name| is_passed(OsStr::new(name)));
-        let mut env: Vec<_> = passed.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+    pub(super) fn environment(&self) -> Environment {
+        let passed = Environment::allowed().keep(&PASSED);
+        let mut environment = self.without.iter().fold(passed, Environment::without);
         // Messages are read, so they are in English; the encoding stays the user's.
-        if let Some(all) = std::env::var_os("LC_ALL").filter(|all| !all.is_empty()) {
-            env.push(("LC_CTYPE".into(), all));
+        if let Some(all) = environment.get("LC_ALL").filter(|all| !all.is_empty()).map(OsStr::to_owned) {
+            environment = environment.set("LC_CTYPE", all);
         }
-        env.push(("LC_MESSAGES".into(), "C".into()));
-        env.extend(self.env.iter().cloned());
-        env
+        let environment = environment.without("LC_ALL").without("LANGUAGE").set("LC_MESSAGES", "C");
+        self.env.iter().fold(environment, |environment, (name, value)| environment.set(name, value))
     }
 
     /// Looks a variable up as git would see it.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
-        self.environment().into_iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
+        self.environment().get(name).map(OsStr::to_owned)
     }
 }

@@ -1,4 +1,4 @@
-//! The git program: what it is called with, and what it came to. Knows processes; must not know what a call is for.
+//! The git program: what it is called with, and what it came to. Must not know what a call is for.
 //!
 //! Arguments are a vector, input goes in by stdin, the environment is an allow-list, the process leads a group of its own
 //! that is killed when its time is up or the future is dropped. But for commits, nothing that a repository's configuration
@@ -7,20 +7,16 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
-
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
-use tokio::time::timeout;
 
 use super::error::WorkspaceError;
 use super::open::Place;
+use crate::process::{Bounds, Environment, How, Program, Ran};
 
 /// How much is kept of what git or a hook says.
 const SAID: usize = 8 * 1024;
 /// How much git may answer: far more than the names of a million files.
-const ANSWER: usize = 256 * 1024 * 1024;
+const ANSWER: u64 = 256 * 1024 * 1024;
 /// How long the outputs may stay open after git has ended: a hook may have left something running.
 const STRAGGLERS: Duration = Duration::from_millis(500);
 
@@ -88,12 +84,16 @@ impl<'a> Call<'a> {
 
     /// Runs it to its end, whatever the code.
     pub(super) async fn run(self) -> Result<Answer, WorkspaceError> {
-        let limit = if self.hooks { self.place.options.commit_limit } else { self.place.options.limit };
-        let program = self.place.options.program.clone();
-        match timeout(limit, self.follow()).await {
-            Err(_) => Err(WorkspaceError::TimedOut { command: self.shown(), limit }),
-            Ok(Err(source)) => Err(WorkspaceError::GitMissing { program, source }),
-            Ok(Ok(answer)) => Ok(answer),
+        let options = &self.place.options;
+        let limit = if self.hooks { options.commit_limit } else { options.limit };
+        let bounds = Bounds { time: limit, output: ANSWER, linger: STRAGGLERS };
+        let ran = self.program().run_within(&bounds).await;
+        let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
+        let Ran { how, out, err } = ran.map_err(unusable)?;
+        match how {
+            How::Exited(status) => Ok(Answer { code: status.code(), stdout: out.take(), stderr: err.text() }),
+            How::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
+            How::TooLong => Err(WorkspaceError::TimedOut { command: self.shown(), limit }),
         }
     }
 
@@ -102,118 +102,24 @@ impl<'a> Call<'a> {
         args.join(" ")
     }
 
-    async fn follow(&self) -> io::Result<Answer> {
-        let mut running = Running(self.command().spawn()?);
-        let Child { stdin, stdout, stderr, .. } = &mut running.0;
-        let (stdin, mut answered, mut said) = (stdin.take(), Kept::new(ANSWER), Kept::new(SAID));
-        let (stdout, stderr) = (stdout.take(), stderr.take());
-        let outputs =
-            async { tokio::try_join!(feed(stdin, &self.input), answered.fill(stdout), said.fill(stderr)).map(drop) };
-        let status = tokio::select! {
-            biased;
-            closed = outputs => { closed?; running.0.wait().await? }
-            status = wait_and_linger(&mut running.0) => status?,
-        };
-        if answered.is_cut {
-            return Err(io::Error::other("its answer is too long"));
-        }
-        Ok(Answer { code: status.code(), stdout: answered.bytes, stderr: text(&said.bytes) })
+    fn program(&self) -> Program {
+        let settings = ALWAYS.iter().chain(if self.hooks { &[][..] } else { &PLAIN[..] });
+        let settings = settings.flat_map(|setting| ["-c", *setting]);
+        let program = Program::new(&self.place.options.program).args(settings).args(&self.args);
+        let program = program.directory(&self.place.root).environment(self.environment()).stdin(self.input.as_slice());
+        // Git leaves nothing half done, and a hook may be in the middle of something.
+        program.keep(SAID).keep_output(usize::try_from(ANSWER).unwrap_or(usize::MAX)).unwatched()
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.place.options.program);
-        for setting in ALWAYS.iter().chain(if self.hooks { &[][..] } else { &PLAIN[..] }) {
-            command.arg("-c").arg(setting);
-        }
-        command.args(&self.args).current_dir(&self.place.root).env_clear().envs(self.place.options.environment());
-        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":").env("GIT_PAGER", "cat");
-        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("GIT_LITERAL_PATHSPECS", "1");
+    fn environment(&self) -> Environment {
+        let all = [("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", ":"), ("GIT_PAGER", "cat")];
+        let plain = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_LITERAL_PATHSPECS", "1")];
+        let set = all.iter().chain(if self.hooks { &[][..] } else { &plain[..] });
+        let environment = self.place.options.environment();
+        let mut environment = set.fold(environment, |environment, (name, value)| environment.set(name, value));
         if let Some(above) = self.place.root.parent() {
-            command.env("GIT_CEILING_DIRECTORIES", above);
+            environment = environment.set("GIT_CEILING_DIRECTORIES", above);
         }
-        if let Some(index) = self.index {
-            command.env("GIT_INDEX_FILE", index);
-        }
-        if self.hooks {
-            command
-                .env_remove("GIT_LITERAL_PATHSPECS")
-                .env_remove("GIT_NO_LAZY_FETCH")
-                .env_remove("GIT_OPTIONAL_LOCKS");
-        }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
-        command
+        self.index.into_iter().fold(environment, |environment, index| environment.set("GIT_INDEX_FILE", index))
     }
-}
-
-/// A process that is killed with its group when dropped before its end.
-struct Running(Child);
-
-#[cfg(unix)]
-impl Drop for Running {
-    fn drop(&mut self) {
-        let id = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
-        if let Some(group) = id {
-            // A group that is gone already is no failure.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-async fn wait_and_linger(child: &mut Child) -> io::Result<std::process::ExitStatus> {
-    let status = child.wait().await?;
-    tokio::time::sleep(STRAGGLERS).await;
-    Ok(status)
-}
-
-/// Writes the input, as far as git reads it.
-async fn feed(stdin: Option<ChildStdin>, input: &[u8]) -> io::Result<()> {
-    let Some(mut stdin) = stdin else { return Ok(()) };
-    match stdin.write_all(input).await {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// The last bytes of a stream.
-struct Kept {
-    bytes: Vec<u8>,
-    most: usize,
-    is_cut: bool,
-}
-
-impl Kept {
-    fn new(most: usize) -> Self {
-        Self { bytes: vec![], most, is_cut: false }
-    }
-
-    async fn fill(&mut self, from: Option<impl AsyncRead + Unpin>) -> io::Result<()> {
-        let Some(mut from) = from else { return Ok(()) };
-        let mut piece = vec![0; SAID];
-        loop {
-            let read = from.read(&mut piece).await?;
-            if read == 0 {
-                self.cut();
-                return Ok(());
-            }
-            self.bytes.extend_from_slice(&piece[..read]);
-            if self.bytes.len() > self.most.saturating_mul(2) {
-                self.cut();
-            }
-        }
-    }
-
-    fn cut(&mut self) {
-        let surplus = self.bytes.len().saturating_sub(self.most);
-        self.is_cut |= surplus > 0;
-        self.bytes.drain(..surplus);
-    }
-}
-
-/// Reads bytes as text without the rest of a character that was cut at the beginning.
-fn text(bytes: &[u8]) -> String {
-    let is_cut = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
-    let begin = bytes.iter().take(3).position(|byte| !is_cut(byte)).unwrap_or(0);
-    String::from_utf8_lossy(&bytes[begin..]).into_owned()
 }

@@ -188,7 +188,7 @@ async fn codex_is_called_with_a_prompt_by_its_input() {
     "#);
     assert_snapshot!(stage.noted("schema"), @r#"{"additionalProperties":false,"properties":{"done":{"type":"boolean"},"why":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["done","why"],"type":"object"}"#);
     let environment = stage.noted("environment");
-    assert!(environment.contains("EXTRA_TOKEN=") && !environment.contains("CARGO"), "{environment}");
+    assert!(environment.contains("EXTRA_TOKEN=") && !environment.contains("CARGO_MANIFEST_DIR"), "{environment}");
 }
 
 #[rstest]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::drivers::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
+use superstep::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -106,13 +106,14 @@ async fn dropped_programs_are_killed_with_their_children() {
 
 #[tokio::test]
 async fn a_child_sees_what_is_on_the_list_and_no_more() {
-    let ours = ["PATH", "LC_ALL", "https_proxy", "CLAUDECODE", "CODEX_SANDBOX", "OPENAI_API_KEY", "SECRET"];
+    let ours =
+        ["PATH", "LC_ALL", "RUSTUP_HOME", "https_proxy", "CLAUDECODE", "CODEX_SANDBOX", "OPENAI_API_KEY", "SECRET"];
     let ours = ours.map(|name| (name.into(), std::env::var_os("PATH").unwrap_or_default()));
     let environment = Environment::among(ours).set("MINE", "1");
     let output = Program::new("env").environment(environment).run(|| ()).await.unwrap();
     let mut names: Vec<&str> = output.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.sort_unstable();
-    assert_eq!(names, ["LC_ALL", "MINE", "PATH", "https_proxy"]);
+    assert_eq!(names, ["LC_ALL", "MINE", "PATH", "RUSTUP_HOME", "https_proxy"]);
 }
 
 #[rstest]

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use rstest::rstest;
-use superstep::drivers::process::Redactor;
 use superstep::drivers::{
     AgentEvent, AgentRequest, Budget, Driver, DriverError, DriverExt, ErrorClass, Finished, Ledger, Recording,
     Redacted, Replaying, Retry, Scripted, Session, Status, Usage,
 };
+use superstep::process::Redactor;
 use tokio::time::Instant;
 
 fn scripted(turns: &str) -> Scripted {

@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use super::driver::{AgentEvents, Capabilities, Driver, Sender, events};
 use super::error::{DriverError, ErrorClass};
 use super::event::{AgentEvent, Finished};
-use super::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
 use super::request::{AgentRequest, SessionRef};
 use super::sessions::{Opening, SessionStore};
 use crate::checkpoint::BoxFuture;
+use crate::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
 use scratch::Scratch;
 use turn::Turn;
 

@@ -10,8 +10,8 @@ use super::{Dialect, failure, strict};
 use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
 use crate::drivers::fenced_json;
-use crate::drivers::process::{Exit, Stopped};
 use crate::drivers::request::{AgentRequest, Limits, Session, SessionRef};
+use crate::process::{Exit, Stopped};
 
 /// How much of what was said an error carries, in bytes.
 const TRANSCRIPT: usize = 64 * 1024;

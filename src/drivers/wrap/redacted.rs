@@ -6,8 +6,8 @@ use crate::checkpoint::BoxFuture;
 use crate::drivers::driver::{AgentEvents, Capabilities, Driver, events};
 use crate::drivers::error::DriverError;
 use crate::drivers::event::{AgentEvent, Finished};
-use crate::drivers::process::Redactor;
 use crate::drivers::request::{AgentRequest, SessionRef};
+use crate::process::Redactor;
 
 /// Carries turns out and hides secrets in their texts, tool calls and errors; what is submitted is left as it is.
 ///

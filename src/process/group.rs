@@ -14,17 +14,19 @@ const LOOK: Duration = Duration::from_millis(20);
 /// this process is killed.
 pub(super) struct Group {
     child: Child,
-    /// Killed when dropped.
-    _watch: Option<Child>,
+    /// Killed when dropped; until then the group's number cannot go to another one.
+    watch: Option<Child>,
+    number: Option<u32>,
 }
 
 impl Group {
-    pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
+    pub(super) fn spawn(mut command: Command, watched: bool) -> io::Result<Self> {
         command.kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
         let child = command.spawn()?;
-        Ok(Self { _watch: watch(&child), child })
+        let watch = if watched { watch(&child) } else { None };
+        Ok(Self { number: child.id(), watch, child })
     }
 
     pub(super) fn child(&mut self) -> &mut Child {
@@ -44,6 +46,11 @@ impl Group {
         }
         self.signal(Signal::Kill);
         self.wait().await
+    }
+
+    /// Kills what there is of the group, also if the child was waited for.
+    pub(super) fn kill(&mut self) {
+        self.signal(Signal::Kill);
     }
 
     async fn leaves(&mut self, within: Duration) -> bool {
@@ -85,7 +92,7 @@ impl Group {
     /// Returns whether the child has ended. Leaves it unwaited for, so that the group keeps its number.
     pub(super) fn has_left(&mut self) -> bool {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let Some(id) = self.id() else { return true };
+        let Some(id) = self.id().filter(|_| self.child.id().is_some()) else { return true };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(id), options), Ok(None))
     }
@@ -102,7 +109,8 @@ impl Group {
     }
 
     fn id(&self) -> Option<rustix::process::Pid> {
-        self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
+        let is_ours = self.child.id().is_some() || self.watch.is_some();
+        self.number.filter(|_| is_ours).and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
     }
 }
 
@@ -122,6 +130,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::Kill);
+        if self.child.id().is_some() {
+            self.signal(Signal::Kill);
+        }
     }
 }

@@ -1,17 +1,17 @@
 //! A program that runs and is followed line by line, under limits of ours.
 
 use std::io;
+use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::process::{Child, ChildStdout};
+use tokio::process::ChildStdout;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::group::Group;
 use super::lines::{Line, Lines};
 use super::output::Tail;
-use super::program::{Program, feed};
-use crate::checkpoint::BoxFuture;
+use super::program::{Program, feed, pipes};
 
 /// How often it is looked whether the program has ended while others hold its output open.
 const LOOK: Duration = Duration::from_millis(200);
@@ -64,12 +64,15 @@ pub struct Exit {
     pub stderr: String,
 }
 
+/// What happens beside the reading of lines.
+type Aside = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
 /// A program that runs. Dropping it kills it, with all processes of its group.
 pub struct Running {
     group: Group,
     lines: Option<Lines<ChildStdout>>,
     /// Writes its input and reads its errors; gone once both are done.
-    aside: Option<BoxFuture<'static, io::Result<()>>>,
+    aside: Option<Aside>,
     stderr: Tail,
     /// When it was seen to have ended.
     left: Option<Instant>,
@@ -83,12 +86,13 @@ impl std::fmt::Debug for Running {
 
 impl Running {
     pub(super) fn of(mut group: Group, program: Program) -> Self {
-        let Child { stdin, stdout, stderr, .. } = group.child();
-        let (stdin, stdout, stderr) = (stdin.take(), stdout.take(), stderr.take());
-        let tail = Tail::of(program.kept);
+        let (stdin, stdout, stderr) = pipes(&mut group);
+        let tail = Tail::of(program.kept[1], u64::MAX);
         let errors = tail.clone();
-        let aside =
-            async move { tokio::try_join!(feed(stdin, &program.stdin), errors.read(stderr, || ())).map(|((), ())| ()) };
+        let aside = async move {
+            let read = async { errors.read(stderr, || ()).await.map_err(io::Error::from) };
+            tokio::try_join!(feed(stdin, &program.stdin), read).map(drop)
+        };
         Self { group, lines: stdout.map(Lines::of), aside: Some(Box::pin(aside)), stderr: tail, left: None }
     }
 
@@ -146,7 +150,7 @@ fn heard(line: Line) -> Heard {
 }
 
 /// Goes on with what happens beside; ends once, when it is done.
-async fn beside(aside: &mut Option<BoxFuture<'static, io::Result<()>>>) -> io::Result<()> {
+async fn beside(aside: &mut Option<Aside>) -> io::Result<()> {
     match aside {
         Some(future) => {
             let done = future.await;
@@ -157,17 +161,14 @@ async fn beside(aside: &mut Option<BoxFuture<'static, io::Result<()>>>) -> io::R
     }
 }
 
-async fn finished(aside: &mut Option<BoxFuture<'static, io::Result<()>>>) {
+async fn finished(aside: &mut Option<Aside>) {
     if aside.is_some() {
         // The program has ended; what cannot be told it any more is no failure.
         let _ = beside(aside).await;
     }
 }
 
-async fn drained(
-    lines: Option<Lines<ChildStdout>>,
-    aside: &mut Option<BoxFuture<'static, io::Result<()>>>,
-) -> std::convert::Infallible {
+async fn drained(lines: Option<Lines<ChildStdout>>, aside: &mut Option<Aside>) -> std::convert::Infallible {
     let away = async {
         if let Some(mut lines) = lines {
             while let Ok(Some(_)) = lines.next().await {}

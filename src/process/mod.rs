@@ -1,5 +1,5 @@
 //! Child programs, each in a process group of its own, so that its end is the end of all it started: their input and
-//! output, environment, limits, and what of them may be shown. Knows no agent and no command line of one.
+//! output, environment, limits, and what of them may be shown. The one room that starts programs; it knows none of them.
 
 mod environment;
 mod group;
@@ -11,6 +11,8 @@ mod running;
 
 pub use environment::Environment;
 pub use output::Output;
+pub(crate) use output::Tail;
 pub use program::Program;
+pub(crate) use program::{Bounds, How, Ran};
 pub use redactor::Redactor;
 pub use running::{Exit, Heard, Running, Stopped, Watch};

@@ -16,7 +16,7 @@ const SHORTEST: usize = 8;
 /// Hides secrets in text.
 ///
 /// ```
-/// use superstep::drivers::process::Redactor;
+/// use superstep::process::Redactor;
 /// let redactor = Redactor::new(["hunter22"]);
 /// let shown = redactor.redact("password hunter22, key sk-abcdefgh1234, Authorization: Bearer eyJhbGciOi");
 /// assert_eq!(shown, "password [redacted], key [redacted], Authorization: Bearer [redacted]");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 /// What any program may see. `*` stands at the end only.
-const ALLOWED: [&str; 24] = [
+const ALLOWED: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -18,6 +18,17 @@ const ALLOWED: [&str; 24] = [
     "TMP",
     "TEMP",
     "TZ",
+    // Where toolchains are.
+    "CARGO_HOME",
+    "GOCACHE",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "VIRTUAL_ENV",
     "XDG_*",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -34,7 +45,7 @@ const ALLOWED: [&str; 24] = [
 /// The variables of a child program.
 ///
 /// ```
-/// use superstep::drivers::process::Environment;
+/// use superstep::process::Environment;
 /// let mine = [("PATH", "/bin"), ("CLAUDECODE", "1"), ("MY_KEY", "x")].map(|(name, value)| (name.into(), value.into()));
 /// let environment = Environment::among(mine).set("GREETING", "hello");
 /// assert_eq!(environment.names(), ["GREETING", "PATH"]);
@@ -51,21 +62,32 @@ impl std::fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// Returns what any program may see of this process's environment: where things are (`PATH`, `HOME`, `TMPDIR`), the
-    /// language, certificates and proxies. No keys, and nothing by which agents know each other.
+    /// Returns what any program may see of this process's environment: where things are (`PATH`, `HOME`, `TMPDIR`), toolchains
+    /// too, the language, certificates and proxies. No keys, and nothing by which agents know each other.
     pub fn allowed() -> Self {
         Self::among(std::env::vars_os())
     }
 
     /// Returns what any program may see of these variables.
     pub fn among(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self(variables.into_iter().filter(|(name, _)| is_on(&ALLOWED, name)).collect())
+        Self(variables.into_iter().filter(|(name, _)| is_on(ALLOWED, name)).collect())
     }
 
     /// Adds variables of this process, if they are set: `ANTHROPIC_*`, `CODEX_HOME`.
     pub fn keep(mut self, names: &[&str]) -> Self {
         self.0.extend(std::env::vars_os().filter(|(name, _)| is_on(names, name)));
         self
+    }
+
+    /// Takes a variable out.
+    pub fn without(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.0.remove(name.as_ref());
+        self
+    }
+
+    /// Returns the value of a variable.
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        self.0.get(name.as_ref()).map(OsString::as_os_str)
     }
 
     /// Sets a variable.
@@ -85,7 +107,7 @@ impl Environment {
         secret.map(|(_, value)| value.to_string_lossy().into_owned()).collect()
     }
 
-    pub(in crate::drivers) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()
     }
 }

@@ -3,14 +3,18 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::pin::Pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
+use futures_util::future::{MaybeDone, maybe_done};
 use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
 
 use super::environment::Environment;
 use super::group::Group;
-use super::output::{Output, Tail};
+use super::output::{Broken, Output, Tail};
 use super::running::Running;
 
 /// How many bytes of each output are kept unless said otherwise.
@@ -20,7 +24,7 @@ const KEPT: usize = 8 * 1024;
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// use superstep::drivers::process::{Environment, Program};
+/// use superstep::process::{Environment, Program};
 /// let program = Program::new("tr").args(["a-z", "A-Z"]).stdin("tides").environment(Environment::allowed());
 /// let output = program.run(|| ()).await?;
 /// assert_eq!((output.code, output.stdout.as_str()), (Some(0), "TIDES"));
@@ -37,14 +41,45 @@ pub struct Program {
     env: Vec<(OsString, OsString)>,
     environment: Option<Environment>,
     directory: Option<PathBuf>,
-    pub(super) kept: usize,
+    /// Of the standard output, of the standard error.
+    pub(super) kept: [usize; 2],
+    watched: bool,
+}
+
+/// What ends a program before its time that is run to its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// How long it may take.
+    pub(crate) time: Duration,
+    /// How many bytes each output may have.
+    pub(crate) output: u64,
+    /// How long its outputs are read once it has ended: others may hold them open.
+    pub(crate) linger: Duration,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) enum How {
+    Exited(ExitStatus),
+    /// It was killed: it wrote too much.
+    TooMuch,
+    /// It was killed: it took too long.
+    TooLong,
+}
+
+/// A program that was run within bounds.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) how: How,
+    pub(crate) out: Tail,
+    pub(crate) err: Tail,
 }
 
 impl Program {
     /// Returns a program, found in `PATH` if it is no path, with empty input, in the environment and directory of this process.
     pub fn new(name: impl Into<OsString>) -> Self {
         let (args, stdin, env) = (vec![], vec![], vec![]);
-        Self { name: name.into(), args, stdin, env, environment: None, directory: None, kept: KEPT }
+        Self { name: name.into(), args, stdin, env, environment: None, directory: None, kept: [KEPT; 2], watched: true }
     }
 
     /// Adds arguments.
@@ -79,7 +114,19 @@ impl Program {
 
     /// Sets how many bytes are kept of the end of an output; 8 KiB unless set.
     pub fn keep(mut self, bytes: usize) -> Self {
-        self.kept = bytes;
+        self.kept = [bytes; 2];
+        self
+    }
+
+    /// Sets how many bytes are kept of the end of its standard output alone.
+    pub(crate) fn keep_output(mut self, bytes: usize) -> Self {
+        self.kept[0] = bytes;
+        self
+    }
+
+    /// Lets it outlive this process, should that be killed: it ends by itself, and soon.
+    pub(crate) fn unwatched(mut self) -> Self {
+        self.watched = false;
         self
     }
 
@@ -90,13 +137,35 @@ impl Program {
     /// If it cannot be started, or its outputs cannot be read. A code other than 0 is no error.
     pub async fn run(&self, alive: impl Fn()) -> io::Result<Output> {
         let mut group = self.spawn()?;
-        let Child { stdin, stdout, stderr, .. } = group.child();
-        let (stdin, stdout, stderr) = (stdin.take(), stdout.take(), stderr.take());
-        let (out, err) = (Tail::of(self.kept), Tail::of(self.kept));
-        tokio::try_join!(feed(stdin, &self.stdin), out.read(stdout, &alive), err.read(stderr, &alive))?;
+        let [out, err] = self.tails(u64::MAX);
+        self.talk(pipes(&mut group), &out, &err, alive).await?;
         // Waited for last: until then the group's number cannot go to another process.
         let status = group.wait().await?;
         Ok(Output::new(status, &out, &err))
+    }
+
+    /// Runs it until it has ended or goes beyond its bounds; what it left running in its group ends with it.
+    pub(crate) async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
+        let mut group = self.spawn()?;
+        let [out, err] = self.tails(bounds.output);
+        let mut talk = Box::pin(maybe_done(self.talk(pipes(&mut group), &out, &err, || ())));
+        let how = timeout(bounds.time, ended(&mut group, &mut talk)).await.unwrap_or(Ok(How::TooLong));
+        group.kill();
+        // What was written before is still read.
+        let _ = timeout(bounds.linger, async { tokio::join!(&mut talk, group.wait()) }).await;
+        drop(talk);
+        Ok(Ran { how: how?, out, err })
+    }
+
+    fn tails(&self, most: u64) -> [Tail; 2] {
+        self.kept.map(|kept| Tail::of(kept, most))
+    }
+
+    /// Writes its input and reads its outputs, to their ends.
+    async fn talk(&self, pipes: Pipes, out: &Tail, err: &Tail, alive: impl Fn()) -> Result<(), Broken> {
+        let (stdin, stdout, stderr) = pipes;
+        let fed = async { feed(stdin, &self.stdin).await.map_err(Broken::from) };
+        tokio::try_join!(fed, out.read(stdout, &alive), err.read(stderr, &alive)).map(|_| ())
     }
 
     /// Starts it, to be followed line by line.
@@ -118,7 +187,32 @@ impl Program {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        Group::spawn(command)
+        Group::spawn(command, self.watched)
+    }
+}
+
+/// Input, output and errors of a child.
+type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
+
+pub(super) fn pipes(group: &mut Group) -> Pipes {
+    let Child { stdin, stdout, stderr, .. } = group.child();
+    (stdin.take(), stdout.take(), stderr.take())
+}
+
+/// Waits until a program has ended, or has written too much: told before the closed pipe ends it by itself.
+async fn ended<F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<How>
+where
+    F: Future<Output = Result<(), Broken>>,
+{
+    tokio::select! {
+        biased;
+        () = &mut *talk => {}
+        status = group.wait() => return status.map(How::Exited),
+    }
+    match talk.as_mut().output_mut() {
+        Some(Err(Broken::TooMuch)) => Ok(How::TooMuch),
+        Some(Err(Broken::Io(error))) => Err(io::Error::new(error.kind(), error.to_string())),
+        Some(Ok(())) | None => group.wait().await.map(How::Exited),
     }
 }
 
