@@ -55,6 +55,15 @@ async fn a_run_over_the_recursion_limit_keeps_its_state_and_can_go_on() {
 }
 
 #[tokio::test]
+async fn a_graph_has_a_recursion_limit_for_its_threads_and_a_thread_beats_it() {
+    let store = Store::memory();
+    let error = store.thread(&abc().recursion_limit(2)).invoke(start()).await.unwrap_err();
+    assert!(matches!(error, RunError::RecursionLimit { limit: 2 }), "{error:?}");
+    let thread = abc().recursion_limit(2).thread("own").recursion_limit(u64::MAX);
+    assert!(thread.invoke(start()).await.unwrap().finished().is_some());
+}
+
+#[tokio::test]
 async fn never_more_tasks_run_at_once_than_the_limit_allows() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (now, top) = (Arc::clone(&running), Arc::clone(&most));

@@ -8,6 +8,7 @@ mod cuts;
 mod drawing;
 mod guard;
 mod halts;
+mod many;
 mod repository;
 mod reviews;
 mod scene;

@@ -19,7 +19,7 @@ use crate::graph::run::cache::NodeCache;
 use crate::graph::run::ctx::DefaultContext;
 use crate::graph::run::error::RunError;
 use crate::graph::run::subgraph::Persistence;
-use crate::graph::thread::handle::Thread;
+use crate::graph::thread::handle::{RECURSION_LIMIT, Thread};
 use crate::graph::thread::outcome::Outcome;
 use crate::graph::thread::request::Request;
 
@@ -30,6 +30,8 @@ pub struct CompiledGraph<S: State, N, C = ()> {
     pub(crate) cache: Option<Arc<dyn NodeCache>>,
     pub(crate) persistence: Persistence,
     pub(crate) name: Arc<str>,
+    /// How many supersteps a run of its threads may take.
+    pub(crate) recursion: u64,
 }
 
 impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
@@ -40,6 +42,7 @@ impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
             cache: self.cache.clone(),
             persistence: self.persistence,
             name: Arc::clone(&self.name),
+            recursion: self.recursion,
         }
     }
 }
@@ -53,13 +56,23 @@ impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     pub(crate) fn new(table: Table<S, N, C>) -> Self {
         let name = table.name.as_str().into();
-        Self { table: Arc::new(table), store: None, cache: None, persistence: Persistence::default(), name }
+        let (persistence, recursion) = (Persistence::default(), RECURSION_LIMIT);
+        Self { table: Arc::new(table), store: None, cache: None, persistence, name, recursion }
     }
 
     /// Gives the graph the name under which its threads are listed.
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Sets how many supersteps a run of the graph's threads may take before it is an error, unless
+    /// [`Thread::recursion_limit`] says otherwise; [`RECURSION_LIMIT`] unless set. For a graph whose loops end by rules of its
+    /// own, however long they are: `u64::MAX`.
+    #[must_use]
+    pub fn recursion_limit(mut self, supersteps: u64) -> Self {
+        self.recursion = supersteps;
         self
     }
 

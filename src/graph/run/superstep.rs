@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Sets the recursion limit, counted from here. L1, L12.
     pub(crate) fn limit(&mut self) {
-        let limit = i64::try_from(self.shared.limits.recursion).unwrap_or(i64::MAX / 2);
+        let limit = i64::try_from(self.shared.limits.recursion).unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
         self.stop = (self.pos.step + 1).saturating_add(limit).saturating_add(1);
     }
 

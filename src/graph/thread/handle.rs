@@ -111,7 +111,7 @@ impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn new(graph: CompiledGraph<S, N, C>, id: Option<ThreadId>, context: Arc<C>) -> Self {
         let limits = Limits {
-            recursion: RECURSION_LIMIT,
+            recursion: graph.recursion,
             concurrency: usize::MAX,
             fail_fast: false,
             rerun_unanswered: false,
@@ -165,8 +165,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Sets how many supersteps a run may take before it is an error; [`RECURSION_LIMIT`] unless set. As in LangGraph, START counts, so
-    /// a graph of K steps needs a limit of K + 1.
+    /// Sets how many supersteps a run may take before it is an error; unless set, what the graph says, or
+    /// [`RECURSION_LIMIT`]. As in LangGraph, START counts, so a graph of K steps needs a limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.limits.recursion = supersteps;
         self

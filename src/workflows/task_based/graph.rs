@@ -45,6 +45,7 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
         .add_conditional_edges(Step::Halt, after_halting)
         .add_edge(Step::Finalize, END)
         .compile()
+        .map(|graph| graph.recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
 }
 
 fn after_start(state: &ExecutionState) -> AfterStart {

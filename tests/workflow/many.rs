@@ -1,0 +1,143 @@
+//! Plans with very many tasks: no limit is reached, and a task costs the same however many came before.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex};
+
+use superstep::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
+    Record, ThreadId,
+};
+use superstep::graph::EventKind;
+use superstep::nodes::ApprovePlan;
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::task_based::{Mark, RunOutcome, graph};
+
+use crate::agent::{Agent, approved, part, rejected};
+use crate::repository::Repository;
+use crate::scene::{Scene, asks, plan, profile};
+
+/// Bytes by what they are stored for.
+type Written = BTreeMap<&'static str, usize>;
+
+/// A store in memory that counts what is written to it.
+#[derive(Clone, Debug, Default)]
+struct Counting {
+    store: MemoryCheckpointer,
+    written: Arc<Mutex<Written>>,
+}
+
+impl Counting {
+    fn written(&self) -> Written {
+        self.written.lock().unwrap().clone()
+    }
+}
+
+fn kind(key: &Key) -> &'static str {
+    match key {
+        Key::Checkpoint(_) => "checkpoints",
+        Key::Task { .. } => "tasks",
+        Key::Row(_) => "rows",
+        Key::Log { .. } => "logs",
+        Key::Effect { .. } => "effects",
+        _ => "others",
+    }
+}
+
+impl Checkpointer for Counting {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        self.store.claim(thread, claim)
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        let mut written = self.written.lock().unwrap();
+        for (key, value) in &commit.puts {
+            *written.entry(kind(key)).or_default() += value.len();
+        }
+        self.store.commit(commit)
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        self.store.head(thread)
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        self.store.get(thread, keys)
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
+        self.store.scan(thread, range, order, limit)
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        self.store.threads(after, limit)
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.store.delete_thread(lease)
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.store.is_claimed(thread)
+    }
+}
+
+/// What was written between two moments.
+fn between(before: &Written, after: &Written) -> Written {
+    after.iter().map(|(kind, bytes)| (*kind, bytes - before.get(kind).unwrap_or(&0))).collect()
+}
+
+#[tokio::test]
+async fn a_hundred_and_fifty_tasks_reach_no_limit_and_the_last_writes_as_little_as_the_first() {
+    const TASKS: usize = 150;
+    let (store, moments) = (Counting::default(), Arc::new(Mutex::new(vec![])));
+    let (counted, noted) = (store.clone(), Arc::clone(&moments));
+    let agent = Agent::crew(
+        move |asked, folder, _| {
+            if asked.attempt == 1 {
+                noted.lock().unwrap().push(counted.written());
+            }
+            part(folder, format!("{}-{}", asked.task, asked.attempt))
+        },
+        // Each fifth task is rejected once, so that there are sessions to go on in and comments to keep.
+        |asked, _| if asked.task.ends_with('5') && asked.attempt == 1 { rejected("thin") } else { approved() },
+    );
+    let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(store);
+    let thread = graph.thread_with("clock", Arc::new(Arc::clone(&agent)));
+    let scene = Scene { repository: Repository::new(), agent, thread };
+    let state = scene.run(&plan(TASKS), profile()).await.finished().unwrap();
+    assert_eq!((state.outcome, scene.commits().len()), (Some(RunOutcome::Completed), TASKS));
+    assert!(state.tasks.iter().all(|task| task.mark == Mark::Done));
+
+    let moments = moments.lock().unwrap();
+    let (first, last) = (between(&moments[2], &moments[52]), between(&moments[97], &moments[147]));
+    for what in ["", "effects"] {
+        let all_but = |written: &Written| written.iter().filter(|(kind, _)| **kind != what).map(|(_, b)| b).sum();
+        let (few, many): (usize, usize) = (all_but(&first), all_but(&last));
+        let told = format!("bytes of 50 tasks, without {what:?}: {few} at first, {many} at last: {first:?} {last:?}");
+        assert!(many.abs_diff(few) * 10 <= few, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_length_of_a_plan_is_not_limited_by_supersteps() {
+    let scene = Scene::new(Agent::willing());
+    assert_eq!(asks(&scene.thread.invoke(scene.input(&plan(1), profile())).await.unwrap()), "approval");
+    let answer = Request::resume::<ApprovePlan>(&Decision::approve());
+    let mut events = scene.thread.stream(answer, [Mode::Tasks]);
+    let mut left = vec![];
+    while let Some(event) = events.next().await {
+        if let EventKind::TaskStart { remaining_steps, .. } = event.kind {
+            left.push(remaining_steps);
+        }
+    }
+    // A million tasks, with a million attempts each.
+    assert!(left.iter().all(|&left| left > 4_000_000_000_000), "{left:?}");
+}
