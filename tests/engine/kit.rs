@@ -128,3 +128,14 @@ async fn a_cut_finds_a_node_that_is_not_repeatable() {
     assert!(matches!(error, CutError::OtherEnd { .. }), "{error}");
     assert!(error.to_string().starts_with("cut at commit 1: channel `notes` ended as "), "{error}");
 }
+
+#[tokio::test]
+async fn a_run_is_repeated_with_the_effects_that_a_thread_recorded() {
+    let test = || graph().test().answer::<Rename>("Eve".into()).answer::<Rename>("Ada".into());
+    let real = test().effect("mail", "first").effect("mail", "second").run(start()).await.unwrap();
+    let store = Arc::new(MemoryCheckpointer::new());
+    let again = test().effects_of(&real.thread).await.unwrap().run_on(store, start()).await.unwrap();
+    assert_eq!(again.state, real.state);
+    assert!(again.state.notes.iter().any(|note| note.starts_with("second")), "{:?}", again.state);
+    assert_eq!(again.effects.len(), real.effects.len());
+}

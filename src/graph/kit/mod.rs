@@ -34,6 +34,7 @@
 
 mod alone;
 mod cuts;
+mod recorded;
 mod script;
 mod whole;
 

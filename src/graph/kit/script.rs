@@ -80,8 +80,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     pub fn effect(mut self, key: impl Into<String>, result: impl Serialize) -> Self {
         let key = key.into();
         let bytes = value::encode(|| format!("result of effect `{key}`"), "scripted", &result);
-        self.effects.entry(key).or_default().push(bytes);
+        self.comes_to(key, bytes);
         self
+    }
+
+    pub(super) fn comes_to(&mut self, key: String, result: Result<Vec<u8>, RunError>) {
+        self.effects.entry(key).or_default().push(result);
     }
 
     /// Lets effects that nothing is said of happen for real.

@@ -28,7 +28,7 @@ pub struct Ran<S: State, N, C = ()> {
     pub effects: Vec<EffectCall>,
     /// The time when it ended.
     pub ended_at: SystemTime,
-    /// The thread it ran on, in a store in memory: for its history, diffs and replays.
+    /// The thread it ran on, `test`, in a store in memory unless it was given one: for its history, diffs and replays.
     pub thread: Thread<S, N, C>,
 }
 
@@ -49,8 +49,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// # Errors
     /// What the run fails with.
     pub async fn run(&self, input: impl Into<Writes<S>>) -> Result<Ran<S, N, C>, RunError> {
+        self.run_on(Arc::new(MemoryCheckpointer::new()), input).await
+    }
+
+    /// The same in a store of your own, which has no thread `test` yet.
+    ///
+    /// # Errors
+    /// What the run fails with.
+    pub async fn run_on(
+        &self,
+        store: Arc<dyn Checkpointer>,
+        input: impl Into<Writes<S>>,
+    ) -> Result<Ran<S, N, C>, RunError> {
         let script = self.script();
-        let thread = self.thread(Arc::new(MemoryCheckpointer::new()), &script);
+        let thread = self.thread(store, &script);
         let end = to_the_end(&thread, Some(input.into()), &script).await?;
         let (asks, ended_at) = (end.questions().to_vec(), clock::time(thread.outside.now()));
         Ok(Ran { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
