@@ -1,0 +1,227 @@
+//! A script played for real: the graph, a repository, agents that write files; stopped after each superstep, or cut at a commit, if
+//! the script says so.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
+use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Halted, ReviewUnavailable, WithoutReview};
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::{ExecutionState, graph};
+
+use crate::agent::{Agent, Asked, approved, work};
+use crate::reference::{BREAKS, End, Files, Line, Said, Says, Script, Work, file, id, text};
+use crate::repository::Repository;
+use crate::scene::{Scene, Tasks};
+
+/// Agents that do what a script says.
+fn agent(script: &Script) -> Arc<Agent> {
+    let (script, calls) = (script.clone(), Mutex::new(HashMap::<_, usize>::new()));
+    Agent::new(move |asked, folder, _| {
+        if asked.tool == "submit_final_review" {
+            return Ok(approved());
+        }
+        let attempt = script.attempt(&asked.task, asked.attempt);
+        let which = (asked.role.clone(), asked.task.clone(), asked.attempt);
+        let nth = *calls.lock().unwrap().entry(which).and_modify(|nth| *nth += 1).or_default();
+        if asked.role == "reviewer" {
+            return Ok(attempt.reviews.get(nth).copied().map_or_else(approved, review));
+        }
+        if nth == 0 {
+            touch(folder, asked, attempt.work);
+        }
+        Ok(attempt.says.get(nth).copied().map_or_else(work, report))
+    })
+}
+
+fn touch(folder: &Path, asked: &Asked, work: Work) {
+    let write = |name: &str| std::fs::write(folder.join(name), text(asked.attempt)).unwrap();
+    let remove = |name: &str| drop(std::fs::remove_file(folder.join(name)));
+    match work {
+        Work::Written | Work::Broken => write(&file(&asked.task)),
+        Work::TakenBack => remove(&file(&asked.task)),
+        Work::Untouched => return,
+    }
+    if work == Work::Broken { write(BREAKS) } else { remove(BREAKS) }
+}
+
+fn report(says: Says) -> Value {
+    let asks = |status: &str| json!({"status": status, "summary": "", "question": "Which?"});
+    match says {
+        Says::Done => work(),
+        Says::Blocked => asks("blocked"),
+        Says::NeedsInfo => asks("needs_info"),
+        Says::Nothing => Value::Null,
+    }
+}
+
+fn review(said: Option<Said>) -> Value {
+    let Some(Said { approved, severity, comment }) = said else { return Value::Null };
+    let comments: Vec<Value> = comment.iter().map(|grave| json!({"issue": "x", "severity": grave})).collect();
+    json!({"approved": approved, "severity": severity, "comments": comments})
+}
+
+/// A plan whose tasks have a command that fails while something is broken.
+fn plan(tasks: usize) -> String {
+    let task = |n: usize| format!("### Task {n}: Part {n}\n\nWrite it.\n\n**Verify:** `test ! -e {BREAKS}`\n\n");
+    format!("# Clock\n\n{}", (1..=tasks).map(task).collect::<String>())
+}
+
+fn profile(script: &Script) -> Profile {
+    Profile {
+        max_task_review_iterations: script.limit,
+        on_exhausted: script.on_exhausted,
+        retry_session: script.retry_session,
+        review_types: ["general", "security"][..script.kinds].iter().map(|&kind| kind.into()).collect(),
+        final_review: script.final_review,
+        ..Profile::default()
+    }
+}
+
+/// A thread over a store.
+fn thread(store: Arc<dyn Checkpointer>, agent: &Arc<Agent>, script: &Script) -> Tasks {
+    let graph = graph::<Arc<Agent>>().unwrap().with_shared_checkpointer(store);
+    let thread = graph.thread_with("clock", Arc::new(Arc::clone(agent)));
+    if script.stops { thread.max_supersteps(1) } else { thread }
+}
+
+/// What really comes of a script.
+pub(crate) async fn play(script: &Script) -> End {
+    let (agent, store) = (agent(script), Arc::new(MemoryCheckpointer::new()));
+    let failing = FailingCheckpointer::new(store.clone(), script.cut.unwrap_or(u64::MAX));
+    let cut = thread(Arc::new(failing), &agent, script);
+    let mut scene = Scene { repository: Repository::new(), agent: Arc::clone(&agent), thread: cut };
+    let (mut asked, mut cut) = (Questions::default(), script.cut);
+    let state = loop {
+        match on(&scene, script, &mut asked).await {
+            Ok(Outcome::Finished(state)) => break state,
+            Ok(_) => {}
+            Err(error) => {
+                assert!(format!("{error:?}").contains("chosen to fail") && cut.take().is_some(), "{error:?}");
+                scene.thread = thread(store.clone(), &agent, script);
+            }
+        }
+    };
+    let verified = scene.thread.verify().await.unwrap();
+    assert!(verified.agrees(), "a replay decides alike: {verified:?}");
+    ended(&scene, &state, asked.names)
+}
+
+/// The questions that were asked, and for each the place of its answer among those to questions of its name.
+#[derive(Default)]
+struct Questions {
+    names: Vec<&'static str>,
+    places: HashMap<InterruptId, usize>,
+}
+
+impl Questions {
+    fn place(&mut self, question: &Question, name: &'static str) -> usize {
+        let Self { names, places } = self;
+        *places.entry(question.id()).or_insert_with(|| {
+            names.push(name);
+            names.iter().filter(|known| **known == name).count() - 1
+        })
+    }
+}
+
+/// Begins, answers or goes on, whichever is next.
+async fn on(
+    Scene { thread, repository, .. }: &Scene,
+    script: &Script,
+    asked: &mut Questions,
+) -> Result<Outcome<ExecutionState>, RunError> {
+    if thread.state().await?.is_none() {
+        let input = ExecutionState::update().working_dir(repository.path());
+        return thread.invoke(input.plan_markdown(Some(plan(script.tasks.len()))).profile(profile(script))).await;
+    }
+    let Status::Interrupted { questions } = thread.status().await? else { return thread.proceed().await };
+    let [question] = questions.as_slice() else { panic!("{questions:?}") };
+    let mut place = |name| asked.place(question, name);
+    match question.name() {
+        ApprovePlan::NAME => {
+            place(ApprovePlan::NAME);
+            thread.resume::<ApprovePlan>(approval(script)).await
+        }
+        Halted::NAME => {
+            let answer = script.halts.get(place(Halted::NAME)).cloned();
+            thread.resume::<Halted>(answer.unwrap_or(AfterHalt::Abort)).await
+        }
+        ReviewUnavailable::NAME => {
+            let answer = script.unreadable.get(place(ReviewUnavailable::NAME)).copied();
+            thread.resume::<ReviewUnavailable>(answer.unwrap_or(WithoutReview::Abort)).await
+        }
+        other => {
+            assert_eq!(other, AgentQuestion::NAME);
+            place(AgentQuestion::NAME);
+            thread.resume::<AgentQuestion>(AgentReply::Reply { text: "That.".into() }).await
+        }
+    }
+}
+
+fn approval(script: &Script) -> Decision {
+    match &script.approved {
+        Some(tasks) => Decision::approve_only(tasks.iter().map(|&at| id(at).parse().unwrap())),
+        None => Decision::approve(),
+    }
+}
+
+fn ended(scene: &Scene, state: &ExecutionState, questions: Vec<&'static str>) -> End {
+    let commits = commits(scene);
+    let lines = state.tasks.iter().map(|line| Line {
+        mark: line.mark,
+        attempts: line.attempts,
+        reviews: line.reviews,
+        committed: line.commit.is_some(),
+    });
+    assert_eq!(scene.repository.subjects("main"), ["begin"], "the user's branch stays");
+    if state.tasks.iter().all(|line| line.mark.is_closed()) {
+        assert_eq!(scene.repository.git(&["status", "--porcelain"]), "", "nothing is left over");
+    }
+    counted(state, &commits);
+    End {
+        outcome: state.outcome,
+        tasks: lines.collect(),
+        commits: commits.into_iter().map(|(_, task, attempt)| (task, attempt)).collect(),
+        kept: scene.refs().iter().map(|name| kept(name)).collect(),
+        calls: [scene.agent.count("developer"), scene.agent.count("reviewer")],
+        questions,
+        files: files(&scene.repository.path()),
+    }
+}
+
+/// The commits as their trailers tell: id, task, attempt.
+fn commits(scene: &Scene) -> Vec<(String, String, u32)> {
+    let value = |key: &str| format!("%(trailers:key=Superstep-{key},valueonly,separator=%x2C)");
+    let format = format!("--format=%H {} {} {} %s", value("Thread"), value("Task"), value("Attempt"));
+    let log = scene.repository.git(&["log", "--reverse", &format, "main..superstep/clock"]);
+    let commit = |line: &str| {
+        let words: Vec<&str> = line.splitn(5, ' ').collect();
+        let &[id, thread, task, attempt, subject] = words.as_slice() else { panic!("{line}") };
+        assert_eq!((thread, subject), ("clock", format!("feat(unknown): complete task {task}").as_str()));
+        (id.to_owned(), task.to_owned(), attempt.parse().unwrap())
+    };
+    log.lines().map(commit).collect()
+}
+
+/// What is counted twice is counted alike.
+fn counted(state: &ExecutionState, commits: &[(String, String, u32)]) {
+    let told = state.tasks.iter().filter_map(|line| Some((line.commit.clone()?, line.id.clone(), line.attempts)));
+    assert_eq!(told.collect::<Vec<_>>(), commits, "the state names the commits");
+    let reviews = state.tasks.iter().map(|line| line.reviews).sum::<u32>();
+    assert_eq!(reviews, state.review_iteration, "reviews in all");
+}
+
+fn kept(name: &str) -> (String, u32) {
+    let (task, attempt) = name.trim_start_matches("task-").split_once("/attempt-").unwrap();
+    (task.to_owned(), attempt.parse().unwrap())
+}
+
+fn files(folder: &Path) -> Files {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+    files.map(|file| (file.file_name().into_string().unwrap(), std::fs::read_to_string(file.path()).unwrap())).collect()
+}
