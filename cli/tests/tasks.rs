@@ -205,6 +205,7 @@ const ARCHITECT: &str = "
 #[rstest]
 #[case::not_asked_for("", "face.txt\n")]
 #[case::asked_for("plan_in_repo = true\n", "docs/plans/CLOCK-7.md\nface.txt\n")]
+#[case::elsewhere("plan_in_repo = true\nplan_dir = 'notes'\n", "face.txt\nnotes/CLOCK-7.md\n")]
 fn a_plan_that_an_architect_wrote_is_committed_with_the_first_task_if_that_is_wanted(
     #[case] profile: &str,
     #[case] files: &str,
@@ -231,6 +232,17 @@ fn a_plan_without_an_issue_is_revised_too() {
     assert_eq!(asked.code(), 10, "{}", asked.told());
     assert_eq!(place.call(&["approve", "t"]).code(), 0);
     assert_eq!(place.marks(), ["done"]);
+}
+
+#[test]
+fn an_issue_is_refused_where_none_are_taken() {
+    let place = Place::new(ARCHITECT);
+    place.profile("tracker = 'none'\n");
+    place.write("ISSUE.md", "# A clock\n\nWe need one.\n");
+    let called = place.run(&["--plan", "PLAN.md", "--issue", "ISSUE.md"]);
+    assert_eq!(called.code(), 2, "{}", called.told());
+    assert!(called.told().contains("tracker = \"none\""), "{}", called.told());
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
 }
 
 #[test]

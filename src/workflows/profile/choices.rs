@@ -54,7 +54,7 @@ pub enum Tracker {
     /// From markdown files.
     #[default]
     File,
-    /// From nowhere: runs are given their plan.
+    /// From nowhere: runs are given their plan, and an issue is refused.
     None,
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::state::{ExecutionState, ExecutionStateUpdate};
 use crate::drivers::{DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
-use crate::workflows::{Profile, Role};
+use crate::workflows::{Profile, Role, Tracker};
 use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions};
 
 /// What a run is to do.
@@ -30,6 +30,9 @@ pub enum StartError {
     /// There is nothing to do.
     #[error("there is neither a plan nor an issue")]
     Nothing,
+    /// There is an issue, and the profile says that issues come from nowhere.
+    #[error("there is an issue, but the profile says `tracker = \"none\"`")]
+    NoTracker,
     /// The plan's file cannot be read.
     #[error("{}: the plan cannot be read", file.display())]
     Unreadable {
@@ -80,6 +83,9 @@ impl StartError {
         match self {
             Self::Io(_) => None,
             Self::Nothing => Some("name a plan with `--plan FILE`, or an issue to write one for with `--issue FILE`"),
+            Self::NoTracker => {
+                Some("give a plan alone with `--plan FILE`, or write `tracker = \"file\"` into the profile")
+            }
             Self::Unreadable { .. } => Some("name a markdown file that exists and may be read"),
             Self::Plan { source, .. } => source.help(),
             Self::Issue(error) => Some(error.help()),
@@ -119,6 +125,9 @@ impl Start {
     /// Everything that can be known to be wrong now.
     pub async fn input(self) -> Result<ExecutionStateUpdate, StartError> {
         let Self { plan, issue, profile, allow_dirty, branch } = self;
+        if issue.is_some() && profile.tracker == Tracker::None {
+            return Err(StartError::NoTracker);
+        }
         let plan = plan.map(|file| read_plan(&file)).transpose()?;
         let issue = issue.map(Issue::read).transpose()?;
         if plan.is_none() && issue.is_none() {

@@ -1,6 +1,6 @@
 //! Questions that jobs, updates and routers ask of the state. Pure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::state::{ExecutionState, Standing};
 use super::tasks::{Mark, TaskLine, next_open};
@@ -75,7 +75,7 @@ impl ExecutionState {
         let is_wanted = self.profile.plan_in_repo && self.raw_architect_output.is_some();
         let issue = self.issue.as_ref().filter(|_| is_wanted)?;
         let name = branch_name(&issue.id).replace("superstep/", "");
-        let path = Path::new("docs").join("plans").join(format!("{name}.md"));
+        let path = self.profile.plan_dir.join(format!("{name}.md"));
         let is_its_own = self.plan_path.as_ref().is_none_or(|known| *known == self.working_dir.join(&path));
         is_its_own.then_some(path)
     }
