@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::measure::micros;
-use super::{startup, threads};
+use super::{startup, threads, transcript};
 
 const TASK: &str = "SUPERSTEP_BENCH_TASK";
 const FOLDER: &str = "SUPERSTEP_BENCH_FOLDER";
@@ -19,6 +19,7 @@ pub(crate) fn run() -> bool {
     match task.as_str() {
         "nothing" => println!("0 {}", memory_kb("VmRSS")),
         "first-node" => startup::child(),
+        "transcript" => transcript::child(Path::new(&folder)),
         "threads-memory" => threads::child(None),
         _ => threads::child(Some(Path::new(&folder))),
     }

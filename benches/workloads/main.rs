@@ -24,15 +24,20 @@ mod replay;
 mod resume;
 mod stamps;
 mod startup;
+mod tasks;
 mod threads;
+mod transcript;
 mod wide;
+
+#[path = "../../tests/support/model_server/mod.rs"]
+mod model_server;
 
 use args::Args;
 use harness::Bench;
 
 type Workload = (&'static str, fn(&Bench));
 
-const WORKLOADS: [Workload; 14] = [
+const WORKLOADS: [Workload; 15] = [
     ("limits", limits::run),
     ("W1", chain::run),
     ("W2-memory", memory::run),
@@ -47,6 +52,7 @@ const WORKLOADS: [Workload; 14] = [
     ("W10", history::run),
     ("effect", effects::run),
     ("list", listing::run),
+    ("tasks", tasks::run),
 ];
 
 fn main() {
