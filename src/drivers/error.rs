@@ -37,7 +37,7 @@ pub struct DriverError {
     /// What to do about it; empty if it is not known.
     #[serde(default)]
     pub help: String,
-    /// For [`ErrorClass::RateLimited`]: how long to wait, if the server said.
+    /// How long to wait, if the server said.
     #[serde(default)]
     pub retry_after: Option<Duration>,
     /// What the agent had said until then, cut where it is long.

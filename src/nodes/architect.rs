@@ -20,8 +20,10 @@ pub struct ArchitectJob {
     pub directory: PathBuf,
     /// What it is for.
     pub issue: Issue,
-    /// The plan before, and what has to be changed.
-    pub former: Option<(String, Vec<String>)>,
+    /// The plan before.
+    pub former: Option<String>,
+    /// What has to be changed of it, or heeded.
+    pub issues: Vec<String>,
     /// The session in which the plan before was written.
     pub session: Option<SessionRef>,
 }
@@ -29,8 +31,8 @@ pub struct ArchitectJob {
 /// A plan that was written.
 #[derive(Clone, Debug)]
 pub struct Architected {
-    /// The plan as it was handed over.
-    pub proposal: PlanProposal,
+    /// The plan as it was handed over; none if nothing was that can be read.
+    pub proposal: Option<PlanProposal>,
     /// The plan as markdown; or why none can be made of it, for whoever wrote it.
     pub markdown: Result<String, Vec<String>>,
     /// The session, to go on in.
@@ -40,9 +42,7 @@ pub struct Architected {
 }
 
 /// Returns a node that has an agent read the folder and write a plan: `job` reads from the state what for, `done` makes the
-/// update from the plan.
-///
-/// The node fails if the agent hands over nothing that can be read.
+/// update from the plan, or from why there is none.
 pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -57,9 +57,9 @@ where
 }
 
 async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
-    let ArchitectJob { agent, directory, issue, former, session } = job;
-    let former = former.as_ref().map(|(plan, issues)| (plan.as_str(), issues.as_slice()));
-    let (prompt, folder) = (Prompt::architect(&issue, former), Folder { directory, apart: vec![] });
+    let ArchitectJob { agent, directory, issue, former, issues, session } = job;
+    let prompt = Prompt::architect(&issue, former.as_deref(), &issues);
+    let folder = Folder { directory, apart: vec![] };
     let turn = Turn {
         session: session.map_or(Session::New, Session::Resume),
         ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
@@ -70,14 +70,27 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
         turned = fresh.take(&ctx).await?;
     }
     if !turned.tampered.is_empty() {
-        return Err(NodeError::permanent(told_tampering("the architect", &turned.tampered)));
+        untampered(&folder, &turn.key, &ctx).await?;
     }
-    match turned.answer {
-        Answer::Given(proposal) => {
-            let markdown = proposal.render().map_err(|error| vec![error.to_string()]);
-            Ok(Architected { markdown, proposal, session: turned.session, usage: turned.usage })
+    let proposal = match turned.answer {
+        Answer::Given(proposal) => Ok(proposal),
+        Answer::Unusable(why) => Err(vec![format!("the architect handed over no plan: {why}")]),
+        Answer::SessionLost => Err(vec!["the architect lost a session that had just begun".to_owned()]),
+    };
+    let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
+    let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
+    Ok(Architected { markdown, proposal: proposal.ok(), session: turned.session, usage: turned.usage })
+}
+
+/// Fails as long as git's hooks and configuration are not what they were before the turn: an attempt after a person has put
+/// them right looks again.
+async fn untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let before = folder.guard(ctx, key).await?;
+    let look = |_| async {
+        match folder.differs(ctx, &before).await?.as_slice() {
+            [] => Ok(()),
+            changed => Err(NodeError::permanent(told_tampering("the architect", changed))),
         }
-        Answer::Unusable(why) => Err(NodeError::permanent(format!("the architect handed over no plan: {why}"))),
-        Answer::SessionLost => Err(NodeError::permanent("the architect lost a session that had just begun")),
-    }
+    };
+    ctx.effect(format!("{key}/untampered"), &before.digest(), look).await
 }

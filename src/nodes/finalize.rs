@@ -9,7 +9,7 @@ use super::folder::{Folder, told_tampering};
 use super::prompts::Prompt;
 use super::step::step;
 use super::turn::{Answer, Turn};
-use crate::drivers::{DriverError, Usage};
+use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::FinalReview;
 use crate::workspace::TreeId;
@@ -65,21 +65,13 @@ async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, 
     let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };
     let changes = diff(&ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
     let prompt = Prompt::final_review(&job.goal, &job.outline, &changes);
-    let turn = Turn::new::<FinalReview>("final review", agent, prompt, &job.folder);
-    match turn.take::<FinalReview, C>(&ctx).await {
-        Ok(turned) => {
-            let review = match turned.answer {
-                _ if !turned.tampered.is_empty() => Err(told_tampering("the reviewer", &turned.tampered)),
-                Answer::Given(review) => Ok(review),
-                Answer::Unusable(why) => Err(why),
-                Answer::SessionLost => Err("its session was lost".into()),
-            };
-            Ok(Finalized { moved, review: Some(review), usage: turned.usage })
-        }
-        Err(error) if error.source().is::<DriverError>() => {
-            Ok(Finalized { review: Some(Err(error.to_string())), ..nothing() })
-        }
-        // It waits, or the run ends: no failure of the reviewer's.
-        Err(error) => Err(error),
-    }
+    let turn = Turn { is_optional: true, ..Turn::new::<FinalReview>("final review", agent, prompt, &job.folder) };
+    let turned = turn.take::<FinalReview, C>(&ctx).await?;
+    let review = match turned.answer {
+        _ if !turned.tampered.is_empty() => Err(told_tampering("the reviewer", &turned.tampered)),
+        Answer::Given(review) => Ok(review),
+        Answer::Unusable(why) => Err(why),
+        Answer::SessionLost => Err("its session was lost".into()),
+    };
+    Ok(Finalized { moved, review: Some(review), usage: turned.usage })
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{
-    CommitId, Fingerprint, HeadMove, LeftOut, SalvageKey, Standing, TreeId, Workspace, WorkspaceError, WorkspaceOptions,
+    CommitId, Fingerprint, HeadMove, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
+    WorkspaceOptions,
 };
 
 /// The work tree of a run.
@@ -94,11 +95,16 @@ impl Folder {
     where
         C: Send + Sync + 'static,
     {
-        let look = |_| async {
-            let now = self.hold(ctx).await?.fingerprint().await.map_err(failed)?;
-            Ok::<_, NodeError>(guard.changes(&now).iter().map(ToString::to_string).collect())
-        };
-        ctx.effect(format!("{key}/after"), &guard.digest(), look).await
+        ctx.effect(format!("{key}/after"), &guard.digest(), |_| self.differs(ctx, guard)).await
+    }
+
+    /// What is otherwise now.
+    pub(super) async fn differs<C>(&self, ctx: &Ctx<C>, guard: &Fingerprint) -> Result<Vec<String>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let now = self.hold(ctx).await?.fingerprint().await.map_err(failed)?;
+        Ok(guard.changes(&now).iter().map(ToString::to_string).collect())
     }
 
     /// Returns what was left behind since a task began: commits are taken back into the files, the files are noted. If anything
@@ -159,6 +165,19 @@ impl Folder {
             Ok::<_, NodeError>(())
         };
         ctx.effect("stand", &base.at, stand).await
+    }
+
+    /// Brings the files back to what was judged, and says which were otherwise.
+    pub(super) async fn undo<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        tree: &TreeId,
+    ) -> Result<Vec<String>, NodeError> {
+        let undo = |_| async {
+            let Reset { removed, written, .. } = self.hold(ctx).await?.reset_to(tree).await.map_err(failed)?;
+            Ok::<_, NodeError>([removed, written].concat())
+        };
+        ctx.effect("undo", tree, undo).await
     }
 
     /// Brings the files back.

@@ -32,6 +32,8 @@ pub struct HaltJob {
 pub struct Halting {
     /// The decision.
     pub decision: AfterHalt,
+    /// Whether a person made it.
+    pub was_asked: bool,
     /// The plan that holds from now on, if its file had changed.
     pub adopted: Option<Adopted>,
     /// Where the work is kept.
@@ -72,7 +74,8 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
         Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
         _ => None,
     };
-    let mut halting = Halting { decision, adopted, salvaged, tree: None, notices: vec![] };
+    let was_asked = job.unattended.is_none();
+    let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![] };
     if halting.decision != AfterHalt::Abort {
         settle(&job, &mut halting, &ctx).await?;
     }

@@ -1,13 +1,13 @@
 //! A turn of an agent as a step of a node: done once, its answer read as a type, asked for again once if it cannot be read. All
 //! that happens outside goes through the task's journal.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, thread, told_tampering};
+use super::folder::{Folder, thread};
 use super::prompts::Prompt;
 use super::submit::{Submit, submitted};
 use crate::drivers::{
@@ -18,10 +18,9 @@ use crate::graph::{Ctx, NodeError};
 
 /// How much of what an agent said last is stored, in bytes; the rest is in the session.
 const SAID: usize = 16 * 1024;
-/// How often one turn waits for a service that is busy.
-const WAITS: u32 = 50;
-/// How long it waits if the service does not say.
+/// How long a turn waits for a service that is busy and does not say for how long: at first, and at most.
 const WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// One turn: who is asked what, where.
 #[derive(Clone, Debug)]
@@ -46,6 +45,8 @@ pub struct Turn {
     pub task: String,
     /// Which attempt at the task it is, from 1; 0 if it is none.
     pub attempt: u32,
+    /// Whether the work can do without it: a failure is an answer that cannot be used, and nothing waits for a busy service.
+    pub is_optional: bool,
 }
 
 /// What a turn came to.
@@ -77,9 +78,24 @@ pub enum Answer<T> {
 #[serde(rename_all = "snake_case")]
 enum Recorded {
     Finished(Finished),
-    /// The service is busy until then, in milliseconds since 1970.
-    Busy(u64),
+    /// The service is busy until then, in milliseconds since 1970. Then the turn goes on under its first name.
+    Busy {
+        until: u64,
+        turn: String,
+    },
+    /// It failed. Another attempt of the task goes on with the turn, under its first name.
+    Failed {
+        why: String,
+        turn: String,
+    },
     SessionLost,
+}
+
+/// How a turn ended, after all waiting.
+enum Ended {
+    Finished(Finished),
+    SessionLost,
+    Failed(String),
 }
 
 /// What a request depends on: if it is another than the one recorded, its answer is no answer to it.
@@ -110,17 +126,23 @@ impl Turn {
             guard: Some(folder.clone()),
             task: String::new(),
             attempt: 0,
+            is_optional: false,
         }
     }
 
     /// Carries the turn out, once: a turn that has ended is never asked again, whatever happens to the process. A service that
-    /// is busy for longer than a moment lets the task wait, without a process.
+    /// is busy for longer than a moment lets the task wait, without a process. A failure is the task's: its next attempt goes
+    /// on with the turn.
     ///
     /// # Errors
-    /// The driver's failure, if it failed in another way than by losing the session; the run's own.
+    /// The driver's failure, unless it lost the session or the turn is optional; the run's own.
     pub async fn take<T: Submit, C: Agents>(self, ctx: &Ctx<C>) -> Result<Turned<T>, NodeError> {
         let (first, tampered) = self.ask::<T, C>(ctx).await?;
-        let Some(first) = first else { return Ok(lost(tampered)) };
+        let first = match first {
+            Ended::Finished(first) => first,
+            Ended::SessionLost => return Ok(without(Answer::SessionLost, tampered)),
+            Ended::Failed(why) => return Ok(without(Answer::Unusable(why), tampered)),
+        };
         let why = match submitted::<T>(&first) {
             Ok(given) => return Ok(turned(Answer::Given(given), first, tampered)),
             Err(why) => why,
@@ -134,7 +156,7 @@ impl Turn {
         }
         let usage = first.usage;
         let (second, tampered) = self.again::<T>(&first, &why).ask::<T, C>(ctx).await?;
-        let Some(second) = second else { return Ok(turned(Answer::Unusable(why), first, tampered)) };
+        let Ended::Finished(second) = second else { return Ok(turned(Answer::Unusable(why), first, tampered)) };
         let answer = submitted::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
         let mut turned = turned(answer, second, tampered);
         turned.usage += usage;
@@ -151,22 +173,34 @@ impl Turn {
         Self { key: format!("{}/again", self.key), session, prompt, ..self.clone() }
     }
 
-    /// Asks until the service is not busy; none if the session is lost. With what was tampered with.
-    async fn ask<T: Submit, C: Agents>(&self, ctx: &Ctx<C>) -> Result<(Option<Finished>, Vec<String>), NodeError> {
-        for wait in 0..WAITS {
-            let key = if wait == 0 { self.key.clone() } else { format!("{}/{wait}", self.key) };
-            let (recorded, tampered) = self.guarded::<T, C>(ctx, key).await?;
-            match recorded {
-                Recorded::Finished(finished) => return Ok((Some(finished), tampered)),
-                Recorded::SessionLost => return Ok((None, tampered)),
-                Recorded::Busy(_) if !tampered.is_empty() => {
-                    return Err(NodeError::permanent(told_tampering("the agent", &tampered)));
+    /// Asks until the service is not busy. A failure is the task's, and the next attempt of it asks again. With what was
+    /// tampered with.
+    async fn ask<T: Submit, C: Agents>(&self, ctx: &Ctx<C>) -> Result<(Ended, Vec<String>), NodeError> {
+        let (mut nth, mut turn) = (0, None);
+        loop {
+            let key = if nth == 0 { self.key.clone() } else { format!("{}/{nth}", self.key) };
+            let failure = Mutex::new(None);
+            let (recorded, tampered) = self.guarded::<T, C>(ctx, key, (nth, turn), &failure).await?;
+            let ended = match recorded {
+                Recorded::Finished(finished) => Ended::Finished(finished),
+                Recorded::SessionLost => Ended::SessionLost,
+                Recorded::Failed { why, .. } if self.is_optional || !tampered.is_empty() => Ended::Failed(why),
+                Recorded::Busy { .. } if !tampered.is_empty() => Ended::Failed("the service is busy".into()),
+                Recorded::Busy { until, turn: first } => {
+                    ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?;
+                    (nth, turn) = (nth + 1, Some(first));
+                    continue;
                 }
-                Recorded::Busy(until) => ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?,
-            }
+                Recorded::Failed { turn: first, .. } => {
+                    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                        return Err(failed(error));
+                    }
+                    (nth, turn) = (nth + 1, Some(first)); // of an attempt before
+                    continue;
+                }
+            };
+            return Ok((ended, tampered));
         }
-        let what = format!("`{}` was busy {WAITS} times, each time for as long as it had said", self.agent.driver);
-        Err(NodeError::transient(what))
     }
 
     /// Asks once, and looks whether git was tampered with meanwhile: what a person changes while nothing runs is their own
@@ -175,15 +209,24 @@ impl Turn {
         &self,
         ctx: &Ctx<C>,
         key: String,
+        nth: (u32, Option<String>),
+        failure: &Mutex<Option<DriverError>>,
     ) -> Result<(Recorded, Vec<String>), NodeError> {
-        let Some(folder) = &self.guard else { return Ok((self.once::<T, C>(ctx, key).await?, vec![])) };
+        let Some(folder) = &self.guard else { return Ok((self.once::<T, C>(ctx, key, nth, failure).await?, vec![])) };
         let before = folder.guard(ctx, &key).await?;
-        let recorded = self.once::<T, C>(ctx, key.clone()).await?;
+        let recorded = self.once::<T, C>(ctx, key.clone(), nth, failure).await?;
         let tampered = folder.tampered(ctx, &key, &before).await?;
         Ok((recorded, tampered))
     }
 
-    async fn once<T: Submit, C: Agents>(&self, ctx: &Ctx<C>, key: String) -> Result<Recorded, NodeError> {
+    /// Asks for the `nth` time, under the name the turn had at first. A failure of now is put into `failure`.
+    async fn once<T: Submit, C: Agents>(
+        &self,
+        ctx: &Ctx<C>,
+        key: String,
+        (nth, first): (u32, Option<String>),
+        failure: &Mutex<Option<DriverError>>,
+    ) -> Result<Recorded, NodeError> {
         let asked = Asked {
             role: &self.agent.role,
             driver: &self.agent.driver,
@@ -194,11 +237,16 @@ impl Turn {
             hashes: [self.system.hash(), self.prompt.hash()],
             prompt: self.prompt.text(),
         };
+        let first = &first;
         let body = |turn: String| async move {
             if let Some(folder) = &self.guard {
                 folder.hold(ctx).await?;
             }
-            recorded(self.run::<T, C>(ctx, turn).await)
+            let turn = first.clone().unwrap_or(turn);
+            let ended = self.run::<T, C>(ctx, turn.clone()).await;
+            let (recorded, error) = recorded(ended, turn, (!self.is_optional).then(|| wait(nth)));
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
+            Ok::<_, NodeError>(recorded)
         };
         let probe = |turn: String| async move {
             let driver = driver(ctx, &self.agent)?;
@@ -206,6 +254,7 @@ impl Turn {
                 Session::Resume(session) => Some(session),
                 Session::New => None,
             };
+            let turn = first.clone().unwrap_or(turn);
             let ended = driver.ended(session, &turn).await.map_err(failed)?;
             Ok::<_, NodeError>(ended.map(|finished| Recorded::Finished(cut(finished))))
         };
@@ -245,21 +294,31 @@ fn turned<T>(answer: Answer<T>, finished: Finished, tampered: Vec<String>) -> Tu
     Turned { answer, session: finished.session, usage: finished.usage, tampered }
 }
 
-fn lost<T>(tampered: Vec<String>) -> Turned<T> {
-    Turned { answer: Answer::SessionLost, session: None, usage: Usage::default(), tampered }
+fn without<T>(answer: Answer<T>, tampered: Vec<String>) -> Turned<T> {
+    Turned { answer, session: None, usage: Usage::default(), tampered }
 }
 
-/// What is stored of how a request ended. A failure is not: the next attempt of the task asks again.
-fn recorded(ended: Result<Finished, DriverError>) -> Result<Recorded, NodeError> {
-    match ended {
-        Ok(finished) => Ok(Recorded::Finished(cut(finished))),
-        Err(error) if error.class == ErrorClass::SessionLost => Ok(Recorded::SessionLost),
-        Err(error) if error.class == ErrorClass::RateLimited => {
-            let until = std::time::SystemTime::now() + error.retry_after.unwrap_or(WAIT);
+/// How long the `nth` wait for a busy service is, if the service does not say.
+fn wait(nth: u32) -> Duration {
+    WAIT.saturating_mul(1 << nth.min(10)).min(LONGEST_WAIT)
+}
+
+/// What is stored of how a request ended; and its failure, if it is one. `wait`: for a busy service that does not say how long;
+/// none: nothing waits for it.
+fn recorded(
+    ended: Result<Finished, DriverError>,
+    turn: String,
+    wait: Option<Duration>,
+) -> (Recorded, Option<DriverError>) {
+    match (ended, wait) {
+        (Ok(finished), _) => (Recorded::Finished(cut(finished)), None),
+        (Err(error), _) if error.class == ErrorClass::SessionLost => (Recorded::SessionLost, None),
+        (Err(error), Some(wait)) if error.class == ErrorClass::RateLimited || error.retry_after.is_some() => {
+            let until = std::time::SystemTime::now() + error.retry_after.unwrap_or(wait);
             let until = until.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis());
-            Ok(Recorded::Busy(u64::try_from(until).unwrap_or(u64::MAX)))
+            (Recorded::Busy { until: u64::try_from(until).unwrap_or(u64::MAX), turn }, None)
         }
-        Err(error) => Err(failed(error)),
+        (Err(error), _) => (Recorded::Failed { why: error.to_string(), turn }, Some(error)),
     }
 }
 

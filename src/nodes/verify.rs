@@ -12,6 +12,8 @@ use crate::workspace::TreeId;
 
 /// How much of the end of a command's output is kept, in bytes.
 const KEPT: usize = 8 * 1024;
+/// How many files that they changed are named.
+const SHOWN: usize = 10;
 
 /// Commands to be run.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct VerifyJob {
     pub limit: Duration,
     /// Where the task began.
     pub base: Base,
+    /// The files that are judged: what the commands change of them is taken back. None: it stays.
+    pub tree: Option<TreeId>,
 }
 
 /// Commands that were run.
@@ -103,8 +107,20 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
         }
     }
     let tampered = job.folder.tampered(&ctx, "checks", &before).await?;
-    let After { tampered, tree, notices } = job.folder.after(&ctx, tampered, &job.base).await?;
+    let After { tampered, mut tree, mut notices } = job.folder.after(&ctx, tampered, &job.base).await?;
+    if let Some(judged) = job.tree.filter(|judged| tree.as_ref().is_some_and(|left| left != judged)) {
+        notices.push(undone(&job.folder.undo(&ctx, &judged).await?));
+        tree = Some(judged);
+    }
     Ok(Verified { checks, tampered, tree, notices })
+}
+
+fn undone(files: &[String]) -> String {
+    let shown = files.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(SHOWN) {
+        0 => format!("the checks changed files, which was taken back: {shown}"),
+        more => format!("the checks changed files, which was taken back: {shown} and {more} more"),
+    }
 }
 
 async fn run<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {

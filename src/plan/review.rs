@@ -70,6 +70,7 @@ pub struct FinalReview {
     /// Whether the work as a whole reaches the plan's goal.
     pub approved: bool,
     /// The judgement in a few sentences.
+    #[serde(default)]
     pub summary: String,
     /// The findings.
     #[serde(default)]

@@ -9,6 +9,7 @@ pub struct WorkReport {
     /// How the work stands.
     pub status: WorkStatus,
     /// What was done, in a few sentences.
+    #[serde(default)]
     pub summary: String,
     /// The files that were changed.
     #[serde(default)]

@@ -26,6 +26,8 @@ pub(crate) struct Asked {
     pub(crate) attempt: u32,
     /// The session the answer belongs to.
     pub(crate) answered_in: String,
+    /// The name of the turn.
+    pub(crate) turn: String,
 }
 
 type Act = dyn Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + Sync;
@@ -105,6 +107,7 @@ impl Driver for Agent {
                 task: request.place.task.clone(),
                 attempt: request.place.attempt,
                 answered_in: id.clone(),
+                turn: request.turn.clone(),
             };
             log.lock().unwrap().push(asked.clone());
             let submitted = act(&asked, &request.directory, nth)?;

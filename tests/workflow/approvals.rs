@@ -109,6 +109,34 @@ async fn a_wish_reaches_the_architect_in_its_session() {
 }
 
 #[rstest]
+#[case::once(2, 3, true)]
+#[case::never(99, 8, false)]
+#[tokio::test]
+async fn an_architect_who_cannot_be_understood_is_asked_again_and_then_a_person_is(
+    #[case] unreadable: usize,
+    #[case] asked: usize,
+    #[case] understood: bool,
+) {
+    let scene = architect(move |_, nth| if nth < unreadable { json!({"steps": 1}) } else { proposal(&["1"]) });
+    let outcome = from_issue(&scene).await;
+    assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", asked));
+    let question: ApprovePlan = outcome.questions()[0].payload().unwrap();
+    assert_eq!(
+        (question.problems.is_empty(), question.tasks.len()),
+        (understood, usize::from(understood)),
+        "{question:?}"
+    );
+    if !understood {
+        let [problem] = question.problems.as_slice() else { panic!("{question:?}") };
+        assert!(problem.contains("handed over no plan"), "{problem}");
+        let outcome = decide(&scene, Decision::revise("use the tool")).await;
+        assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", 16));
+        assert!(scene.agent.asked("architect")[8].prompt.contains("use the tool"));
+        assert!(decide(&scene, Decision::edit_plan(plan(1))).await.finished().is_some());
+    }
+}
+
+#[rstest]
 #[case::mended(1, 2)]
 #[case::mended_at_last(3, 4)]
 #[case::never(99, 4)]

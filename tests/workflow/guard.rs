@@ -5,11 +5,11 @@ use std::path::Path;
 use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::DriverName;
-use superstep::nodes::{AgentQuestion, AgentReply, ApprovePlan, Crew, Halted};
+use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, graph};
+use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
+use superstep::workflows::{OnExhausted, Profile};
 use superstep::workspace::Workspace;
 
 use crate::agent::{Agent, Asked, approved, part, work};
@@ -34,9 +34,13 @@ async fn an_agent_that_changes_what_git_runs_halts_the_task(
         }
         Ok(if asked.role == "developer" { part(folder, nth) } else { approved() })
     });
-    let outcome = Scene::new(agent).run(&plan(3), profile()).await;
+    let scene = Scene::new(agent);
+    let profile = Profile { on_exhausted: OnExhausted::Fail, ..profile() };
+    let outcome = scene.run(&plan(3), profile).await;
     let halted = outcome.questions()[0].payload::<Halted>().unwrap();
     assert!(halted.reason.contains("changed git's hooks or configuration"), "{}", halted.reason);
+    let state = scene.halted(AfterHalt::Abort).await.finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Cancelled), "a person ended it");
 }
 
 #[tokio::test]

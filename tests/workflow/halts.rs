@@ -167,15 +167,7 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
     #[case] adopted: bool,
 ) {
     let scene = Scene::new(stubborn("2", 99));
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), plan(3)).unwrap();
-    let input = scene.input(&plan(3), profile());
-    let input = input
-        .plan_path(Some(file.path().to_owned()))
-        .plan_hash(Some(superstep::plan::Plan::parse(plan(3)).unwrap().hash()));
-    scene.thread.invoke(input).await.unwrap();
-    let approve = superstep::plan::Decision::approve();
-    scene.thread.resume::<superstep::nodes::ApprovePlan>(approve).await.unwrap();
+    let file = approved_from_file(&scene, 3).await;
     std::fs::write(file.path(), edited()).unwrap();
     assert_eq!(asks(&scene.halted(answer.clone()).await), "plan_changed");
     let shown = scene.thread.resume::<PlanChanged>(WhichPlan::Diff).await.unwrap();
@@ -193,6 +185,53 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
         let second = if answer == AfterHalt::Skip { Mark::Skipped } else { Mark::Done };
         assert_eq!((state.outcome, marks(state)), (Some(RunOutcome::Completed), vec![Mark::Done, second, Mark::Done]));
     }
+}
+
+/// Runs a plan of so many tasks that stands in a file to the approval, and approves.
+async fn approved_from_file(scene: &Scene, tasks: usize) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), plan(tasks)).unwrap();
+    let hash = superstep::plan::Plan::parse(plan(tasks)).unwrap().hash();
+    let input = scene.input(&plan(tasks), profile()).plan_path(Some(file.path().to_owned())).plan_hash(Some(hash));
+    scene.thread.invoke(input).await.unwrap();
+    let approve = superstep::plan::Decision::approve();
+    scene.thread.resume::<superstep::nodes::ApprovePlan>(approve).await.unwrap();
+    file
+}
+
+#[rstest]
+#[case::accepted(AfterHalt::Accept, &[1, 2, 9], Mark::Done)]
+#[case::put_aside(AfterHalt::Skip, &[1, 9], Mark::Skipped)]
+#[tokio::test]
+async fn a_task_that_a_changed_plan_brings_before_the_current_one_is_done_after_it(
+    #[case] answer: AfterHalt,
+    #[case] commits: &[usize],
+    #[case] second: Mark,
+) {
+    let scene = Scene::new(stubborn("2", 99));
+    let file = approved_from_file(&scene, 2).await;
+    let more = plan(2).replace("### Task 2", "### Task 9: New\n\nN.\n\n### Task 2");
+    std::fs::write(file.path(), more).unwrap();
+    scene.halted(answer).await;
+    let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
+    let state = outcome.finished().unwrap();
+    assert_eq!(marks(&state), [Mark::Done, Mark::Done, second]);
+    assert_eq!(scene.commits(), commits.iter().map(|&id| done(id)).collect::<Vec<_>>());
+    assert_eq!((state.outcome, state.total_tasks), (Some(RunOutcome::Completed), Some(3)));
+}
+
+#[tokio::test]
+async fn a_plan_without_the_last_open_task_ends_the_run() {
+    let scene = Scene::new(stubborn("2", 99));
+    scene.run(&plan(2), profile()).await;
+    let state = scene.halted(AfterHalt::EditPlan { markdown: plan(1) }).await.finished().unwrap();
+    assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Skipped]));
+    assert_eq!(
+        (scene.commits(), scene.agent.tasks("developer")),
+        (vec![done(1)], ["1", "2", "2"].map(String::from).to_vec())
+    );
+    assert_eq!(scene.file("part-2.txt"), None);
+    assert_eq!(scene.refs(), ["task-2/attempt-1", "task-2/attempt-2"]);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 #![cfg(all(feature = "agents", unix))]
 #![allow(clippy::unwrap_used)]
 
+mod again;
 mod agent;
 mod approvals;
 mod cuts;

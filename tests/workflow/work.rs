@@ -216,6 +216,21 @@ async fn a_failing_command_skips_the_reviewer_and_counts(#[case] command: &str, 
 }
 
 #[tokio::test]
+async fn what_checks_leave_behind_is_neither_judged_nor_committed() {
+    let scene = Scene::new(Agent::willing());
+    let commands =
+        "`echo more >> part-1.txt`, `mkdir cache && touch cache/x`, `git rm -q --cached README.md; rm README.md`";
+    let plan = format!("# P\n\n### Task 1: A\n\nA.\n\n**Verify:** {commands}\n");
+    let state = scene.run(&plan, profile()).await.finished().unwrap();
+    assert_eq!(scene.repository.git(&["show", "--format=", "--name-only", "superstep/clock"]), "part-1.txt\n");
+    assert_eq!(scene.repository.git(&["show", "superstep/clock:part-1.txt"]), "x\n");
+    assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
+    let told = state.notices.concat();
+    assert!(["cache/x", "part-1.txt", "README.md"].iter().all(|file| told.contains(file)), "{told}");
+    assert!(!scene.agent.asked("reviewer")[0].prompt.contains("+more"));
+}
+
+#[tokio::test]
 async fn what_the_user_had_changed_is_in_no_commit() {
     let agent = Agent::crew(
         |asked, folder, _| {

@@ -3,6 +3,8 @@
 
 mod template;
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Comment, Issue};
@@ -17,6 +19,7 @@ macro_rules! template {
 const FRAME: Template = template!("frame.system");
 const ARCHITECT: Template = template!("architect");
 const FORMER: Template = template!("architect-former");
+const WISHES: Template = template!("architect-wishes");
 const DEVELOPER: Template = template!("developer");
 const RETRY: Template = template!("developer-retry");
 const REPLY: Template = template!("developer-reply");
@@ -85,30 +88,37 @@ impl Prompt {
         Self::of(&REPAIR, &[("tool", tool), ("why", why)])
     }
 
-    /// Returns the wish for a plan; `former`: the plan before, and what has to be changed.
-    pub fn architect(issue: &Issue, former: Option<(&str, &[String])>) -> Self {
-        let former = former.map(|(plan, issues)| {
-            FORMER.fill(&[("plan", &fenced("markdown", plan)), ("issues", listed("", issues).trim())])
-        });
+    /// Returns the wish for a plan; `former`: the plan before; `issues`: what has to be changed, or heeded.
+    pub fn architect(issue: &Issue, former: Option<&str>, issues: &[String]) -> Self {
+        let listed = listed("", issues);
+        let issues = [("issues", listed.trim())];
+        let former = match former {
+            _ if listed.is_empty() => String::new(),
+            Some(plan) => FORMER.fill(&[issues[0], ("plan", &fenced("markdown", plan))]),
+            None => WISHES.fill(&issues),
+        };
         let slots = [
             ("id", issue.id.as_str()),
             ("title", &issue.title),
             ("description", &fenced("markdown", &issue.description)),
-            ("former", &former.unwrap_or_default()),
+            ("former", &former),
         ];
         Self::of(&ARCHITECT, &slots)
     }
 
     /// Returns the first prompt of a task.
     pub fn developer(brief: &Brief, feedback: &Feedback, salvage: Option<&str>) -> Self {
-        let around = match brief.around.as_str() {
+        let mut around = match brief.around.as_str() {
             "" => String::new(),
             outline => format!("Where this task stands in the plan:\n\n{}\n\n", outline.trim_end()),
         };
+        if let Some(file) = &brief.plan_file {
+            around.push_str(&format!("The whole plan stands in `{}`; it is not yours to change.\n\n", file.display()));
+        }
         let breadcrumb = brief.breadcrumb();
         let slots = [
             ("breadcrumb", breadcrumb.as_str()),
-            ("goal", &brief.goal),
+            ("goal", &goal_line(&brief.goal)),
             ("section", &fenced("markdown", &brief.section)),
             ("around", &around),
             ("acceptance", &listed("It is done when:", &brief.acceptance)),
@@ -125,8 +135,14 @@ impl Prompt {
     /// Returns the prompt of another attempt in the same session.
     pub fn retry(brief: &Brief, feedback: &Feedback, salvage: Option<&str>) -> Self {
         let breadcrumb = brief.breadcrumb();
-        let slots =
-            [("breadcrumb", breadcrumb.as_str()), ("feedback", &feedback.text("")), ("salvage", &salvaged(salvage))];
+        let mut found = feedback.text("");
+        if found.is_empty() {
+            found =
+                "No finding was named: hold your changes against the task and what it is done by, and mend what is \
+                     missing.\n\n"
+                    .into();
+        }
+        let slots = [("breadcrumb", breadcrumb.as_str()), ("feedback", &found), ("salvage", &salvaged(salvage))];
         Self::of(&RETRY, &slots)
     }
 
@@ -150,7 +166,7 @@ impl Prompt {
         let slots = [
             ("kind", kind.as_str()),
             ("breadcrumb", &brief.breadcrumb()),
-            ("goal", &brief.goal),
+            ("goal", &goal_line(&brief.goal)),
             ("section", &fenced("markdown", &brief.section)),
             ("acceptance", &listed("It is done when:", &brief.acceptance)),
             ("checks", &listed("The checks ended so:", work.checks)),
@@ -163,7 +179,7 @@ impl Prompt {
 
     /// Returns the wish for a review of everything.
     pub fn final_review(goal: &str, outline: &str, diff: &Diff) -> Self {
-        Self::of(&FINAL, &[("goal", goal), ("outline", outline), ("diff", &diff.text())])
+        Self::of(&FINAL, &[("goal", &goal_line(goal)), ("outline", outline), ("diff", &diff.text())])
     }
 }
 
@@ -188,6 +204,9 @@ pub struct Brief {
     pub verify: Vec<String>,
     /// The other tasks, a line each; empty: not told.
     pub around: String,
+    /// The file that holds the whole plan, if there is one.
+    #[serde(default)]
+    pub plan_file: Option<PathBuf>,
 }
 
 impl Brief {
@@ -195,6 +214,10 @@ impl Brief {
         let Self { id, position, total, .. } = self;
         format!("Task {id}, {position} of {total}")
     }
+}
+
+fn goal_line(goal: &str) -> String {
+    if goal.is_empty() { String::new() } else { format!("Goal: {goal}\n\n") }
 }
 
 /// Why an attempt was not accepted.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const ALL: [Template; 9] = [FRAME, ARCHITECT, FORMER, DEVELOPER, RETRY, REPLY, REVIEWER, FINAL, REPAIR];
+const ALL: [Template; 10] = [FRAME, ARCHITECT, FORMER, WISHES, DEVELOPER, RETRY, REPLY, REVIEWER, FINAL, REPAIR];
 
 fn comment() -> Comment {
     let text = String::new;
@@ -30,6 +30,7 @@ fn brief(lines: &[String]) -> Brief {
         acceptance: lines.to_vec(),
         verify: lines.to_vec(),
         around: text("- Task 1: Face\n- Task 3.1: Hands"),
+        plan_file: Some("docs/plan.md".into()),
     }
 }
 
@@ -42,9 +43,11 @@ fn everything() -> Vec<Prompt> {
         Work { kind: "security", diff: &Diff::Text("+a\n".into()), delta: "+b\n", checks: &lines, earlier: &comments };
     vec![
         Prompt::system("developer", "submit_work"),
-        Prompt::architect(&issue, Some(("# Old\n", &lines))),
+        Prompt::architect(&issue, Some("# Old\n"), &lines),
+        Prompt::architect(&issue, None, &lines),
         Prompt::developer(&brief, &feedback, Some("refs/x")),
         Prompt::retry(&brief, &feedback, None),
+        Prompt::retry(&brief, &Feedback::default(), None),
         Prompt::reply("yes"),
         Prompt::reviewer(&brief, &work),
         Prompt::final_review("A clock.", "1. Hands", &Diff::File("/tmp/x.diff".into())),
@@ -59,7 +62,7 @@ fn every_slot_is_filled_and_nothing_that_fills_one_is_read_for_slots() {
         let left = prompt.text().replace("{{goal}} is odd", "");
         assert!(!left.contains("{{"), "{}: {left}", prompt.name());
     }
-    assert!(prompts[2].text().contains("{{goal}} is odd"));
+    assert!(prompts[3].text().contains("{{goal}} is odd"));
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
     let brief = Brief { section: text(), ..brief(&lines) };
     let work = Work { kind: "general", diff: &Diff::Text(text()), delta: &hostile, checks: &lines, earlier: &comments };
     let prompts = [
-        Prompt::architect(&issue, Some((&hostile, &lines))),
+        Prompt::architect(&issue, Some(&hostile), &lines),
         Prompt::developer(&brief, &feedback, None),
         Prompt::retry(&brief, &feedback, None),
         Prompt::reviewer(&brief, &work),

@@ -3,13 +3,13 @@
 use super::state::{
     AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, LastReview, RunOutcome, Standing,
 };
-use super::tasks::{Mark, TaskLine, carried, lines, next_open};
+use super::tasks::{Mark, TaskLine, lines, next_open};
 use crate::drivers::Usage;
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
-    Adopted, AfterHalt, Approved, Architected, Developed, Finalized, Halting, Moved, PlanReviewed, Prepared, Reviewed,
-    Verdict, Verified, told_tampering,
+    Adopted, Approved, Architected, Developed, Finalized, Moved, PlanReviewed, Prepared, Reviewed, Verdict, Verified,
+    told_tampering,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::Profile;
@@ -17,11 +17,11 @@ use crate::workflows::Profile;
 /// How many attempts that change nothing stop a task.
 const EMPTY: u32 = 2;
 
-fn update() -> Update {
+pub(super) fn update() -> Update {
     ExecutionState::update()
 }
 
-fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
+pub(super) fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
     [Change::Put(line)]
 }
 
@@ -30,25 +30,33 @@ fn cost(line: TaskLine, usage: Usage) -> TaskLine {
     TaskLine { cost: line.cost.saturating_add(usage.cost), ..line }
 }
 
-pub(super) fn architect(_: &ExecutionState, written: Architected) -> Update {
+pub(super) fn architect(state: &ExecutionState, written: Architected) -> Update {
+    let update =
+        update().architect_session(written.session).agentic_status(AgenticStatus::Running).usage(written.usage);
     let (markdown, problems) = match written.markdown {
         Ok(markdown) => (Some(markdown), vec![]),
         Err(problems) => (None, problems),
     };
-    update()
-        .goal(Some(written.proposal.goal.clone()))
-        .raw_architect_output(serde_json::to_string(&written.proposal).ok())
+    let Some(proposal) = written.proposal else {
+        // The plan before and what was wished of it stay: it is asked for again.
+        let raw = state.raw_architect_output.clone().unwrap_or_default();
+        return update.plan_problems(problems).raw_architect_output(Some(raw));
+    };
+    update
+        .goal(Some(proposal.goal.clone()))
+        .raw_architect_output(serde_json::to_string(&proposal).ok())
         .plan_markdown(markdown)
+        .plan_path(None)
+        .plan_hash(None)
         .plan_problems(problems)
         .plan_feedback(None)
-        .architect_session(written.session)
-        .agentic_status(AgenticStatus::Running)
-        .usage(written.usage)
 }
 
 pub(super) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Update {
     let mut problems = state.plan_problems.clone();
-    problems.extend(found.problems);
+    if state.plan_markdown.is_some() || problems.is_empty() {
+        problems.extend(found.problems);
+    }
     let revisions = state.plan_revisions + u32::from(!problems.is_empty());
     update()
         .goal(found.goal.or_else(|| state.goal.clone()))
@@ -59,16 +67,7 @@ pub(super) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Upd
         .agentic_status(AgenticStatus::Waiting)
 }
 
-/// The plan that holds from now on, with its tasks.
-fn adopt(update: Update, markdown: &str, before: &[TaskLine]) -> (Update, Option<Vec<TaskLine>>) {
-    let Ok(plan) = Plan::parse(markdown) else { return (update, None) };
-    let tasks = carried(&plan, before);
-    let goal = plan.goal().map(str::to_owned);
-    let update = if goal.is_some() { update.goal(goal) } else { update };
-    (update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks))), Some(tasks))
-}
-
-fn count(tasks: &[TaskLine]) -> u32 {
+pub(super) fn count(tasks: &[TaskLine]) -> u32 {
     u32::try_from(tasks.len()).unwrap_or(u32::MAX)
 }
 
@@ -245,7 +244,7 @@ fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
 }
 
 /// The beginning of a task.
-fn begin(update: Update, index: usize, allowed: u32, note: String) -> Update {
+pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String) -> Update {
     update
         .current_task_index(u32::try_from(index).unwrap_or(u32::MAX))
         .task_review_iteration(0)
@@ -299,87 +298,4 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
         .notices(notices)
         .outcome(Some(RunOutcome::Completed))
         .agentic_status(AgenticStatus::Completed)
-}
-
-pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
-    let Halting { decision, adopted, salvaged, tree, notices } = halting;
-    let edited = match &decision {
-        AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
-        _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),
-    };
-    let update = update().halts(state.halts + 1).salvage(salvaged).notices(notices);
-    let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
-    let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
-    let (update, tasks) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
-        Some(markdown) => adopt(update, &markdown, &state.tasks),
-        None => (update, None),
-    };
-    let line = state.line();
-    let (update, outcome, status) = match decision {
-        AfterHalt::Retry { attempts, note } => {
-            (again(update, state, tasks, attempts, note), None, AgenticStatus::Running)
-        }
-        AfterHalt::EditPlan { .. } => {
-            let attempts = state.profile.max_task_review_iterations;
-            (again(update, state, tasks, attempts, String::new()), None, AgenticStatus::Running)
-        }
-        AfterHalt::Accept => {
-            let update = with(update, state, tasks, line, Mark::Running).standing(Standing::Approved);
-            (update, None, AgenticStatus::Running)
-        }
-        AfterHalt::Skip => {
-            let update = with(update, state, tasks, line, Mark::Skipped).standing(Standing::Skipped);
-            (update, None, AgenticStatus::Running)
-        }
-        AfterHalt::Abort => {
-            let (outcome, status) = ended(state);
-            (update.standing(Standing::Aborted), Some(outcome), status)
-        }
-    };
-    update.outcome(outcome).agentic_status(status)
-}
-
-/// The task is worked on again; under another plan, the first that is open.
-fn again(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, attempts: u32, note: String) -> Update {
-    if let Some(tasks) = tasks {
-        return replan(update, state, tasks, (attempts, note));
-    }
-    let allowed = state.task_review_iteration.saturating_add(attempts);
-    let update = update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged);
-    update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() }))
-}
-
-/// What became of a run that ends at a halt: a person ended it, or it gave up by itself.
-fn ended(state: &ExecutionState) -> (RunOutcome, AgenticStatus) {
-    let gave_up = state.profile.on_exhausted == crate::workflows::OnExhausted::Fail;
-    match state.standing != Standing::Aborted && gave_up {
-        true => (RunOutcome::Failed, AgenticStatus::Failed),
-        false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
-    }
-}
-
-/// The current task under its new mark, in the plan that holds.
-fn with(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, line: TaskLine, mark: Mark) -> Update {
-    let line = TaskLine { mark, ..line };
-    let Some(mut tasks) = tasks else { return update.tasks(put(line)) };
-    let index = tasks.iter().position(|task| task.id == line.id).unwrap_or(state.index());
-    match tasks.get_mut(index).filter(|task| task.id == line.id) {
-        Some(task) => *task = line,
-        None => tasks.insert(index.min(tasks.len()), line),
-    }
-    update.current_task_index(u32::try_from(index).unwrap_or(u32::MAX)).tasks(overwrite(tasks))
-}
-
-/// The first task of another plan that is not done: the same task goes on, another begins.
-fn replan(update: Update, state: &ExecutionState, mut tasks: Vec<TaskLine>, again: (u32, String)) -> Update {
-    let index = next_open(&tasks, 0).unwrap_or(0);
-    let same = tasks.get_mut(index).filter(|task| task.id == state.line().id);
-    let (attempts, note) = match same {
-        Some(task) => {
-            *task = TaskLine { title: task.title.clone(), mark: Mark::Running, ..state.line() };
-            again
-        }
-        None => (state.profile.max_task_review_iterations, String::new()),
-    };
-    begin(update, index, attempts, note).tasks(overwrite(tasks))
 }

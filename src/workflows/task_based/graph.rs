@@ -2,7 +2,7 @@
 
 use super::state::{ExecutionState, Standing};
 use super::step::Step;
-use super::{done, jobs};
+use super::{decided, done, jobs};
 use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, StateGraph};
 use crate::nodes::{
     Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
@@ -32,7 +32,7 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
         .add_node(Step::Reviewer, reviewer(jobs::reviewer, done::reviewer).replayable())
         .add_node(Step::NextTask, commit_task(jobs::commit, done::next_task).replayable())
         .add_node(Step::Finalize, finalize(jobs::finalize, done::finalize).replayable())
-        .add_node(Step::Halt, halt(jobs::halt, done::halt).replayable())
+        .add_node(Step::Halt, halt(jobs::halt, decided::halt).replayable())
         .add_conditional_edges(START, after_start)
         .add_edge(Step::Architect, Step::PlanValidator)
         .add_conditional_edges(Step::PlanValidator, after_plan_review)

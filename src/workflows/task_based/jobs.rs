@@ -20,12 +20,14 @@ pub(super) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
     };
     let mut wishes = state.plan_problems.clone();
     wishes.extend(state.plan_feedback.clone());
-    let former = state.plan_markdown.clone().or_else(|| state.raw_architect_output.clone());
+    let raw = state.raw_architect_output.clone().filter(|raw| !raw.is_empty());
+    let former = state.plan_markdown.clone().or(raw);
     Ok(ArchitectJob {
         agent: state.agent(Role::Architect),
         directory: state.working_dir.clone(),
         issue,
-        former: former.filter(|_| !wishes.is_empty()).map(|plan| (plan, wishes)),
+        former,
+        issues: wishes,
         session: state.architect_session.clone(),
     })
 }
@@ -95,7 +97,13 @@ pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
     let is_empty = state.task_tree.as_ref() == Some(&base.tree) && !task.changes_nothing;
     let commands = if state.is_stuck() || is_empty { &[] } else { task.verify };
     let commands = commands.iter().map(ToString::to_string).collect();
-    Ok(VerifyJob { folder: state.folder(), commands, limit: state.profile.verify_timeout, base })
+    Ok(VerifyJob {
+        folder: state.folder(),
+        commands,
+        limit: state.profile.verify_timeout,
+        tree: state.task_tree.clone(),
+        base,
+    })
 }
 
 /// Whether the plan says that the current task changes no files.

@@ -10,6 +10,7 @@
 //! A task that does not pass as often as it may goes to `halt`, where a person decides; the last one to `finalize`. What a node
 //! is to do is read from the state in `jobs`, what its result does to the state stands in `done`; both are pure.
 
+mod decided;
 mod done;
 mod graph;
 mod jobs;

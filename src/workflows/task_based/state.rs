@@ -39,7 +39,7 @@ pub struct ExecutionState {
     pub plan_hash: Option<String>,
     /// The files that the plan names.
     pub key_files: Vec<String>,
-    /// The plan as the architect handed it over, as JSON.
+    /// The plan as the architect handed it over, as JSON; empty if nothing was that can be read. None: no architect was asked.
     pub raw_architect_output: Option<String>,
     /// The architect's session.
     pub architect_session: Option<SessionRef>,

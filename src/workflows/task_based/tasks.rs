@@ -79,6 +79,12 @@ pub(super) fn next_open(lines: &[TaskLine], from: usize) -> Option<usize> {
     lines.iter().enumerate().skip(from).find(|(_, line)| !line.mark.is_closed()).map(|(index, _)| index)
 }
 
+/// The index of the open task that comes after `current`: the next one behind it, else the first before it, which another
+/// plan may have brought.
+pub(super) fn next_after(lines: &[TaskLine], current: usize) -> Option<usize> {
+    next_open(lines, current + 1).or_else(|| next_open(lines, 0).filter(|&index| index < current))
+}
+
 impl TaskLine {
     fn of(id: &str, title: &str, mark: Mark) -> Self {
         Self { id: id.into(), title: title.into(), mark, attempts: 0, reviews: 0, commit: None, cost: 0 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::state::{ExecutionState, Standing};
-use super::tasks::{Mark, TaskLine, next_open};
+use super::tasks::{Mark, TaskLine, next_after};
 use crate::drivers::DriverName;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
@@ -12,12 +12,12 @@ use crate::workflows::{AgentProfile, Endpoint, PlanContext, Role};
 use crate::workspace::branch_name;
 
 impl ExecutionState {
-    /// Returns where work on the tasks stands. Tasks that are put aside at the end do not count.
+    /// Returns where work on the tasks stands. Of the other tasks those count that are still to be done, wherever they stand.
     pub fn progress(&self) -> TaskProgress {
-        let last = self.tasks.iter().rposition(|line| !line.mark.is_closed()).unwrap_or(self.index());
+        let others = self.tasks.iter().enumerate().filter(|(at, line)| *at != self.index() && !line.mark.is_closed());
         TaskProgress {
             current_task_index: self.index(),
-            total_tasks: last.max(self.index()) + 1,
+            total_tasks: self.index() + 1 + others.count(),
             task_review_iteration: self.task_review_iteration,
             max_task_review_iterations: self.attempts_allowed,
         }
@@ -32,9 +32,9 @@ impl ExecutionState {
         self.tasks.get(self.index()).cloned().unwrap_or_else(|| TaskLine::unknown(self.index()))
     }
 
-    /// The index of the task after the current one that is to be done.
+    /// The index of the task that is to be done after the current one.
     pub(super) fn next_index(&self) -> Option<usize> {
-        next_open(&self.tasks, self.index() + 1)
+        next_after(&self.tasks, self.index())
     }
 
     pub(super) fn plan(&self) -> Result<Plan, NodeError> {
@@ -128,6 +128,7 @@ impl ExecutionState {
             acceptance: task.acceptance.to_vec(),
             verify: task.verify.iter().map(ToString::to_string).collect(),
             around,
+            plan_file: self.plan_path.clone(),
         })
     }
 

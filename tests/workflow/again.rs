@@ -1,0 +1,104 @@
+//! Turns that fail, or have to wait: what goes on afterwards, and in which turn.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::drivers::{DriverError, ErrorClass};
+use superstep::graph::{Replay, Replayed};
+use superstep::nodes::ApprovePlan;
+use superstep::plan::Decision;
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::RunOutcome;
+
+use crate::agent::{Agent, approved, part};
+use crate::scene::{Scene, done, plan, profile};
+
+const HOOK: &str = ".git/hooks/pre-commit";
+
+fn failure(class: ErrorClass, after: Option<u64>) -> DriverError {
+    let error = DriverError::new(class, "the line is cut");
+    match after {
+        Some(seconds) => error.retry_after(Duration::from_secs(seconds)),
+        None => error,
+    }
+}
+
+/// An agent whose first developer turns fail so often; everything passes.
+fn failing(times: usize, error: impl Fn() -> DriverError + Send + Sync + 'static) -> Arc<Agent> {
+    let left = AtomicUsize::new(times);
+    Agent::new(move |asked, folder, _| match asked.role.as_str() {
+        "developer" => {
+            let fails = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+            if fails { Err(error()) } else { Ok(part(folder, &asked.task)) }
+        }
+        _ => Ok(approved()),
+    })
+}
+
+#[tokio::test]
+async fn a_failed_turn_goes_on_under_its_name_and_a_person_may_change_hooks_before() {
+    let scene = Scene::new(failing(2, || failure(ErrorClass::Transient, None)));
+    scene.thread.invoke(scene.input(&plan(1), profile())).await.unwrap();
+    let error = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
+    assert!(format!("{error:?}").contains("the line is cut"), "{error:?}");
+    assert!(scene.thread.retry().await.is_err());
+    scene.repository.write(HOOK, "#!/bin/sh\nexit 0\n");
+    let state = scene.thread.retry().await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    let asked = scene.agent.asked("developer");
+    assert_eq!(asked.len(), 3);
+    assert!(asked.iter().all(|asked| asked.turn == asked_first(&scene)), "{asked:?}");
+}
+
+fn asked_first(scene: &Scene) -> String {
+    scene.agent.asked("developer")[0].turn.clone()
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_after_it_changed_a_hook_halts_the_task() {
+    let agent = Agent::new(|asked, folder, _| {
+        if asked.role != "developer" {
+            return Ok(approved());
+        }
+        crate::repository::write(folder, HOOK, "#!/bin/sh\nexit 0\n");
+        Err(failure(ErrorClass::Transient, None))
+    });
+    let outcome = Scene::new(agent).run(&plan(1), profile()).await;
+    assert_eq!(crate::scene::asks(&outcome), "halted");
+}
+
+#[rstest]
+#[case::rate(ErrorClass::RateLimited)]
+#[case::overload(ErrorClass::Transient)]
+#[tokio::test]
+async fn a_busy_service_is_waited_for_and_the_turn_goes_on_under_its_name(#[case] class: ErrorClass) {
+    let scene = Scene::new(failing(60, move || failure(class, Some(0))));
+    let outcome = scene.run(&plan(1), profile()).await;
+    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    let asked = scene.agent.asked("developer");
+    assert_eq!(asked.len(), 61);
+    assert!(asked.iter().all(|asked| asked.turn == asked_first(&scene)));
+}
+
+#[rstest]
+#[case::failed(ErrorClass::Fatal, None)]
+#[case::busy(ErrorClass::RateLimited, Some(3600))]
+#[tokio::test]
+async fn a_run_ends_without_the_review_of_everything(#[case] class: ErrorClass, #[case] after: Option<u64>) {
+    let agent = Agent::new(move |asked, folder, _| match asked.tool.as_str() {
+        "submit_final_review" => Err(failure(class, after)),
+        "submit_work" => Ok(part(folder, &asked.task)),
+        _ => Ok(approved()),
+    });
+    let scene = Scene::new(agent);
+    let profile = Profile { final_review: true, ..profile() };
+    let state = scene.run(&plan(1), profile).await.finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert!(state.notices.iter().any(|notice| notice.contains("the line is cut")), "{:?}", state.notices);
+    let asked = scene.agent.log.lock().unwrap().len();
+    let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
+    assert!(report.divergence.is_none(), "{report:?}");
+    assert_eq!(scene.agent.log.lock().unwrap().len(), asked, "nobody is asked again");
+}
