@@ -80,6 +80,7 @@ async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError>
         guard: Some(post.folder.clone()), // git's hooks and configuration are not the agent's
         task: "article".into(),
         attempt: post.attempts + 1,
+        is_optional: false,
     };
     let turned = turn.take::<Article, _>(&ctx).await?;
     let after = post.folder.after(&ctx, turned.tampered, &base).await?; // commits it made are taken back into the files
@@ -109,7 +110,8 @@ fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
 
 fn what_to_lint(post: &Post) -> Result<VerifyJob, NodeError> {
     let limit = std::time::Duration::from_secs(60);
-    Ok(VerifyJob { folder: post.folder.clone(), commands: post.lint.clone(), limit, base: base(post)? })
+    let (folder, commands) = (post.folder.clone(), post.lint.clone());
+    Ok(VerifyJob { folder, commands, limit, base: base(post)?, tree: None }) // what a linter mends stays
 }
 fn linted(post: &Post, ended: Verified) -> PostUpdate {
     let failed = ended.checks.iter().filter(|check| !check.passed()).map(Check::report);
