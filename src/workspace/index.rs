@@ -100,11 +100,16 @@ fn copy_index(place: &Place) -> Result<Scratch, WorkspaceError> {
     }
 }
 
-/// Copies an index with its time: a file changed in the same moment is told from an unchanged one by it.
+/// Copies an index with its time: a file changed in the same moment is told from an unchanged one by it. The copy is a new
+/// file; nothing is written through a link.
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
-    let written = fs::metadata(from)?.modified()?;
-    fs::copy(from, to)?;
-    fs::File::options().write(true).open(to)?.set_modified(written)
+    let mut from = fs::File::open(from)?;
+    let written = from.metadata()?.modified()?;
+    // Left by a process of the same number that was killed.
+    let _ = fs::remove_file(to);
+    let mut to = fs::File::options().write(true).create_new(true).open(to)?;
+    io::copy(&mut from, &mut to)?;
+    to.set_modified(written)
 }
 
 /// The folder inside the git folder that is ours.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,7 @@ impl Workspace {
         let thread = thread.to_owned();
         self.look(move |place| {
             let path = path_in(&place);
-            let opened = own_folder(&place)
-                .and_then(|_| File::options().read(true).write(true).create(true).truncate(false).open(&path));
+            let opened = own_folder(&place).and_then(|_| own_file(&path));
             let failed = |source| WorkspaceError::Io { doing: "lock", path: path.clone(), source };
             let mut file = opened.map_err(failed)?;
             if !taken(&file).map_err(failed)? {
@@ -93,6 +92,18 @@ impl Workspace {
 
 fn path_in(place: &Place) -> PathBuf {
     place.git_dir.join("superstep").join("lock")
+}
+
+/// Opens the file of the lock itself, not what a link in its place leads to.
+fn own_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    options.open(path)
 }
 
 fn taken(file: &File) -> io::Result<bool> {

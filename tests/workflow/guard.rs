@@ -84,6 +84,39 @@ async fn two_runs_do_not_work_in_one_tree() {
     assert!(matches!(thread.proceed().await.unwrap(), Outcome::Finished(_)));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_threads_of_one_process_do_not_work_in_one_tree() {
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let (go, goes) = std::sync::mpsc::channel::<()>();
+    let goes = std::sync::Mutex::new(goes);
+    let waiting = Agent::crew(
+        move |asked, folder, nth| {
+            if nth == 0 {
+                begun.send(()).unwrap();
+                goes.lock().unwrap().recv().unwrap();
+            }
+            part(folder, &asked.task)
+        },
+        |_, _| approved(),
+    );
+    let first = Scene::new(waiting);
+    let agent = Agent::crew(|_, folder, _| part(folder, "bell"), |_, _| approved());
+    let graph = graph::<std::sync::Arc<Agent>>().unwrap();
+    let second = graph.with_checkpointer(MemoryCheckpointer::new()).thread_with("bell", std::sync::Arc::new(agent));
+    second.invoke(first.input(&plan(1), profile())).await.unwrap();
+    let thread = first.thread.clone();
+    first.thread.invoke(first.input(&plan(2), profile())).await.unwrap();
+    let running = tokio::spawn(async move { thread.resume::<ApprovePlan>(Decision::approve()).await });
+    begins.recv().await.unwrap();
+    let error = second.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
+    assert!(error.to_string().contains("thread `clock` in process"), "{error}");
+    go.send(()).unwrap();
+    assert!(matches!(running.await.unwrap().unwrap(), Outcome::Finished(_)));
+    assert!(matches!(second.retry().await.unwrap(), Outcome::Finished(_)));
+    assert_eq!(first.repository.subjects("superstep/clock").len(), 3);
+    assert_eq!(first.repository.subjects("superstep/bell").len(), 4);
+}
+
 #[tokio::test]
 async fn a_person_may_look_at_another_branch_meanwhile() {
     let develop = |_: &Asked, folder: &Path, nth| match nth {

@@ -148,6 +148,23 @@ async fn a_long_diff_is_not_written_through_a_link() {
 }
 
 #[tokio::test]
+async fn nothing_of_the_runs_own_is_written_through_a_link() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    drop(workspace.lock("t").await.unwrap());
+    let theirs = repo.beside("theirs");
+    std::fs::write(&theirs, "theirs").unwrap();
+    let own = repo.root().join(".git/superstep");
+    std::fs::remove_file(own.join("lock")).unwrap();
+    for name in (0..10_000).map(|nth| format!("index-{}-{nth}", std::process::id())).chain(["lock".to_owned()]) {
+        std::os::unix::fs::symlink(&theirs, own.join(name)).unwrap();
+    }
+    workspace.lock("t").await.unwrap_err();
+    workspace.snapshot().await.unwrap();
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "theirs");
+}
+
+#[tokio::test]
 async fn a_repository_that_was_swapped_is_seen() {
     let repo = Repo::new();
     let workspace = repo.open().await;
