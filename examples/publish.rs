@@ -75,6 +75,7 @@ async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError>
         system: Prompt::system("writer", Article::TOOL),
         prompt: Prompt::new("write", format!("Write article.md about {}.\n{wishes}", post.topic)),
         directory: post.folder.directory.clone(),
+        files: vec![],
         session: post.session.clone().map_or(Session::New, Session::Resume),
         access: Access { write: true, shell: None },
         guard: Some(post.folder.clone()), // git's hooks and configuration are not the agent's

@@ -20,6 +20,8 @@ pub struct AgentRequest {
     pub prompt: String,
     /// The folder it works in.
     pub directory: PathBuf,
+    /// Files elsewhere that it may read and search, by their absolute paths.
+    pub files: Vec<PathBuf>,
     /// Where in a run it stands.
     pub place: Place,
     /// The session.
@@ -46,6 +48,7 @@ impl AgentRequest {
             system: String::new(),
             prompt: prompt.into(),
             directory: directory.into(),
+            files: vec![],
             place: Place::default(),
             session: Session::New,
             turn: String::new(),

@@ -65,7 +65,9 @@ async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, 
     let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };
     let changes = diff(&ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
     let prompt = Prompt::final_review(&job.goal, &job.outline, &changes);
-    let turn = Turn { is_optional: true, ..Turn::new::<FinalReview>("final review", agent, prompt, &job.folder) };
+    let files = changes.file().into_iter().collect();
+    let turn = Turn::new::<FinalReview>("final review", agent, prompt, &job.folder);
+    let turn = Turn { is_optional: true, files, ..turn };
     let turned = turn.take::<FinalReview, C>(&ctx).await?;
     let review = match turned.answer {
         _ if !turned.tampered.is_empty() => Err(told_tampering("the reviewer", &turned.tampered)),

@@ -140,6 +140,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
     Turn {
         task: job.brief.id.clone(),
         attempt: job.attempt,
+        files: changes.files.clone(),
         ..Turn::new::<Review>(key, job.agent.clone(), Prompt::reviewer(&job.brief, &work), &job.folder)
     }
 }
@@ -159,17 +160,21 @@ fn together(first: Option<Review>, second: Review) -> Review {
 struct Changes {
     all: Diff,
     delta: Option<String>,
+    /// Where they stand if they are long.
+    files: Vec<PathBuf>,
 }
 
 async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, NodeError> {
     let all = diff(ctx, "diff", &job.folder, &job.long_diffs, [&job.base, &job.tree]).await?;
     let before = job.last_reviewed.as_ref().filter(|before| **before != job.base && **before != job.tree);
     let delta = match before {
-        Some(before) => match diff(ctx, "delta", &job.folder, &job.long_diffs, [before, &job.tree]).await? {
-            Diff::Text(text) => Some(text),
-            Diff::File(path) => Some(format!("(in the file {path})")),
-        },
+        Some(before) => Some(diff(ctx, "delta", &job.folder, &job.long_diffs, [before, &job.tree]).await?),
         None => None,
     };
-    Ok(Changes { all, delta })
+    let files = [Some(&all), delta.as_ref()].into_iter().flatten().filter_map(Diff::file).collect();
+    let delta = delta.map(|delta| match delta {
+        Diff::Text(text) => text,
+        Diff::File(path) => format!("(in the file {path})"),
+    });
+    Ok(Changes { all, delta, files })
 }

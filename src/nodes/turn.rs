@@ -35,6 +35,8 @@ pub struct Turn {
     pub prompt: Prompt,
     /// In which folder.
     pub directory: std::path::PathBuf,
+    /// Files elsewhere that they may read, by their absolute paths.
+    pub files: Vec<std::path::PathBuf>,
     /// In which session.
     pub session: Session,
     /// What it may do besides reading.
@@ -121,6 +123,7 @@ impl Turn {
             agent,
             prompt,
             directory: folder.directory.clone(),
+            files: vec![],
             session: Session::New,
             access: Access::default(),
             guard: Some(folder.clone()),
@@ -270,6 +273,7 @@ impl Turn {
             turn,
             submit: Some(T::tool()),
             access: self.access.clone(),
+            files: self.files.clone(),
             place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
             limits: self.agent.limits,
             ..AgentRequest::new(&self.agent.role, self.prompt.text(), &self.directory)

@@ -142,6 +142,32 @@ async fn no_tool_leaves_the_folder_while_links_come_and_go() {
 }
 
 #[tokio::test]
+async fn files_elsewhere_are_read_if_they_are_named_and_no_others() {
+    let folder = folder();
+    let (file, link) = (folder.path().join("long.diff"), folder.path().join("link.diff"));
+    fs::write(&file, "+added\n").unwrap();
+    symlink(folder.path().join("secret"), &link).unwrap();
+    let tools = tools(&folder).reading(vec![file.clone(), link.clone()]);
+    let ask = async |name: &str, path: &Path| {
+        call(&tools, name, json!({ "path": path, "pattern": "add", "content": "x", "old": "a", "new": "b" })).await
+    };
+    assert_eq!(ask("read", &file).await.text, "+added\n");
+    assert_eq!(ask("grep", &file).await.text, "long.diff:1: +added");
+    for (name, path) in [
+        ("write", &file),
+        ("edit", &file),
+        ("list", &file),
+        ("read", &link),
+        ("read", &folder.path().join("secret")),
+        ("grep", &folder.path().to_owned()),
+    ] {
+        let answer = ask(name, path).await;
+        assert!(!answer.ok && !answer.text.contains("the secret"), "{name}: {}", answer.text);
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "+added\n");
+}
+
+#[tokio::test]
 async fn refusals_say_why() {
     let folder = folder();
     symlink("/etc", work(&folder).join("etc")).unwrap();

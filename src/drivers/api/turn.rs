@@ -74,7 +74,7 @@ impl<'a> Turn<'a> {
         let tools = blocking(move || open_tools(&directory, access)).await?.limits(limits);
         let offers = wire::offers(&tools.specs(), request.submit.as_ref());
         let open = open(&parts, &request).await?;
-        let tools = tools.holding(open.log.clone());
+        let tools = tools.reading(request.files.clone()).holding(open.log.clone());
         let hide = parts.http.server.hide.clone();
         let mut turn = Turn { parts, request, tell, tools, offers, open, hide, transcript };
         turn.tell.tell(AgentEvent::Started(turn.open.at.clone())).await;

@@ -104,6 +104,7 @@ pub struct Toolbox {
     directory: PathBuf,
     access: Access,
     limits: ToolLimits,
+    files: Arc<[PathBuf]>,
     held: Option<Held>,
 }
 
@@ -126,13 +127,20 @@ impl Toolbox {
     /// If the folder cannot be opened.
     pub fn open(directory: &Path, access: Access) -> io::Result<Self> {
         let root = Arc::new(Root::open(directory)?);
-        Ok(Self { root, directory: directory.to_owned(), access, limits: ToolLimits::default(), held: None })
+        let (directory, limits, files) = (directory.to_owned(), ToolLimits::default(), Arc::from([]));
+        Ok(Self { root, directory, access, limits, files, held: None })
     }
 
     /// Sets how much the tools take and give.
     #[must_use]
     pub fn limits(self, limits: ToolLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Lets files elsewhere be read and searched, by exactly these absolute paths.
+    #[must_use]
+    pub fn reading(self, files: Vec<PathBuf>) -> Self {
+        Self { files: files.into(), ..self }
     }
 
     /// Holds something as long as a tool may still be at work.
@@ -176,10 +184,15 @@ impl Toolbox {
 
     async fn dispatch(&self, name: &str, arguments: &str) -> Result<String, Refused> {
         let (root, limits, held) = (Arc::clone(&self.root), self.limits, self.held.clone());
+        let files = Arc::clone(&self.files);
         match name {
             "read" => {
-                let place: Place = parse(arguments)?;
-                blocking(held, move |_| read::read(&root, &Inside::parse(&place.path)?, &limits)).await
+                let Place { path } = parse(arguments)?;
+                blocking(held, move |_| {
+                    let (root, at) = located(root, &files, &path)?;
+                    read::read(&root, &at, &limits)
+                })
+                .await
             }
             "list" => {
                 let place: Place = parse(arguments)?;
@@ -188,7 +201,8 @@ impl Toolbox {
             "grep" => {
                 let search: Search = parse(arguments)?;
                 blocking(held, move |stop| {
-                    grep::grep(&root, &search.pattern, &Inside::parse(&search.path)?, &limits, stop)
+                    let (root, at) = located(root, &files, &search.path)?;
+                    grep::grep(&root, &search.pattern, &at, &limits, stop)
                 })
                 .await
             }
@@ -210,6 +224,15 @@ impl Toolbox {
             }
         }
     }
+}
+
+/// The folder and the path in it that are meant: one of the files elsewhere, or beneath the root.
+fn located(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, Inside), Refused> {
+    let elsewhere = files.iter().find(|file| file.as_os_str() == path);
+    let parts = elsewhere.and_then(|file| Some((file.parent()?, file.file_name()?.to_str()?)));
+    let Some((folder, name)) = parts else { return Ok((root, Inside::parse(path)?)) };
+    let opened = Root::open(folder).map_err(|error| Refused::new(format!("`{}`: {error}", short(path))))?;
+    Ok((Arc::new(opened), Inside::parse(name)?))
 }
 
 #[derive(Deserialize)]

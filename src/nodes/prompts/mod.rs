@@ -282,6 +282,14 @@ pub enum Diff {
 }
 
 impl Diff {
+    /// The file that it is in.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Text(_) => None,
+            Self::File(path) => Some(path.into()),
+        }
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Text(text) => fenced("diff", text),
