@@ -251,7 +251,9 @@ async fn what_the_user_had_changed_is_in_no_commit() {
     let input = scene.input(&plan(2), profile()).allow_dirty(true);
     scene.thread.invoke(input).await.unwrap();
     let answer = superstep::plan::Decision::approve();
-    scene.thread.resume::<superstep::nodes::ApprovePlan>(answer).await.unwrap().finished().unwrap();
+    let state = scene.thread.resume::<superstep::nodes::ApprovePlan>(answer).await.unwrap().finished().unwrap();
+    let told = state.notices.iter().filter(|notice| notice.contains(".env")).count();
+    assert_eq!(told, 1, "what is left out is told once: {:?}", state.notices);
     let files = scene.repository.git(&["log", "--format=", "--name-only", "main..superstep/clock"]);
     assert_eq!(files, "2.txt\n1.txt\n");
     assert_eq!(scene.file("README.md").as_deref(), Some("# Mine\n"));

@@ -14,7 +14,7 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),
     };
-    let update = update().halts(state.halts + 1).salvage(salvaged).notices(notices);
+    let update = update().halts(state.halts + 1).salvage(salvaged).notices(state.untold(notices));
     let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
     let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
     let (update, tasks) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {

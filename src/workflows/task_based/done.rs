@@ -159,7 +159,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         .note(String::new())
         .standing(standing)
         .usage(usage)
-        .notices(notices)
+        .notices(state.untold(notices))
 }
 
 pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
@@ -188,7 +188,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
         .empty_attempts(empty_attempts)
         .task_review_iteration(state.task_review_iteration + judged)
         .standing(standing.clone())
-        .notices(notices);
+        .notices(state.untold(notices));
     let left = state.task_review_iteration + judged < state.attempts_allowed;
     if standing == Standing::Verified || (standing == Standing::Failed && left) {
         update

@@ -136,6 +136,12 @@ impl ExecutionState {
         Feedback { comments: self.open_comments.clone(), failures: self.failures.clone(), note: self.note.clone() }
     }
 
+    /// What a person was not told yet.
+    pub(super) fn untold(&self, mut notices: Vec<String>) -> Vec<String> {
+        notices.retain(|notice| !self.notices.contains(notice));
+        notices
+    }
+
     /// Whether trying again is no use.
     pub(super) fn is_stuck(&self) -> bool {
         matches!(self.standing, Standing::Halted(_) | Standing::Tampered(_))
