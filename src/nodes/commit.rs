@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::{Base, Folder, failed, thread};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace};
+use crate::workspace::{CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace};
 
 /// Work to be committed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,26 +56,28 @@ pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<
     let key = CommitKey { thread: thread(ctx), task: job.task.clone(), attempt: job.attempt };
     let probe = |_| async {
         let workspace = job.folder.hold(ctx).await?;
-        let made = workspace.find_commit(&key, job.base.at.commit.as_ref()).await.map_err(failed)?;
-        match made {
-            Some(made) => moved(&workspace, job, Some(made.commit)).await.map(Some),
+        match found(&workspace, job, &key).await? {
+            Some(_) => make(job, &key, ctx).await.map(Some),
             None => Ok::<_, NodeError>(None),
         }
     };
     ctx.effect("commit", job, |_| make(job, &key, ctx)).probe(probe).await
 }
 
+async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Result<Option<MadeCommit>, NodeError> {
+    workspace.find_commit(key, job.base.at.commit.as_ref()).await.map_err(failed)
+}
+
+/// Makes the commit; one that is there is brought to its end, if it was killed half-way.
 async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     let Some(tree) = &job.tree else { return moved(&workspace, job, None).await };
-    let parent = job.base.at.commit.clone();
-    let made = workspace.find_commit(key, parent.as_ref()).await.map_err(failed)?;
-    if let Some(made) = made {
-        return moved(&workspace, job, Some(made.commit)).await;
-    }
-    let tree = workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?;
+    let tree = match found(&workspace, job, key).await? {
+        Some(made) => made.tree,
+        None => workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?,
+    };
     let (branch, message, key) = (job.base.at.branch.clone(), job.message.clone(), key.clone());
-    let request = CommitRequest { branch, parent, tree, message, key };
+    let request = CommitRequest { branch, parent: job.base.at.commit.clone(), tree, message, key };
     let committed = workspace.commit(&request).await.map_err(failed)?;
     moved(&workspace, job, committed.commit().map(|made| made.commit.clone())).await
 }

@@ -48,6 +48,11 @@ impl Group {
         self.wait().await
     }
 
+    /// Asks the group to end.
+    pub(super) fn ask(&mut self) {
+        self.signal(Signal::Term);
+    }
+
     /// Kills what there is of the group, also if the child was waited for.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::Kill);

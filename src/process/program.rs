@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::future::{MaybeDone, maybe_done};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::environment::Environment;
@@ -19,6 +20,8 @@ use super::running::Running;
 
 /// How many bytes of each output are kept unless said otherwise.
 const KEPT: usize = 8 * 1024;
+/// How long a program may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A program, its arguments, what it reads on its standard input, its environment and directory.
 ///
@@ -124,7 +127,8 @@ impl Program {
         self
     }
 
-    /// Lets it outlive this process, should that be killed: it ends by itself, and soon.
+    /// Lets it outlive this process, should that be killed: it ends by itself, and soon. If it has to end before its time, it is
+    /// asked to, and killed only if it does not: it has things to leave in order, such as locks.
     pub(crate) fn unwatched(mut self) -> Self {
         self.watched = false;
         self
@@ -146,10 +150,14 @@ impl Program {
 
     /// Runs it until it has ended or goes beyond its bounds; what it left running in its group ends with it.
     pub(crate) async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
-        let mut group = self.spawn()?;
+        let mut leaving = Leaving { group: Some(self.spawn()?), is_asked: !self.watched };
+        let Some(group) = &mut leaving.group else { return Err(io::Error::other("it was not started")) };
         let [out, err] = self.tails(bounds.output);
-        let mut talk = Box::pin(maybe_done(self.talk(pipes(&mut group), &out, &err, || ())));
-        let how = timeout(bounds.time, ended(&mut group, &mut talk)).await.unwrap_or(Ok(How::TooLong));
+        let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, || ())));
+        let how = timeout(bounds.time, ended(group, &mut talk)).await.unwrap_or(Ok(How::TooLong));
+        if !self.watched && !matches!(how, Ok(How::Exited(_))) {
+            group.end(Duration::ZERO, GRACE).await?;
+        }
         group.kill();
         // What was written before is still read.
         let _ = timeout(bounds.linger, async { tokio::join!(&mut talk, group.wait()) }).await;
@@ -188,6 +196,23 @@ impl Program {
             command.current_dir(directory);
         }
         Group::spawn(command, self.watched)
+    }
+}
+
+/// A program whose end may not be waited for: dropped before, it is asked to end, and killed if it takes its time.
+struct Leaving {
+    group: Option<Group>,
+    is_asked: bool,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let Some(mut group) = self.group.take().filter(|_| self.is_asked) else { return };
+        let Ok(runtime) = Handle::try_current() else { return };
+        if !group.has_left() {
+            group.ask();
+            runtime.spawn(async move { group.end(GRACE, Duration::ZERO).await.map(drop) });
+        }
     }
 }
 

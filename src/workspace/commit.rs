@@ -27,6 +27,16 @@ pub struct CommitRequest {
     pub key: CommitKey,
 }
 
+impl CommitRequest {
+    /// Where HEAD must be.
+    fn place(&self) -> Head {
+        match self.parent.clone() {
+            Some(commit) => Head::Branch { name: self.branch.clone(), commit },
+            None => Head::Unborn { name: self.branch.clone() },
+        }
+    }
+}
+
 /// What became of a [`CommitRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,6 +77,8 @@ impl Workspace {
     /// is taken in and the commit tried once more; if it changes files and accepts, the commit is amended once. Trailers that
     /// a hook drops are put back. Afterwards the index is HEAD's: what was staged is staged no more, files are left alone.
     ///
+    /// One that was killed half-way is brought to this end by asking for it again: what hooks changed meanwhile is taken in.
+    ///
     /// # Errors
     /// [`HookRefused`](WorkspaceError::HookRefused), [`IdentityMissing`](WorkspaceError::IdentityMissing),
     /// [`SigningFailed`](WorkspaceError::SigningFailed), [`TimedOut`](WorkspaceError::TimedOut): nothing was committed.
@@ -75,7 +87,8 @@ impl Workspace {
     /// [`ensure_ready`](Self::ensure_ready).
     pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
         self.ensure_ready().await?;
-        if let Some(made) = self.made_before(request).await? {
+        let begun = self.begun(request).await?;
+        if let Some(made) = self.made_before(request, begun.as_ref()).await? {
             return Ok(made);
         }
         self.ensure_at(request).await?;
@@ -88,18 +101,58 @@ impl Workspace {
             return Ok(Committed::Nothing);
         }
         self.ensure_identity().await?;
-        if let Err(error) = self.commit_with_hooks(request).await {
+        let before = match begun {
+            Some(files) => files,
+            None => self.snapshot().await?.tree,
+        };
+        self.begin(request, &before).await?;
+        let made = match self.commit_with_hooks(request, &before).await {
+            Ok(()) => self.settle_index().await.map(|()| None),
             // A git that outlived a killed run may have made it meanwhile.
-            return self.made_before(request).await?.ok_or(error);
+            Err(error) => match self.made_before(request, Some(&before)).await {
+                Ok(None) => Err(error),
+                made => made,
+            },
+        };
+        self.forget_begun().await?;
+        match made? {
+            Some(made) => Ok(made),
+            None => self.newest(request, &parent).await,
         }
-        self.settle_index().await?;
-        self.newest(request, &parent).await
     }
 
-    async fn made_before(&self, request: &CommitRequest) -> Result<Option<Committed>, WorkspaceError> {
-        let Some(made) = self.find_commit(&request.key, request.parent.as_ref()).await? else { return Ok(None) };
+    /// The commit if it is there already; `begun`: the files from before hooks saw them, if it was killed half-way.
+    async fn made_before(
+        &self,
+        request: &CommitRequest,
+        begun: Option<&TreeId>,
+    ) -> Result<Option<Committed>, WorkspaceError> {
+        let Some(mut made) = self.made_for(request, begun.is_some()).await? else { return Ok(None) };
+        if let Some(before) = begun
+            && self.tip().await?.commit == made.commit
+        {
+            self.take_in(before, request).await?;
+            let tip = self.tip().await?;
+            made = MadeCommit { commit: tip.commit, tree: tip.tree, key: made.key };
+        }
         self.settle_index().await?;
+        self.forget_begun().await?;
         Ok(Some(Committed::Before(made)))
+    }
+
+    /// The commit by its trailers; if it was begun, also one without them that is just that tree on that parent: a hook dropped
+    /// them, and nobody was left to put them back.
+    async fn made_for(&self, request: &CommitRequest, begun: bool) -> Result<Option<MadeCommit>, WorkspaceError> {
+        let made = self.find_commit(&request.key, request.parent.as_ref()).await?;
+        if made.is_some() || !begun {
+            return Ok(made);
+        }
+        if self.head().await? == request.place() {
+            return Ok(None);
+        }
+        let tip = self.tip().await?;
+        let is_it = tip.tree == request.tree && tip.parents == Vec::from_iter(request.parent.clone());
+        Ok(is_it.then(|| MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }))
     }
 
     /// Returns the commit that was made for `key`, if it is on HEAD's branch and newer than `since`.
@@ -143,10 +196,7 @@ impl Workspace {
     }
 
     async fn ensure_at(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
-        let expected = match request.parent.clone() {
-            Some(commit) => Head::Branch { name: request.branch.clone(), commit },
-            None => Head::Unborn { name: request.branch.clone() },
-        };
+        let expected = request.place();
         let found = self.head().await?;
         if found == expected {
             return Ok(());
@@ -154,21 +204,21 @@ impl Workspace {
         Err(WorkspaceError::HeadElsewhere { expected: expected.to_string(), found: found.to_string() })
     }
 
-    async fn commit_with_hooks(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
+    /// `before`: all files, before a hook saw them.
+    async fn commit_with_hooks(&self, request: &CommitRequest, before: &TreeId) -> Result<(), WorkspaceError> {
         let message = request.key.sign(&request.message);
-        let before = self.snapshot().await?.tree;
         match self.git_commit(&request.tree, &message, &[]).await {
             Err(refused @ WorkspaceError::HookRefused { .. }) => {
                 let after = self.snapshot().await?.tree;
-                if after == before {
+                if after == *before {
                     return Err(refused);
                 }
-                let formatted = self.carried(&before, &request.tree, &after).await?;
+                let formatted = self.carried(before, &request.tree, &after).await?;
                 self.git_commit(&formatted, &message, &[]).await?;
                 self.take_in(&after, request).await
             }
             Err(error) => Err(error),
-            Ok(()) => self.take_in(&before, request).await,
+            Ok(()) => self.take_in(before, request).await,
         }
     }
 
@@ -227,7 +277,8 @@ impl Workspace {
         self.read("read the commit", |repository, _| {
             let commit = repository.head()?.peel_to_commit()?;
             let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-            Ok(Tip { commit: commit.id().into(), tree: commit.tree_id().into(), message })
+            let parents = commit.parent_ids().map(CommitId::from).collect();
+            Ok(Tip { commit: commit.id().into(), parents, tree: commit.tree_id().into(), message })
         })
         .await
     }
@@ -245,6 +296,7 @@ impl Workspace {
 
 struct Tip {
     commit: CommitId,
+    parents: Vec<CommitId>,
     tree: TreeId,
     message: String,
 }

@@ -74,18 +74,33 @@ impl Workspace {
         String::from_utf8_lossy(&id).trim().parse()
     }
 
-    /// Makes the user's index hold what HEAD holds. What was staged is staged no more; files are left alone.
+    /// Makes the user's index hold what HEAD holds. What was staged is staged no more; files are left alone. Who is killed
+    /// meanwhile leaves no lock behind: git never writes the user's own.
     pub(super) async fn settle_index(&self) -> Result<(), WorkspaceError> {
-        self.unlocked().await?;
-        let tree = self.head_tree().await?;
-        let target = tree.as_ref().map_or("--empty", TreeId::as_str);
-        match target {
-            "--empty" => self.git(&["read-tree", "--empty"]).done().await?,
-            tree => self.git(&["read-tree", "--reset", tree]).done().await?,
+        let scratch = self.scratch().await?;
+        let read = match self.head_tree().await? {
+            None => self.git(&["read-tree", "--empty"]),
+            Some(tree) => self.git(&["read-tree", "--reset"]).arg(tree.as_str()),
         };
+        read.on(scratch.path()).done().await?;
         // Tells by its code that files are changed, which is no failure.
-        self.git(&["update-index", "-q", "--refresh"]).run().await.map(drop)
+        self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
+        self.unlocked().await?;
+        self.look(move |place| replace_index(&place, &scratch)).await?
     }
+}
+
+/// Puts a scratch index in the place of the user's, under git's lock.
+fn replace_index(place: &Place, scratch: &Scratch) -> Result<(), WorkspaceError> {
+    let (index, lock) = (place.git_dir.join("index"), place.git_dir.join("index.lock"));
+    match fs::File::create_new(&lock) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(WorkspaceError::IndexLocked { path: lock });
+        }
+        locked => locked.map_err(|source| WorkspaceError::Io { doing: "write", path: lock.clone(), source })?,
+    };
+    let replaced = fs::rename(scratch.path(), &index).and_then(|()| fs::remove_file(&lock));
+    replaced.map_err(|source| WorkspaceError::Io { doing: "write", path: index, source })
 }
 
 fn copy_index(place: &Place) -> Result<Scratch, WorkspaceError> {

@@ -19,7 +19,7 @@ const OLDEST: (u32, u32) = (2, 30);
 /// A work tree of a git repository. Copies are the same one.
 ///
 /// All of it is async: the git program is waited for, reading through libgit2 happens on tokio's blocking threads. What is
-/// dropped half-way kills the git it runs, hooks included.
+/// dropped half-way ends the git it runs, hooks included.
 #[derive(Clone, Debug)]
 pub struct Workspace(pub(super) Arc<Place>);
 

@@ -1,7 +1,7 @@
 //! The git program: what it is called with, and what it came to. Must not know what a call is for.
 //!
 //! Arguments are a vector, input goes in by stdin, the environment is an allow-list, the process leads a group of its own
-//! that is killed when its time is up or the future is dropped. But for commits, nothing that a repository's configuration
+//! that is ended when its time is up or the future is dropped. But for commits, nothing that a repository's configuration
 //! names is run, apart from filters (`filter.*`), without which a snapshot would not hold what a commit holds.
 
 use std::ffi::OsString;

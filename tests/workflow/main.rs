@@ -7,6 +7,7 @@ mod agent;
 mod approvals;
 mod cuts;
 mod drawing;
+mod dropped;
 mod guard;
 mod halts;
 mod many;

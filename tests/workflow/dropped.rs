@@ -1,0 +1,278 @@
+//! A run whose future is dropped, anywhere, and that goes on in the same process: it comes to the same end, and nobody who
+//! has answered is asked again.
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use rstest::rstest;
+use superstep::checkpoint::BoxFuture;
+use superstep::drivers::{
+    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverExt, Finished, SessionRef, events,
+};
+use superstep::nodes::ApprovePlan;
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::{ExecutionState, Step, graph};
+use tokio::sync::mpsc;
+
+use crate::agent::{Agent, Asked, approved, rejected, work};
+use crate::repository::{Repository, write};
+use crate::scene::{Ran, plan, profile};
+
+/// Three tasks, the second rejected once.
+fn crew() -> Arc<Agent> {
+    Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            work()
+        },
+        |asked, _| if asked.task == "2" && asked.attempt == 1 { rejected("no") } else { approved() },
+    )
+}
+
+/// Agents that stop, once, when they are asked and again when they have answered: then it says so and never goes on.
+struct Stopping {
+    agent: Arc<Agent>,
+    /// Where they have stopped; none: they never do.
+    stops: Option<Arc<Stops>>,
+}
+
+struct Stops {
+    seen: Mutex<BTreeSet<String>>,
+    reached: mpsc::UnboundedSender<String>,
+}
+
+impl Stops {
+    async fn pass(&self, place: String) {
+        if self.seen.lock().unwrap().insert(place.clone()) {
+            self.reached.send(place).unwrap();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Driver for Stopping {
+    fn name(&self) -> &str {
+        "stopping"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.agent.capabilities()
+    }
+
+    fn run(&self, request: AgentRequest) -> AgentEvents {
+        let (agent, stops) = (Arc::clone(&self.agent), self.stops.clone());
+        events(move |_| async move {
+            let place = format!("{} {} {}", request.role, request.place.task, request.place.attempt);
+            if let Some(stops) = &stops {
+                if request.access.write {
+                    // As far as it came.
+                    write(&request.directory, &format!("part-{}.txt", request.place.task), "half");
+                }
+                stops.pass(format!("{place} asked")).await;
+            }
+            let finished = agent.finish(request, |_| ()).await?;
+            if let Some(stops) = &stops {
+                stops.pass(format!("{place} answered")).await;
+            }
+            Ok(finished)
+        })
+    }
+
+    fn ended<'a>(
+        &'a self,
+        session: Option<&'a SessionRef>,
+        turn: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
+        self.agent.ended(session, turn)
+    }
+}
+
+type Tasks = Thread<ExecutionState, Step, Arc<Stopping>>;
+
+struct Play {
+    repository: Repository,
+    agent: Arc<Agent>,
+    thread: Tasks,
+}
+
+impl Play {
+    fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// With agents that stop, and where they have.
+    fn stopping() -> (Self, mpsc::UnboundedReceiver<String>) {
+        let (sender, reached) = mpsc::unbounded_channel();
+        (Self::with(Some(Arc::new(Stops { seen: Mutex::default(), reached: sender }))), reached)
+    }
+
+    fn with(stops: Option<Arc<Stops>>) -> Self {
+        let (repository, agent) = (Repository::new(), crew());
+        let driver = Arc::new(Stopping { agent: Arc::clone(&agent), stops });
+        let graph = graph::<Arc<Stopping>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+        Self { repository, agent, thread: graph.thread_with("clock", Arc::new(driver)) }
+    }
+
+    /// Begins or goes on, whichever is next, until the run ends.
+    async fn on(&self) -> Ran {
+        let mut outcome = match self.thread.state().await.unwrap() {
+            None => {
+                let input = ExecutionState::update().working_dir(self.repository.path());
+                let profile = Profile { final_review: true, ..profile() };
+                let input = input.plan_markdown(Some(plan(3))).profile(profile);
+                self.thread.invoke(input).await.unwrap()
+            }
+            Some(_) => self.thread.proceed().await.unwrap(),
+        };
+        while !outcome.questions().is_empty() {
+            outcome = self.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+        }
+        outcome
+    }
+
+    /// The branch, what is kept beside it, the user's branch, what git says of the files; and who was asked what.
+    fn end(&self) -> [String; 5] {
+        let git = |args: &[&str]| self.repository.git(args);
+        let branch = git(&["log", "--format=%T %s", "superstep/clock"]);
+        let refs = git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
+        let log = self.agent.log.lock().unwrap();
+        let line = |asked: &Asked| format!("{} {} {} {}\n", asked.role, asked.task, asked.attempt, asked.prompt.len());
+        let asked = log.iter().map(line).collect();
+        [branch, refs, git(&["rev-parse", "main^{tree}"]), git(&["status", "--porcelain"]), asked]
+    }
+}
+
+async fn undisturbed() -> [String; 5] {
+    undisturbed_with(&[]).await
+}
+
+async fn undisturbed_with(hooks: &[(&str, &str)]) -> [String; 5] {
+    let play = Play::new();
+    hooks.iter().for_each(|(name, body)| hook(&play.repository.path(), name, &format!("#!/bin/sh\n{body}")));
+    play.on().await.finished().unwrap();
+    play.end()
+}
+
+#[tokio::test]
+async fn a_turn_dropped_when_it_is_asked_or_when_it_has_ended_is_asked_once() {
+    let whole = undisturbed().await;
+    let (play, mut reached) = Play::stopping();
+    let mut dropped = vec![];
+    while let Some(place) = tokio::select! { place = reached.recv() => place, _ = play.on() => None } {
+        dropped.push(place);
+        assert!(dropped.len() < 100, "{dropped:?}");
+    }
+    assert_eq!(dropped.len(), 18, "{dropped:?}");
+    assert_eq!(play.end(), whole);
+}
+
+/// Polls a future so many times at most. Then it is dropped: at once, or when it would be polled again.
+async fn cut<T>(future: impl Future<Output = T>, mut polls: usize, at_once: bool) -> Option<T> {
+    let mut future = Box::pin(future);
+    poll_fn(move |context| {
+        if polls == 0 {
+            return Poll::Ready(None);
+        }
+        polls -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if polls == 0 && at_once => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_run_dropped_between_any_two_polls_comes_to_the_same_end(
+    #[values(1, 3)] grows: usize,
+    #[values(false, true)] at_once: bool,
+) {
+    let whole = undisturbed().await;
+    let play = Play::new();
+    let mut cuts = 0;
+    while cut(play.on(), 1 + cuts * grows, at_once).await.is_none() {
+        cuts += 1;
+        assert!(cuts < 2000, "it does not end");
+    }
+    assert!(cuts > 10, "only {cuts} cuts");
+    assert_eq!(play.end(), whole, "{cuts} cuts");
+}
+
+// --- commits ---
+
+/// Each hook stops at each commit, once: it says where, and waits for what never comes.
+const STOPPING: &str = r#"
+name=$(basename "$0")
+if [ "$name" != reference-transaction ] || [ "$1" = prepared ]; then
+  place="$name-$(git log -1 --format=%s-%T 2>/dev/null)"
+  mark=$(echo "$place" | tr ' /' '__')
+  if [ ! -e ".git/seen/$mark" ]; then
+    mkdir -p .git/seen && : > ".git/seen/$mark"
+    echo "$place" > .git/reached
+    cat .git/never
+  fi
+fi
+"#;
+
+/// Makes the pipes, and tells what is written to the first.
+fn stops(repository: &Repository) -> mpsc::UnboundedReceiver<String> {
+    let (folder, (sender, reached)) = (repository.path(), mpsc::unbounded_channel());
+    let pipes = [folder.join(".git/reached"), folder.join(".git/never")];
+    assert!(std::process::Command::new("mkfifo").args(&pipes).status().unwrap().success());
+    // A writer of our own, so that the reading never ends.
+    let both = std::fs::OpenOptions::new().read(true).write(true).open(&pipes[0]).unwrap();
+    std::thread::spawn(move || {
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(both));
+        lines.map_while(Result::ok).all(|line| sender.send(line).is_ok())
+    });
+    reached
+}
+
+fn hook(folder: &Path, name: &str, text: &str) {
+    let name = format!(".git/hooks/{name}");
+    write(folder, &name, text);
+    std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Makes the files neat, after they were judged.
+const NEAT: &str = "for file in part-*.txt; do grep -q neat $file || echo neat >> $file; done\n";
+const NEAT_OR_REFUSE: &str =
+    "for file in part-*.txt; do grep -q neat $file || { echo neat >> $file; refuse=1; }; done\n";
+const REWRITES: &str = "[ -z \"$1\" ] || echo rewritten > \"$1\"\n";
+
+#[rstest]
+#[case::before(&[("pre-commit", "")])]
+#[case::at_its_message(&[("prepare-commit-msg", ""), ("commit-msg", "")])]
+#[case::while_branches_are_locked(&[("reference-transaction", "")])]
+#[case::after(&[("post-commit", "")])]
+#[case::once_files_are_neat(&[("pre-commit", NEAT)])]
+#[case::before_neat_files_are_taken_in(&[("pre-commit", NEAT), ("post-commit", "")])]
+#[case::before_a_refusal(&[("pre-commit", NEAT_OR_REFUSE)])]
+#[case::before_the_trailers_are_put_back(&[("commit-msg", REWRITES), ("post-commit", "")])]
+#[tokio::test]
+async fn a_commit_dropped_while_a_hook_runs_is_made_once(#[case] hooks: &[(&str, &str)]) {
+    let refusing = |body: &str| format!("{body}\n[ -z \"$refuse\" ] || exit 1\n");
+    let plain: Vec<(&str, String)> = hooks.iter().map(|(name, body)| (*name, refusing(body))).collect();
+    let plain: Vec<(&str, &str)> = plain.iter().map(|(name, body)| (*name, body.as_str())).collect();
+    let whole = undisturbed_with(&plain).await;
+    let play = Play::new();
+    let mut reached = stops(&play.repository);
+    for (name, body) in hooks {
+        hook(&play.repository.path(), name, &refusing(&format!("#!/bin/sh\n{body}\n{STOPPING}")));
+    }
+    let mut dropped = vec![];
+    while let Some(place) = tokio::select! { place = reached.recv() => place, _ = play.on() => None } {
+        dropped.push(place);
+        assert!(dropped.len() < 50, "{dropped:?}");
+    }
+    assert!(dropped.len() >= 3 * hooks.len(), "{dropped:?}");
+    assert_eq!(play.end(), whole, "{dropped:?}");
+}
