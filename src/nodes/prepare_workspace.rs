@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::{Base, Folder, failed, thread};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{LeftOut, branch_name};
+use crate::workspace::{Head, LeftOut, branch_name};
 
 /// A repository to be made ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,10 +55,16 @@ where
 
 async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
-    ctx.effect("prepare", job, |_| ready(job, name, ctx)).await
+    // Known for good before HEAD moves to the branch of the work.
+    let look = |_| async { job.folder.open().await?.head().await.map_err(failed) };
+    let before: Head = ctx.effect("head", &job.folder, look).await?;
+    ctx.effect("prepare", job, |_| ready(job, name, &before, ctx)).await
 }
 
-async fn ready<C: Send + Sync + 'static>(job: &PrepareJob, name: String, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
+async fn ready<C>(job: &PrepareJob, name: String, before: &Head, ctx: &Ctx<C>) -> Result<Prepared, NodeError>
+where
+    C: Send + Sync + 'static,
+{
     let mut without = job.folder.clone();
     without.apart.extend(job.plan.iter().map(|(path, _)| path.clone()));
     let workspace = without.hold(ctx).await?;
@@ -68,9 +74,8 @@ async fn ready<C: Send + Sync + 'static>(job: &PrepareJob, name: String, ctx: &C
         workspace.ensure_clean().await.map_err(failed)?;
     }
     workspace.ensure_identity().await.map_err(failed)?;
-    let before = workspace.head().await.map_err(failed)?;
-    workspace.own_branch(&name, None).await.map_err(failed)?;
-    let others: Vec<&str> = before.branch().filter(|branch| *branch != name).into_iter().collect();
+    let own = workspace.own_branch(&name, None).await.map_err(failed)?;
+    let others: Vec<&str> = [before, &own.before].into_iter().filter_map(Head::branch).collect();
     let at = workspace.standing(&others).await.map_err(failed)?;
     let snapshot = workspace.snapshot().await.map_err(failed)?;
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();

@@ -31,10 +31,14 @@ fn thread(store: Arc<dyn Checkpointer>, agent: &Arc<Agent>) -> Tasks {
 
 /// Begins, goes on or answers, whichever is next, until the run ends.
 async fn on(thread: &Tasks, repository: &Repository) -> Result<Ran, RunError> {
+    on_with(thread, repository, 3).await
+}
+
+async fn on_with(thread: &Tasks, repository: &Repository, tasks: usize) -> Result<Ran, RunError> {
     let mut outcome = match thread.state().await? {
         None => {
             let input = ExecutionState::update().working_dir(repository.path());
-            thread.invoke(input.plan_markdown(Some(plan(3))).profile(profile())).await?
+            thread.invoke(input.plan_markdown(Some(plan(tasks))).profile(profile())).await?
         }
         Some(_) => thread.proceed().await?,
     };
@@ -92,4 +96,34 @@ async fn a_run_stopped_after_each_superstep_goes_on_from_the_disk() {
         }
     }
     panic!("it does not end");
+}
+
+#[tokio::test]
+async fn the_users_branch_is_put_back_wherever_the_beginning_was_cut() {
+    let moves = || {
+        Agent::crew(
+            |_, folder, _| {
+                write(folder, "part.txt", "x\n");
+                let git = |args: &[&str]| std::process::Command::new("git").args(args).current_dir(folder).status();
+                for args in [&["add", "."][..], &["commit", "-q", "-m", "mine"], &["branch", "-f", "main"]] {
+                    assert!(git(args).unwrap().success());
+                }
+                work()
+            },
+            |_, _| approved(),
+        )
+    };
+    for at in 1.. {
+        let (repository, agent, store) = (Repository::new(), moves(), Arc::new(MemoryCheckpointer::new()));
+        let begin = repository.git(&["rev-parse", "main"]);
+        let _cut =
+            on_with(&thread(Arc::new(FailingCheckpointer::new(store.clone(), at)), &agent), &repository, 1).await;
+        let has_begun = agent.count("developer") > 0;
+        on_with(&thread(store, &agent), &repository, 1).await.unwrap().finished().unwrap();
+        assert_eq!(repository.git(&["rev-parse", "main"]), begin, "cut at write {at}");
+        if has_begun {
+            assert!(at > 5, "cut at {at}");
+            return;
+        }
+    }
 }
