@@ -103,6 +103,8 @@ enum Ended {
 /// What a request depends on: if it is another than the one recorded, its answer is no answer to it.
 #[derive(Serialize)]
 struct Asked<'a> {
+    /// The hash of the whole prompt: what is shown of a long one may be the same.
+    digest: &'a str,
     role: &'a str,
     driver: &'a str,
     model: Option<&'a str>,
@@ -230,7 +232,9 @@ impl Turn {
         (nth, first): (u32, Option<String>),
         failure: &Mutex<Option<DriverError>>,
     ) -> Result<Recorded, NodeError> {
+        let digest = crate::plan::hash(self.prompt.text());
         let asked = Asked {
+            digest: &digest,
             role: &self.agent.role,
             driver: &self.agent.driver,
             model: self.agent.model.as_deref(),

@@ -14,6 +14,8 @@ mod many;
 mod model;
 mod play;
 mod reference;
+mod replay;
+mod replay_changed;
 mod repository;
 mod reviews;
 mod scene;
