@@ -157,6 +157,7 @@ async fn a_result_is_also_found_in_the_text() {
     );
     let finished = told(stage.claude(), stage.request()).await.1.unwrap();
     assert_eq!(finished.submitted, Some(json!({"done": false})));
+    assert_eq!(finished.session.map(|session| session.id).as_deref(), Some("c"), "without a beginning that names it");
 }
 
 // --- how they are called ---

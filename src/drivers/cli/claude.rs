@@ -148,6 +148,9 @@ fn result(turn: &mut Turn, message: &Value) -> AgentEvent {
     if !message["structured_output"].is_null() {
         turn.submitted = Some(message["structured_output"].clone());
     }
+    if turn.session.is_none() {
+        turn.session = message["session_id"].as_str().map(str::to_owned);
+    }
     turn.end = Some(end(turn, message));
     let requests = message["num_turns"].as_u64().unwrap_or(turn.usage.requests);
     let told = if message["usage"].is_object() { usage(&message["usage"]) } else { turn.usage };
