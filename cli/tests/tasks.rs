@@ -4,6 +4,9 @@
 
 #[path = "tasks/agents.rs"]
 mod agents;
+mod kills;
+#[path = "../../tests/support/model_server/mod.rs"]
+mod model_server;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,274 @@
+//! `superstep` killed with SIGKILL: at every node, inside agents, checks and hooks. It goes on to the same commits, and the
+//! agents' own log shows who was asked again. Agents and checks end with it; git and its hooks live on.
+
+mod served;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rstest::rstest;
+
+use super::Place;
+
+/// Speaks as `claude` does. Rejects the second task once. Notes what it is asked, and when it has answered.
+const AGENT: &str = r##"
+prompt=$(cat)
+case $prompt in
+  *'Review all the work of this plan'*) role=reviewer task=all ;;
+  *'Review the work on this task'*) role=reviewer task= ;;
+  *) role=developer task= ;;
+esac
+[ "$task" ] || task=$(printf '%s\n' "$prompt" | sed -n 's/^Task \([0-9]*\), .*/\1/p' | head -n 1)
+case $prompt in *'not accepted yet'* | *'Earlier comments'*) attempt=2 ;; *) attempt=1 ;; esac
+echo "asked $role $task $attempt" >> "$here/log"
+printf '{"type":"system","subtype":"init","session_id":"s-%s"}\n' "$task"
+[ $role = reviewer ] || echo "$attempt" > "part-$task.txt"
+"$here/stop" "$role-$task-$attempt"
+approved='{"approved":true,"severity":"none","summary":"fine"}'
+rejected='{"approved":false,"severity":"major","comments":[{"id":"c1","severity":"major","issue":"no"}]}'
+case "$role $task $attempt" in
+  developer*) answer='{"status":"done","summary":"did","files":[]}' ;;
+  'reviewer 2 1') answer=$rejected ;;
+  *) answer=$approved ;;
+esac
+echo "answered $role $task $attempt" >> "$here/log"
+printf '{"type":"result","subtype":"success","is_error":false,"result":"","session_id":"s-%s","structured_output":%s}\n' \
+  "$task" "$answer"
+"##;
+
+/// Says that a place is reached, once, where it was asked to; and waits until it may go on.
+const STOP: &str = r#"
+[ -e "$here/at-$1" ] || exit 0
+rm "$here/at-$1"
+echo "$1" > "$here/reached"
+cat "$here/gate" > /dev/null
+"#;
+
+/// How many commits the branch has is in the name of the place.
+const HOOK: &str = "\"$here/stop\" \"$(basename \"$0\")-$(git rev-list --count HEAD)\"\n";
+
+/// Three tasks; the second has a check.
+struct Killed(Place);
+
+impl Killed {
+    fn new() -> Self {
+        let this = Self(Place::new(""));
+        this.0.write("p.toml", "driver = 'cli:claude'\nmax_task_review_iterations = 2\n");
+        fs::create_dir(this.path("bin")).unwrap();
+        this.script("bin/claude", AGENT);
+        this.script("bin/stop", STOP);
+        let check = format!("**Verify:** `{} check-2`", this.path("bin/stop"));
+        let task = |n: u32| format!("### Task {n}: Part {n}\n\nWrite it.\n\n{}\n\n", if n == 2 { &check } else { "" });
+        this.0.write("PLAN.md", &format!("# Clock\n\n**Goal:** A clock.\n\n{}{}{}", task(1), task(2), task(3)));
+        assert!(
+            Command::new("mkfifo").args([this.path("bin/reached"), this.path("bin/gate")]).status().unwrap().success()
+        );
+        this
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.0.path().join(name).display().to_string()
+    }
+
+    /// An executable script that knows where the agents are.
+    fn script(&self, name: &str, body: &str) {
+        let text = format!("#!/bin/sh\nhere='{}'\n{body}", self.path("bin"));
+        fs::write(self.path(name), text).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn hook(&self, name: &str, body: &str) {
+        self.script(&format!("repo/.git/hooks/{name}"), body);
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.0.command(words);
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", self.path("bin")));
+        command
+    }
+
+    fn spawn(&self, words: &[&str]) -> Child {
+        self.command(words).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
+    }
+
+    /// Comes to the question whether the plan may be executed.
+    fn begin(&self) {
+        let words = ["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t", "--plan", "PLAN.md"];
+        assert_eq!(self.command(&words).output().unwrap().status.code(), Some(10));
+    }
+
+    fn log(&self) -> Vec<String> {
+        fs::read_to_string(self.path("bin/log")).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    /// The trees, subjects and trailers of the branch; what is kept beside it; what git says of the files.
+    fn end(&self) -> [String; 3] {
+        let log = self.0.git(&["log", "--format=%T %B", "superstep/t"]);
+        let refs = self.0.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
+        [log, refs, self.0.git(&["status", "--porcelain"])]
+    }
+}
+
+/// The end of a run that nobody kills, and what its agents were asked.
+fn undisturbed(hooks: &[(&str, &str)]) -> ([String; 3], Vec<String>) {
+    let run = Killed::new();
+    hooks.iter().for_each(|(name, body)| run.hook(name, body));
+    run.begin();
+    let output = run.command(&["approve", "t"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    (run.end(), run.log())
+}
+
+/// Reads what a process says until so many of its lines tell of a task that ended, and kills it. Returns its code if it came
+/// to its end before.
+fn killed_after(mut child: Child, tasks: usize) -> Option<i32> {
+    let said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let told = said.filter(|line| line.starts_with("superstep ")).take(tasks).count();
+    if told == tasks {
+        child.kill().unwrap();
+    }
+    child.wait().unwrap().code()
+}
+
+#[rstest]
+#[case::each(&[1])]
+#[case::now_and_then(&[2, 3, 1])]
+fn a_run_killed_at_every_node_comes_to_the_same_end(#[case] pattern: &[usize]) {
+    let (end, log) = undisturbed(&[]);
+    let run = Killed::new();
+    run.begin();
+    let mut words = ["approve", "t"];
+    let mut kills = 0;
+    for tasks in pattern.iter().cycle().copied() {
+        match killed_after(run.spawn(&words), tasks) {
+            Some(0) => break,
+            Some(10) => words[0] = "approve",
+            Some(code) => panic!("it ended with {code} after {kills} kills"),
+            None => {
+                words[0] = "proceed";
+                kills += 1;
+            }
+        }
+        assert!(kills < 100, "it makes no progress");
+    }
+    assert!(kills >= 14 / pattern.iter().max().unwrap(), "only {kills} kills");
+    assert_eq!(run.end(), end);
+    let told = run.log();
+    let of = |kind: &str| told.iter().filter(|line| line.starts_with(kind)).count();
+    assert!(of("asked") <= 9 + kills, "a kill repeats the request that was under way: {told:#?}");
+    let once = |lines: &[String]| lines.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(once(&told), once(&log));
+}
+
+/// What becomes of the process that was under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Orphan {
+    /// It has ended with the run.
+    Gone,
+    /// It goes on while the next process goes on with the run.
+    Beside,
+    /// It goes on when that has ended.
+    Afterwards,
+}
+
+impl Killed {
+    /// Goes on until this place is reached, is killed there, and goes on to the next.
+    fn killed_at(&self, words: &[&str], place: &str) -> Child {
+        fs::write(self.path(&format!("bin/at-{place}")), "").unwrap();
+        let mut child = self.spawn(words);
+        let (sender, reached) = channel();
+        let pipe = self.path("bin/reached");
+        std::thread::spawn(move || sender.send(fs::read_to_string(pipe)));
+        let said = reached.recv_timeout(Duration::from_secs(60));
+        child.kill().unwrap();
+        assert_eq!(said.map(Result::unwrap), Ok(format!("{place}\n")), "it never came there: {:#?}", self.log());
+        child
+    }
+
+    /// Lets what waits at a place go on.
+    fn release(&self) {
+        drop(fs::OpenOptions::new().write(true).open(self.path("bin/gate")).unwrap());
+    }
+
+    /// Is killed at each place in turn, and goes on to the end. Tells what was asked.
+    fn through(&self, places: &[&str], orphan: Orphan) -> Vec<String> {
+        self.begin();
+        let mut words = ["approve", "t"];
+        for place in places {
+            self.killed_at(&words, place).wait().unwrap();
+            words[0] = "proceed";
+            match orphan {
+                Orphan::Beside => self.release(),
+                Orphan::Gone | Orphan::Afterwards => {}
+            }
+        }
+        let output = self.command(&words).output().unwrap();
+        let told = String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        if orphan == Orphan::Afterwards {
+            self.release();
+        }
+        self.log().into_iter().filter(|line| line.starts_with("asked")).collect()
+    }
+}
+
+/// What was asked, with what was asked twice.
+fn asked(log: &[String], again: &[&str]) -> Vec<String> {
+    let mut asked = vec![];
+    for line in log.iter().filter(|line| line.starts_with("asked")) {
+        asked.push(line.clone());
+        asked.extend(again.iter().filter(|again| line.ends_with(*again)).map(|_| line.clone()));
+    }
+    asked
+}
+
+#[test]
+fn a_run_killed_while_an_agent_works_asks_that_one_again() {
+    let (end, log) = undisturbed(&[]);
+    let run = Killed::new();
+    let places = ["developer-1-1", "reviewer-1-1", "developer-2-1", "reviewer-2-1", "developer-2-2", "reviewer-all-1"];
+    let told = run.through(&places, Orphan::Gone);
+    assert_eq!(run.end(), end);
+    let again = places.map(|place| place.replace('-', " "));
+    assert_eq!(told, asked(&log, &again.each_ref().map(String::as_str)));
+}
+
+#[test]
+fn a_run_killed_while_a_check_runs_asks_nobody_again() {
+    let (end, log) = undisturbed(&[]);
+    let run = Killed::new();
+    assert_eq!(run.through(&["check-2", "check-2"], Orphan::Gone), asked(&log, &[]));
+    assert_eq!(run.end(), end);
+}
+
+/// The same, once it has made the files neat, which were judged before.
+const NEAT: &str = r#"
+for file in part-*.txt; do grep -q neat $file || echo neat >> $file; done
+"$here/stop" "$(basename "$0")-$(git rev-list --count HEAD)"
+"#;
+
+#[rstest]
+#[case::before(&[("pre-commit", HOOK)], &["pre-commit-1", "pre-commit-3"])]
+#[case::after(&[("post-commit", HOOK)], &["post-commit-2", "post-commit-4"])]
+#[case::in_a_row(&[("pre-commit", HOOK), ("post-commit", HOOK)], &["pre-commit-1", "post-commit-3", "post-commit-4"])]
+#[case::once_files_are_neat(&[("pre-commit", NEAT)], &["pre-commit-1", "pre-commit-3"])]
+fn a_run_killed_inside_a_commit_commits_once(
+    #[case] hooks: &[(&str, &str)],
+    #[case] places: &[&str],
+    #[values(Orphan::Beside, Orphan::Afterwards)] orphan: Orphan,
+) {
+    let (end, log) = undisturbed(hooks);
+    let run = Killed::new();
+    hooks.iter().for_each(|(name, body)| run.hook(name, body));
+    let told = match orphan {
+        Orphan::Gone | Orphan::Beside => run.through(places, orphan),
+        Orphan::Afterwards => run.through(&places[places.len() - 1..], orphan),
+    };
+    assert_eq!(told, asked(&log, &[]), "a commit asks nobody again");
+    assert_eq!(run.end(), end);
+}
