@@ -38,6 +38,8 @@ fn main() -> ExitCode {
             "tasks",
             task_based::graph()
                 .about("A plan, carried out task by task by coding agents, with your approval")
+                .example("--plan plan.md --driver cli:claude --thread tides")
+                .example("--issue issue.md --profile superstep.toml --thread tides")
                 .args(tasks::input)
                 .outcome(tasks::ends)
                 .asking::<Halted>(Exit::Halted)

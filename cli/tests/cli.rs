@@ -201,7 +201,7 @@ fn shapes_hold_what_scripts_rely_on() {
         ["checkpoint", "foreign", "graph", "next", "questions", "state", "status", "step", "thread"]
     );
     let question = &status["questions"][0];
-    assert_eq!(keys(question), ["commands", "id", "name", "node", "payload", "takes", "words"]);
+    assert_eq!(keys(question), ["commands", "id", "means", "name", "node", "payload", "takes", "words"]);
     assert_eq!((&question["name"], &question["node"]), (&json!("approve"), &json!("Review")));
     let history = place.json(0, &["history", "e1"]);
     assert_eq!(keys(&history[0]), ["checkpoint", "created_at", "next", "parent", "source", "step"]);

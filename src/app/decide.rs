@@ -78,6 +78,15 @@ pub(crate) fn decider<I: Decide>() -> (&'static str, Decider) {
     })
 }
 
+/// The name of an answer: a word, or the one key of an object.
+pub(crate) fn name_of(answer: &Value) -> String {
+    match answer {
+        Value::String(word) => word.clone(),
+        Value::Object(fields) if fields.len() == 1 => fields.keys().next().cloned().unwrap_or_default(),
+        other => other.to_string(),
+    }
+}
+
 /// The answer to a question whose answers are of a well-known type.
 pub(crate) fn known(question: &Question, reply: &Reply) -> Option<Value> {
     match question.answer_type() {

@@ -28,6 +28,7 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) asking: Vec<(&'static str, Exit)>,
     pub(crate) summary: Option<fn(&S) -> String>,
     pub(crate) about: Option<String>,
+    pub(crate) examples: Vec<String>,
 }
 
 impl<S: State, N, C> std::fmt::Debug for Entry<S, N, C> {
@@ -40,6 +41,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Says in a sentence what the graph does.
     pub fn about(mut self, text: impl Into<String>) -> Self {
         self.about = Some(text.into());
+        self
+    }
+
+    /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Unless there is one, it is
+    /// `--thread first`.
+    pub fn example(mut self, arguments: impl Into<String>) -> Self {
+        self.examples.push(arguments.into());
         self
     }
 
@@ -162,7 +170,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
     type Context = C;
 
     fn entry(self) -> Entry<S, N, C> {
-        Entry { graph: self, own: None, outcome: None, deciders: vec![], asking: vec![], summary: None, about: None }
+        let (own, outcome, summary, about) = (None, None, None, None);
+        Entry { graph: self, own, outcome, deciders: vec![], asking: vec![], summary, about, examples: vec![] }
     }
 }
 

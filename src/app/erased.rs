@@ -26,6 +26,8 @@ pub(crate) trait AnyGraph: Send + Sync {
     fn draw(&self, format: Format, depth: usize) -> String;
     /// Adds the graph's own arguments to the command that runs it; returns their ids.
     fn own_args(&self, command: Command) -> (Command, Vec<String>);
+    /// What `run` may be given, as its help shows it.
+    fn examples(&self) -> &[String];
     fn input(&self, given: Given<'_>) -> Result<Writing, Failure>;
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread>;
 }

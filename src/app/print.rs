@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::text::{clean, safe_json};
+use super::text::{clean_lines, safe_json};
 
 /// Prints text. A pipe that was closed is no failure: the run goes on.
 pub(crate) fn say(text: &str) {
@@ -58,7 +58,7 @@ pub(crate) fn complain(failure: &Failure, json: bool) {
 }
 
 fn told(failure: &Failure) -> String {
-    let lines = |text: &str| text.lines().map(|line| clean(line).into_owned()).collect::<Vec<_>>().join("\n       ");
+    let lines = |text: &str| clean_lines(text, 7);
     let mut text = format!("error: {}\n", lines(&failure.error));
     failure.causes.iter().for_each(|cause| text.push_str(&format!("cause: {}\n", lines(cause))));
     failure.help.iter().for_each(|help| text.push_str(&format!(" help: {}\n", lines(help))));

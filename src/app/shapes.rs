@@ -67,6 +67,9 @@ pub(crate) struct Asked {
     pub takes: String,
     /// The plain words that can answer it.
     pub words: Vec<String>,
+    /// What each of them comes to here: the name of the answer.
+    #[serde(default)]
+    pub means: Vec<String>,
     /// The commands that answer it.
     #[serde(default)]
     pub commands: Vec<String>,

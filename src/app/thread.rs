@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::decide::{Reply, Verdict, known};
+use super::decide::{Reply, Verdict, known, name_of};
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
 use super::happened::{gap, happened};
@@ -292,6 +292,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
             payload: question.json(),
             takes,
             words: fitting.iter().map(|(verdict, _)| verdict.word().to_owned()).collect(),
+            means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
             commands: vec![],
         }
     }

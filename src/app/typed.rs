@@ -20,6 +20,7 @@ pub(crate) struct Typed<S: State, N, C> {
     context: Arc<C>,
     own: Option<OwnArgs<S>>,
     about: Option<String>,
+    examples: Vec<String>,
     reading: Arc<Reading<S>>,
 }
 
@@ -41,9 +42,9 @@ impl<S> Reading<S> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, asking, summary, about } = entry;
+        let Entry { graph, own, outcome, deciders, asking, summary, about, examples } = entry;
         let reading = Arc::new(Reading { outcome, deciders, asking, summary });
-        Ok(Self { graph: graph?.named(name), context, own, about, reading })
+        Ok(Self { graph: graph?.named(name), context, own, about, examples, reading })
     }
 }
 
@@ -90,6 +91,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         let ids = command.get_arguments().map(|arg| arg.get_id().to_string());
         let ids = ids.filter(|id| !before.contains(id)).collect();
         (command, ids)
+    }
+
+    fn examples(&self) -> &[String] {
+        &self.examples
     }
 
     fn input(&self, given: Given<'_>) -> Result<Writing, Failure> {

@@ -5,10 +5,52 @@ use std::path::Path;
 use super::folder::{Folder, failed};
 use super::prompts::Diff;
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::TreeId;
+use crate::workspace::{FileDiff, FileStatus, TreeId};
 
 /// How long a diff may be in a prompt, in bytes; a longer one is put into a file.
 pub const DIFF_LIMIT: usize = 100_000;
+
+/// How many files are named to a person.
+const SHOWN: usize = 50;
+/// How many are named to an agent.
+const TOLD: usize = 500;
+
+/// The files that differ between two trees, a line each. Kept in the journal as [`diff`] is.
+pub(super) async fn listed<C: Send + Sync + 'static>(
+    ctx: &Ctx<C>,
+    key: &str,
+    folder: &Folder,
+    between: [&TreeId; 2],
+) -> Result<String, NodeError> {
+    ctx.effect(key, &between, |_| read_files(folder, between)).await
+}
+
+async fn read_files(folder: &Folder, [from, to]: [&TreeId; 2]) -> Result<String, NodeError> {
+    let files = folder.open().await?.diff(from, to, 0).await.map_err(failed)?.files;
+    Ok(lines(&files, SHOWN))
+}
+
+/// The first so many files, a line each.
+fn lines(files: &[FileDiff], most: usize) -> String {
+    let mut lines: Vec<String> = files.iter().take(most).map(line).collect();
+    if files.len() > most {
+        lines.push(format!("and {} more", files.len() - most));
+    }
+    lines.join("\n")
+}
+
+fn line(file: &FileDiff) -> String {
+    let FileDiff { path, from, status, binary, added, removed } = file;
+    let size = if *binary { "binary".to_owned() } else { format!("+{added} -{removed}") };
+    let what = match (status, from) {
+        (FileStatus::Added, _) => " (new)".to_owned(),
+        (FileStatus::Deleted, _) => " (deleted)".to_owned(),
+        (FileStatus::Renamed, Some(from)) => format!(" (was {from})"),
+        (FileStatus::TypeChanged, _) => " (of another type)".to_owned(),
+        (FileStatus::Modified | FileStatus::Renamed, _) => String::new(),
+    };
+    format!("{size} {path}{what}")
+}
 
 /// The changes between two trees; in a file named after both where they are long. Kept in the journal, so that a replay needs no
 /// repository.
@@ -31,5 +73,5 @@ async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Re
     std::fs::create_dir_all(long)?;
     let file = long.join(format!("{from}-{to}.diff"));
     workspace.write_diff(from, to, &file).await.map_err(failed)?;
-    Ok(Diff::File(file.display().to_string()))
+    Ok(Diff::File { path: file.display().to_string(), files: lines(&diff.files, TOLD) })
 }

@@ -202,8 +202,8 @@ pub(super) fn thread<C>(ctx: &Ctx<C>) -> String {
 
 /// A failure of git as one of a node, with what to do about it.
 pub(super) fn failed(error: WorkspaceError) -> NodeError {
-    match error.help() {
-        Some(help) => NodeError::permanent(format!("{error} (help: {help})")),
-        None => NodeError::permanent(error),
-    }
+    let Some(help) = error.help() else { return NodeError::permanent(error) };
+    let told = error.to_string();
+    let gap = if told.contains('\n') { '\n' } else { ' ' };
+    NodeError::permanent(format!("{told}{gap}(help: {help})"))
 }

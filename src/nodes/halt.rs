@@ -1,5 +1,6 @@
 //! The node that asks a person what becomes of a task that did not pass. Knows the question, not what led to it.
 
+use super::changes::listed;
 use super::folder::{After, Base, Folder, Kept};
 use super::plan_file::{Adopted, Changed, PlanFile};
 use super::questions::{AfterHalt, Halted, PlanChanged};
@@ -65,10 +66,15 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
         Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
         None => None,
     };
-    job.question.salvage.clone_from(&salvaged);
     let decision = match &job.unattended {
         Some(decision) => decision.clone(),
-        None => decide(&ctx, &job.question)?,
+        None => {
+            job.question.salvage.clone_from(&salvaged);
+            if let Some(kept) = &job.kept {
+                job.question.changes = listed(&ctx, "changes", &job.folder, [&job.base.tree, &kept.tree]).await?;
+            }
+            decide(&ctx, &job.question)?
+        }
     };
     let adopted = match &job.file {
         Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,

@@ -129,6 +129,10 @@ where
 async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
     let ApprovalJob { mut question, mut file } = job;
     let mut adopted = None;
+    let of_plan =
+        file.as_ref().and_then(|file| Plan::parse(file.plan.as_str()).ok()).map(|plan| ApprovePlan::of(&plan));
+    let of_plan = of_plan.map(|question| question.warnings).unwrap_or_default();
+    let others: Vec<String> = question.warnings.iter().filter(|warning| !of_plan.contains(warning)).cloned().collect();
     for round in 0.. {
         let decision = decide(&ctx, &question)?;
         let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
@@ -139,6 +143,7 @@ async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Res
         let kept = plan.is_none();
         if let Some(plan) = plan {
             question = ApprovePlan { path: question.path, ..ApprovePlan::of(&plan) };
+            question.warnings.extend(others.iter().cloned());
             file.plan = plan.markdown().to_owned();
         }
         adopted = Some(Adopted { hash: file.hash.clone(), plan: file.plan.clone() });

@@ -18,7 +18,8 @@ pub struct Halted {
     pub attempts: u32,
     /// What a reviewer still holds against it.
     pub comments: Vec<Comment>,
-    /// What its attempts changed: files and lines.
+    /// What its attempts changed: a line for each file, `+3 -1 src/tides.rs`. Empty if they changed nothing, or if nobody may
+    /// look yet, because what git runs was changed.
     pub changes: String,
     /// What it has cost, in millionths of a dollar.
     pub cost: u64,

@@ -11,7 +11,7 @@ use super::step::step;
 use super::turn::{Answer, Turn};
 use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
-use crate::plan::{Comment, Review};
+use crate::plan::{Comment, Review, Severity};
 use crate::workspace::TreeId;
 
 /// How often a review is asked for before a person is.
@@ -86,12 +86,20 @@ async fn perform<C: Agents>(job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, N
     let changes = changes(&job, &ctx).await?;
     let mut usage = Usage::default();
     let mut all: Option<Review> = None;
+    let mut said = vec![];
     for kind in &job.kinds {
         match judged(&job, kind, &changes, &ctx, &mut usage).await? {
-            Verdict::Judged(review) => all = Some(together(all, review)),
+            Verdict::Judged(review) => {
+                let kind = if job.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
+                said.push(kind + &told(&review));
+                all = Some(together(all, review));
+            }
             Verdict::Accepted => {}
             ended @ (Verdict::Aborted | Verdict::Tampered(_)) => return Ok(Reviewed { verdict: ended, usage }),
         }
+    }
+    for line in said {
+        ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
     }
     Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage })
 }
@@ -145,6 +153,27 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
     }
 }
 
+/// A review in a line, for whoever watches: the verdict, how grave it is, the gravest finding.
+fn told(review: &Review) -> String {
+    let verdict = if review.passes() { "approved" } else { "rejected" };
+    let gravest = review.gravest();
+    let severity = if gravest == Severity::None { String::new() } else { format!(" ({gravest})") };
+    let Some(first) = review.comments.iter().rev().max_by_key(|comment| comment.severity) else {
+        return format!("{verdict}{severity}");
+    };
+    let place = match (&first.file, first.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: "),
+        (Some(file), None) => format!("{file}: "),
+        (None, _) => String::new(),
+    };
+    let issue = first.issue.trim().lines().next().unwrap_or_default();
+    let more = match review.comments.len() {
+        0 | 1 => String::new(),
+        all => format!(" (and {} more)", all - 1),
+    };
+    format!("{verdict}{severity}: {place}{issue}{more}")
+}
+
 /// Several reviews as one: it passes if each does.
 fn together(first: Option<Review>, second: Review) -> Review {
     let Some(mut all) = first else { return second };
@@ -174,7 +203,7 @@ async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, 
     let files = [Some(&all), delta.as_ref()].into_iter().flatten().filter_map(Diff::file).collect();
     let delta = delta.map(|delta| match delta {
         Diff::Text(text) => text,
-        Diff::File(path) => format!("(in the file {path})"),
+        Diff::File { path, .. } => format!("(in the file {path})"),
     });
     Ok(Changes { all, delta, files })
 }

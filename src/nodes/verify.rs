@@ -101,6 +101,9 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
     for (nth, command) in job.commands.iter().enumerate() {
         let check = ctx.effect(format!("check/{nth}"), command, |_| run(&job, command, &ctx)).await?;
         let passed = check.passed();
+        if !passed {
+            ctx.emit(check.line()).await;
+        }
         checks.push(check);
         if !passed {
             break;

@@ -65,6 +65,12 @@ pub enum IssueProblem {
         /// Which.
         key: &'static str,
     },
+    /// Its front matter is neither YAML nor TOML.
+    #[error("this front matter cannot be read: {reason}")]
+    FrontMatter {
+        /// Why not.
+        reason: String,
+    },
     /// The file is not UTF-8.
     #[error("this is not UTF-8 text")]
     NotText,
@@ -82,6 +88,9 @@ impl IssueError {
             Self::Invalid { problem: IssueProblem::Twice { .. }, .. } => "leave one of them out",
             Self::Invalid { problem: IssueProblem::NoLine { .. }, .. } => {
                 "write `id: …` and `title: …` in a line each; without them, the name of the file and the first heading count"
+            }
+            Self::Invalid { problem: IssueProblem::FrontMatter { .. }, .. } => {
+                "write `key: value` lines between two lines `---`, or leave the front matter out"
             }
             Self::Invalid { problem: IssueProblem::NotText, .. } => "save the file as UTF-8",
         }
@@ -162,8 +171,44 @@ impl FrontMatter {
             }
             *place = Some(one_line(key, index + 1, unquoted(value.trim()))?);
         }
+        well_formed(front)?;
         Ok(found)
     }
+}
+
+/// Whether front matter is YAML, or TOML between lines `+++`. Ids and titles are read more kindly, so they do not count.
+fn well_formed(front: &str) -> Result<(), (usize, IssueProblem)> {
+    let mut lines: Vec<&str> = front.trim_start_matches('\u{feff}').lines().collect();
+    let is_toml = lines.first().is_some_and(|fence| fence.starts_with('+'));
+    if lines.len() < 2 {
+        return Ok(());
+    }
+    (lines[0], _) = ("", lines.pop());
+    for line in &mut lines {
+        let key = line.split_once([':', '=']).map(|(key, _)| key.trim_end());
+        if matches!(key, Some("id" | "title")) {
+            *line = "";
+        }
+    }
+    let text = lines.join("\n");
+    let (line, reason) = match if is_toml { toml_problem(&text) } else { yaml_problem(&text) } {
+        Some(found) => found,
+        None => return Ok(()),
+    };
+    Err((line.clamp(2, lines.len().max(2)), IssueProblem::FrontMatter { reason }))
+}
+
+fn yaml_problem(text: &str) -> Option<(usize, String)> {
+    let error = serde_norway::from_str::<serde_norway::Value>(text).err()?;
+    let (line, reason) = (error.location().map_or(1, |place| place.line()), error.to_string());
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    Some((line, format!("it is no YAML, {reason}")))
+}
+
+fn toml_problem(text: &str) -> Option<(usize, String)> {
+    let error = toml::from_str::<toml::Table>(text).err()?;
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    Some((before.matches('\n').count() + 1, format!("it is no TOML, {}", error.message())))
 }
 
 /// Returns a value without its quotes, or without the comment that follows it.

@@ -39,6 +39,17 @@ pub enum Severity {
     Critical,
 }
 
+impl std::fmt::Display for Severity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Critical => "critical",
+        })
+    }
+}
+
 /// One finding of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Comment {

@@ -72,7 +72,7 @@ fn a_failure_says_how_to_go_on() {
     assert_eq!(failed.code(), 1);
     insta::assert_snapshot!(failed.err(), @r"
     error: node `Build` failed in superstep 1: broken is in the way
-     help: mend the cause, then `own_tool proceed r1`
+     help: mend the cause, then `own_tool retry r1`
     ");
     assert_eq!(place.json(0, &["status", "r1"])["status"], "failed");
     let task = place.json(0, &["show", "r1", "--task", "Build"])["tasks"][0].clone();

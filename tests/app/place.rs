@@ -55,7 +55,7 @@ impl Place {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
         assert_eq!(lines.next().unwrap(), format!("thread {thread}"));
-        assert_eq!(lines.next().unwrap(), "superstep 1: Build says \"waiting for busy to go\"");
+        assert_eq!(lines.next().unwrap(), "superstep 1: Build says waiting for busy to go");
         child
     }
 

@@ -14,6 +14,7 @@ use superstep::plan::{Issue, Review};
 #[case::crlf("---\r\ntitle: T\r\n---\r\nText.\r\n", ("tide-7", "T", "Text."))]
 #[case::byte_order_mark("\u{feff}# T\n", ("tide-7", "T", "# T"))]
 #[case::rule("---\n\n# T\n", ("tide-7", "T", "---\n\n# T"))]
+#[case::kindly("---\nid: T-1\ntitle: Fix: the tides\nlabels:\n  - a\nby: \"Ada\"\n---\nText.\n", ("T-1", "Fix: the tides", "Text."))]
 #[case::title_only("---\ntitle: T\n---\n", ("tide-7", "T", ""))]
 fn an_issue_is_read(#[case] text: &str, #[case] (id, title, description): (&str, &str, &str)) {
     let issue = Issue::parse(text, "tide-7").unwrap();
@@ -26,6 +27,18 @@ fn an_issue_is_read(#[case] text: &str, #[case] (id, title, description): (&str,
 #[case::twice("---\nid: x\nid: y\n---\nT\n", "tides.md:3: `id` is given twice")]
 #[case::no_title("---\nid: x\ntitle:\n---\nT\n", "tides.md:3: `title` is not a text in one line")]
 #[case::block("---\nid: |\n  x\n---\nT\n", "tides.md:2: `id` is not a text in one line")]
+#[case::no_yaml(
+    "---\nid: x\nbad: [\n---\nT\n",
+    "tides.md:3: this front matter cannot be read: it is no YAML, did not find expected node content"
+)]
+#[case::no_yaml_above(
+    "---\nbad: [\ntitle: x\n---\nT\n",
+    "tides.md:3: this front matter cannot be read: it is no YAML, did not find expected node content"
+)]
+#[case::no_toml(
+    "+++\nbad = [\n+++\nT\n",
+    "tides.md:2: this front matter cannot be read: it is no TOML, unclosed array, expected `]`"
+)]
 #[case::not_text(b"# T\n\n\xff\n", "tides.md:3: this is not UTF-8 text")]
 fn a_broken_issue_is_told_with_its_line(#[case] text: impl AsRef<[u8]>, #[case] expected: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -65,6 +65,17 @@ fn the_documented_profile_is_read_and_names_every_key() {
 }
 
 #[test]
+fn the_example_is_read_with_and_without_what_is_commented_out() {
+    let example = include_str!("../../examples/tasks/superstep.toml");
+    let read = profile(example);
+    assert_eq!((read.driver.to_string().as_str(), read.max_task_review_iterations), ("cli:claude", 3));
+    assert_eq!(read.agent(Role::Reviewer).driver.to_string(), "cli:codex");
+    let (_, rest) = example.split_once("above:\n").unwrap();
+    let read = profile(&rest.lines().map(|line| format!("{}\n", line.trim_start_matches('#'))).collect::<String>());
+    assert_eq!((read.driver.to_string().as_str(), read.tools.shell), ("api", true));
+}
+
+#[test]
 fn what_the_issue_shows_is_read() {
     let read = profile(
         "name = \"x\"\ndriver = \"api\"\nmodel = \"m\"\nworking_dir = \".\"\nmax_task_review_iterations = 10\n\

@@ -6,6 +6,7 @@ mod again;
 mod agent;
 mod approvals;
 mod cuts;
+mod defaults;
 mod drawing;
 mod dropped;
 mod guard;

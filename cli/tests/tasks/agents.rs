@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 
-use super::{Called, PLAN, Place};
+use crate::place::{Called, PLAN, Place};
 
 const KEY: &str = "sk-key-0123456789";
 

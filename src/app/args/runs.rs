@@ -3,6 +3,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 use crate::app::erased::AnyGraph;
+use crate::app::shapes::GraphLine;
 
 const INPUT: &str = "superstep-input";
 const THREAD: &str = "superstep-thread";
@@ -45,13 +46,30 @@ fn of_graph(graph: &dyn AnyGraph) -> Command {
         .help("The new thread's name; made from the graph's name and the time unless given");
     let (command, own) = graph.own_args(Command::new(name.clone()).about(about));
     let own_names = own.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with(INPUT)));
-    let channels: Vec<String> =
-        line.channels.iter().map(|channel| format!("  {}: {}", channel.name, channel.type_name)).collect();
+    let after = format!("{}{}", channels(&line, own.is_empty()), examples(&name, graph.examples()));
     own_names
         .arg(input)
         .arg(thread)
         .arg(Arg::new(INTERACTIVE).long("interactive").action(ArgAction::SetTrue).help(ASKS))
-        .after_help(format!("Channels:\n{}\n\nExample:\n  {{bin}} run {name} --thread first", channels.join("\n")))
+        .after_help(after)
+}
+
+/// What `--input` takes; a graph with arguments of its own is rarely begun with it.
+fn channels(line: &GraphLine, are_needed: bool) -> String {
+    if !are_needed {
+        return "`graphs` lists the channels that `--input` takes.\n\n".into();
+    }
+    let channels = line.channels.iter().map(|channel| format!("  {}: {}\n", channel.name, channel.type_name));
+    format!("Channels:\n{}\n", channels.collect::<String>())
+}
+
+fn examples(graph: &str, given: &[String]) -> String {
+    let line = |arguments: &str| format!("\n  {{bin}} run {graph} {arguments}");
+    match given {
+        [] => format!("Example:{}", line("--thread first")),
+        [one] => format!("Example:{}", line(one)),
+        several => format!("Examples:{}", several.iter().map(|one| line(one)).collect::<String>()),
+    }
 }
 
 /// What `run` was given.

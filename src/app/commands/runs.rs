@@ -105,7 +105,13 @@ impl Session {
         drop(running);
         let exit = match ended {
             Ok(exit) => exit,
-            Err(error) => return Err(Failure::from(error).spelled(&self.caller, Some(name))),
+            Err(error) => {
+                let broke = matches!(error, RunError::Node { .. } | RunError::Panicked { .. });
+                let failure = Failure::from(error);
+                let anew = broke && is_alone(thread).await;
+                let failure = if anew { failure.hint("mend the cause, then `{retry}`") } else { failure };
+                return Err(failure.spelled(&self.caller, Some(name)));
+            }
         };
         let stand = thread.stand().await?;
         let asks = !stand.questions.is_empty();
@@ -126,6 +132,12 @@ impl Session {
             Exit::Finished | Exit::Failed | Exit::Asking | Exit::Rejected => String::new(),
         }
     }
+}
+
+/// Whether the superstep that failed has nothing that to begin it anew would lose: siblings that are done, answers.
+async fn is_alone(thread: &dyn AnyThread) -> bool {
+    let shown = thread.show(None).await;
+    shown.is_ok_and(|shown| matches!(&shown.tasks[..], [task] if task.answers.is_empty()))
 }
 
 /// A name that sorts by time: the graph's, and milliseconds in letters and digits.

@@ -74,7 +74,9 @@ fn ways(asked: &Asked) -> String {
         "approve" => "approve, ".to_owned(),
         word => format!("{word} TEXT, "),
     });
-    format!("answer with {}or JSON as above; the end of input leaves it open", ways.collect::<String>())
+    let ways = ways.collect::<String>();
+    let meant = text::meant(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
+    format!("answer with {ways}or JSON as above{meant}; the end of input leaves it open")
 }
 
 /// What a line says: a plain word that fits the question, with text or without; JSON; else a word that stands for itself.
@@ -115,7 +117,7 @@ mod tests {
     fn said(line: &str) -> Option<Saying> {
         let words = vec!["approve".into(), "reject".into(), "revise".into()];
         let [id, name, node, takes] = Default::default();
-        read(line, &Asked { id, name, node, takes, words, payload: Value::Null, commands: vec![] })
+        read(line, &Asked { id, name, node, takes, words, payload: Value::Null, means: vec![], commands: vec![] })
     }
 
     #[rstest::rstest]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::escape::{clean, safe_json};
+use super::escape::{clean, clean_lines, safe_json};
 
 /// How many characters of a value stand on one line.
 const WIDTH: usize = 88;
@@ -25,6 +25,14 @@ pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
             format!("{space}{name}:\n{}", fields.collect::<String>())
         }
         _ => format!("{space}{name}: {}\n", one_line(value)),
+    }
+}
+
+/// What a node says while it runs: a text as it is written, its further lines indented so far; the rest as JSON.
+pub(crate) fn said(value: &Value, indent: usize) -> String {
+    match value {
+        Value::String(text) => clean_lines(text, indent),
+        other => one_line(other),
     }
 }
 

@@ -19,6 +19,12 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
+/// Returns the lines of a text, each cleaned; those after the first are indented so far.
+pub(crate) fn clean_lines(text: &str, indent: usize) -> String {
+    let lines: Vec<Cow<'_, str>> = text.lines().map(clean).collect();
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
 /// Returns JSON as text, in which such characters stand as JSON's own escapes.
 pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
     let acts = |c: char| acts(c) && c != '\n';
@@ -53,6 +59,11 @@ mod tests {
     fn nothing_in_a_text_acts() {
         assert_eq!(clean("plain, with ü and 写"), "plain, with ü and 写");
         assert_eq!(clean("a\x1b[2Jb\r\u{9b}1m\u{202e}"), r"a\u{1b}[2Jb\r\u{9b}1m\u{202e}");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(clean_lines("no:\r\n\x1b[1mline\tone\n", 2), "no:\n  \\u{1b}[1mline\\tone");
     }
 
     #[test]

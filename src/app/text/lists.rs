@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::block::value;
-use super::escape::{clean, safe_json};
+use super::block::{said, value};
+use super::escape::{clean, clean_lines, safe_json};
 use super::stand::questions;
 use crate::app::shapes::{GraphLine, Step, ThreadLine};
 
@@ -26,7 +26,7 @@ pub(crate) fn threads(lines: &[ThreadLine]) -> String {
     }));
     let reason = |line: &ThreadLine| {
         let reason = line.reason.as_ref()?;
-        Some(format!("{} {}: {}\n", clean(&line.thread), clean(&line.status), clean(reason)))
+        Some(format!("{} {}: {}\n", clean(&line.thread), clean(&line.status), clean_lines(reason, 2)))
     };
     columns(&rows) + &lines.iter().filter_map(reason).collect::<String>()
 }
@@ -38,7 +38,7 @@ pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
     }
     let thread = |line: &ThreadLine| {
         let mut asked = questions(line.questions.as_deref().unwrap_or_default());
-        line.reason.iter().for_each(|reason| asked.push_str(&format!("  {}\n", clean(reason))));
+        line.reason.iter().for_each(|reason| asked.push_str(&format!("  {}\n", clean_lines(reason, 2))));
         format!("{} ({})\n{asked}", clean(&line.thread), clean(&line.graph))
     };
     lines.iter().map(thread).collect::<Vec<_>>().join("\n")
@@ -78,10 +78,13 @@ fn event(event: &Value) -> String {
         Some("gap") => gap(&event["missing"]),
         Some("start") => format!("{} starts", text("node")),
         Some("end") => format!("{} wrote {}", text("node"), held("writes")),
-        Some("failed") => format!("{} failed: {}", text("node"), text("error")),
+        Some("failed") => {
+            let error = event["error"].as_str().unwrap_or_default();
+            format!("{} failed: {}", text("node"), clean_lines(error, 6 + 2 * within))
+        }
         Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
         Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
-        Some("custom" | "message") => format!("{} says {}", text("node"), held("value")),
+        Some("custom" | "message") => format!("{} says {}", text("node"), said(&event["value"], 6 + 2 * within)),
         _ => safe_json(&event.to_string()).into_owned(),
     };
     format!("{:>4}  {}{what}\n", event["step"].as_i64().unwrap_or_default(), "  ".repeat(within))

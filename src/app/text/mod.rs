@@ -6,6 +6,7 @@ mod escape;
 mod lists;
 mod stand;
 
-pub(crate) use escape::{acts, clean, safe_json};
+pub(crate) use block::said;
+pub(crate) use escape::{acts, clean, clean_lines, safe_json};
 pub(crate) use lists::{events, graphs, history, threads, waiting};
-pub(crate) use stand::{questions, shown, stand};
+pub(crate) use stand::{meant, questions, shown, stand};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::block::value;
-use super::escape::clean;
+use super::escape::{clean, clean_lines};
 use crate::app::shapes::{Answered, Asked, Origin, Shown, ShownTask, Stand};
 
 /// How a thread stands, its state, what it asks.
@@ -36,8 +36,8 @@ fn told(stand: &Stand) -> String {
     match (stand.status.as_str(), &stand.reason, &stand.until) {
         ("interrupted", ..) if stand.questions.len() == 1 => "waits for an answer".into(),
         ("interrupted", ..) => format!("waits for {} answers", stand.questions.len()),
-        ("failed", Some(reason), _) => format!("failed: {}", clean(reason)),
-        ("needs-migration", Some(reason), _) => format!("needs migration: {}", clean(reason)),
+        ("failed", Some(reason), _) => format!("failed: {}", clean_lines(reason, 2)),
+        ("needs-migration", Some(reason), _) => format!("needs migration: {}", clean_lines(reason, 2)),
         ("stopped", ..) => "stopped at a breakpoint".into(),
         ("waiting", _, Some(until)) => format!("waits until {until}"),
         (status, ..) => clean(status).into_owned(),
@@ -60,13 +60,34 @@ pub(crate) fn questions(asked: &[Asked]) -> String {
 
 fn question(asked: &Asked) -> String {
     let mut text = format!("\n{} asks `{}` ({})\n", clean(&asked.node), clean(&asked.name), asked.id);
-    text.push_str(&fields(&asked.payload));
+    text.push_str(&fields(&told_of(&asked.payload)));
     text.push_str(&format!("  takes: {}\n", clean(&asked.takes)));
     if !asked.commands.is_empty() {
         text.push_str("answer with\n");
         asked.commands.iter().for_each(|command| text.push_str(&format!("  {}\n", clean(command))));
+        meant(asked).iter().for_each(|meant| text.push_str(&format!("here {meant}\n")));
     }
     text
+}
+
+/// The fields of a payload that say something.
+fn told_of(payload: &Value) -> Value {
+    let Value::Object(fields) = payload else { return payload.clone() };
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    };
+    fields.iter().filter(|(_, value)| !is_empty(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// What the plain words come to, where that is another word.
+pub(crate) fn meant(asked: &Asked) -> Option<String> {
+    let is_told = |(word, answer): &(&String, &String)| word != answer && !["true", "false"].contains(&answer.as_str());
+    let told = asked.words.iter().zip(&asked.means).filter(is_told);
+    let told: Vec<String> = told.map(|(word, answer)| format!("{word} is `{}`", clean(answer))).collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// A checkpoint with its state and tasks.

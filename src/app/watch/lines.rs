@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use crate::app::print::say;
-use crate::app::text::{clean, safe_json};
+use crate::app::text::{clean, clean_lines, safe_json, said};
 use crate::graph::{Event, EventKind};
 
 /// Says a line for each task that ends, and for each value that a node emits.
@@ -32,12 +32,7 @@ impl Lines {
                 say(&format!("superstep {}: {} {ended}{took}\n", event.step, clean(&node(name))));
             }
             EventKind::Custom { node: name, value } => {
-                say(&format!(
-                    "superstep {}: {} says {}\n",
-                    event.step,
-                    clean(&node(name)),
-                    safe_json(&value.to_string())
-                ));
+                say(&format!("superstep {}: {} says {}\n", event.step, clean(&node(name)), said(value, 2)));
             }
             EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
             EventKind::Answered { node: name, answer } => {
@@ -55,7 +50,7 @@ fn key(event: &Event, node: &str) -> (Vec<String>, String) {
 
 fn ended(error: Option<&str>, questions: usize) -> String {
     match (error, questions) {
-        (Some(error), _) => format!("failed: {}", clean(error)),
+        (Some(error), _) => format!("failed: {}", clean_lines(error, 2)),
         (None, 0) => "done".into(),
         (None, _) => "asks".into(),
     }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use crate::app::print::{say, width};
-use crate::app::text::{clean, safe_json};
+use crate::app::text::{clean, said};
 use crate::graph::{Event, EventKind};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -33,7 +33,14 @@ struct Running {
     namespace: Vec<String>,
     node: String,
     began: Instant,
-    says: Option<String>,
+    says: Option<Says>,
+}
+
+/// What a task said last.
+struct Says {
+    line: String,
+    /// Whether it is a text, for people: then it stays when the task has ended.
+    stays: bool,
 }
 
 impl Tree {
@@ -57,7 +64,8 @@ impl Tree {
             EventKind::Custom { node, value } => {
                 let at = self.find(event, node);
                 if let Some(task) = at.and_then(|at| self.tasks.get_mut(at)) {
-                    task.says = Some(safe_json(&value.to_string()).into_owned());
+                    let line = said(value, 0).lines().next().unwrap_or_default().to_owned();
+                    task.says = Some(Says { line, stays: value.is_string() });
                 }
             }
             EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
@@ -71,10 +79,11 @@ impl Tree {
 
     fn ended(&mut self, event: &Event, node: &str, error: Option<&str>, questions: usize) {
         let task = self.find(event, node).map(|at| self.tasks.remove(at));
-        let took = task.map(|task| seconds(task.began)).unwrap_or_default();
+        let took = task.as_ref().map(|task| seconds(task.began)).unwrap_or_default();
+        let said = task.and_then(|task| task.says).filter(|says| says.stays);
         let (mark, colour, words) = match (error, questions) {
-            (Some(error), _) => ("✗", RED, format!(" failed: {}", clean(error))),
-            (None, 0) => ("✓", GREEN, String::new()),
+            (Some(error), _) => ("✗", RED, format!(" failed: {}", clean(error.lines().next().unwrap_or_default()))),
+            (None, 0) => ("✓", GREEN, said.map(|says| format!(" {}", says.line)).unwrap_or_default()),
             (None, _) => ("?", YELLOW, " asks".into()),
         };
         let line = self.line(event.namespace.len(), event.step, &self.paint(colour, mark), node, &words, &took);
@@ -111,7 +120,7 @@ impl Tree {
         let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
         let mut text = String::new();
         for task in self.tasks.iter().take(SHOWN) {
-            let says = task.says.as_ref().map(|says| format!(" {says}")).unwrap_or_default();
+            let says = task.says.as_ref().map(|says| format!(" {}", says.line)).unwrap_or_default();
             let line = self.line(task.depth, task.step, &mark, &task.node, &says, &seconds(task.began));
             text.push_str(&format!("{line}\n"));
         }

@@ -28,6 +28,10 @@ pub(super) use path::Inside;
 use root::Root;
 pub use spec::ToolSpec;
 
+/// What people should know before an agent gets a shell with nothing before its commands.
+pub const UNCONFINED: &str = "the agent may run commands without a sandbox: they reach everything this user reaches; set \
+                              `command_prefix` to run them in one";
+
 /// How much tools take and give. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolLimits {
@@ -157,9 +161,7 @@ impl Toolbox {
     /// that this user reaches.
     pub fn warning(&self) -> Option<&'static str> {
         let shell = self.access.shell.as_ref()?;
-        shell.prefix.is_empty().then_some(
-            "the agent may run commands without a sandbox: they reach everything this user reaches; set `command_prefix` to run them in one",
-        )
+        shell.prefix.is_empty().then_some(UNCONFINED)
     }
 
     /// Carries a call out; `arguments` is JSON. A tool that is not offered, arguments that do not fit and whatever is refused

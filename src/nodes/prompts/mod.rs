@@ -277,8 +277,13 @@ pub struct Work<'a> {
 pub enum Diff {
     /// As text.
     Text(String),
-    /// In a file, by its absolute path.
-    File(String),
+    /// In a file.
+    File {
+        /// Its absolute path.
+        path: String,
+        /// What changed, a line for each file.
+        files: String,
+    },
 }
 
 impl Diff {
@@ -286,21 +291,23 @@ impl Diff {
     pub(super) fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Text(_) => None,
-            Self::File(path) => Some(path.into()),
+            Self::File { path, .. } => Some(path.into()),
         }
     }
 
     fn text(&self) -> String {
         match self {
             Self::Text(text) => fenced("diff", text),
-            Self::File(path) => format!("The diff is long. It is in the file {path}"),
+            Self::File { path, files } => {
+                let listed = fenced("text", files);
+                format!("The diff is long. It is in the file {path}\n\nThese files changed:\n\n{listed}")
+            }
         }
     }
 }
 
 fn told(comment: &Comment) -> String {
     let Comment { id, severity, file, line, issue, why, fix } = comment;
-    let severity = format!("{severity:?}").to_lowercase();
     let place = match (file, line) {
         (Some(file), Some(line)) => format!(" {file}:{line}"),
         (Some(file), None) => format!(" {file}"),

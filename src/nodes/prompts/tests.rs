@@ -50,7 +50,11 @@ fn everything() -> Vec<Prompt> {
         Prompt::retry(&brief, &Feedback::default(), None),
         Prompt::reply("yes"),
         Prompt::reviewer(&brief, &work),
-        Prompt::final_review("A clock.", "1. Hands", &Diff::File("/tmp/x.diff".into())),
+        Prompt::final_review(
+            "A clock.",
+            "1. Hands",
+            &Diff::File { path: "/tmp/x.diff".into(), files: "+2 -0 hands.rs (new)".into() },
+        ),
         Prompt::repair("submit_work", "it is empty"),
     ]
 }

@@ -2,7 +2,8 @@
 
 use super::state::{ExecutionState, Standing};
 use super::tasks::Mark;
-use crate::drivers::{Access, Shell};
+use crate::drivers::tools::UNCONFINED;
+use crate::drivers::{Access, DriverName, Shell};
 use crate::graph::NodeError;
 use crate::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
@@ -45,9 +46,18 @@ pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
         Err(_) => ApprovePlan::default(),
     };
     question.goal = question.goal.or_else(|| state.goal.clone());
+    question.warnings.extend(open_shell(state));
     question.problems.clone_from(&state.plan_problems);
     question.path = state.plan_path.as_ref().map(|path| path.display().to_string());
     Ok(ApprovalJob { question, file: state.plan_file() })
+}
+
+/// What a person should know before a developer gets a shell of ours with nothing around it.
+fn open_shell(state: &ExecutionState) -> Option<String> {
+    let tools = &state.profile.tools;
+    let is_ours = matches!(state.profile.agent(Role::Developer).driver, DriverName::Api { .. });
+    let is_open = is_ours && tools.shell && tools.command_prefix.is_empty();
+    is_open.then(|| UNCONFINED.to_owned())
 }
 
 pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {

@@ -93,6 +93,9 @@ impl StartError {
             Self::NoModel { .. } => Some(
                 "write `model = \"NAME\"` at the top of the profile, or below `[agents.ROLE]`, and give it with `--profile FILE`",
             ),
+            Self::Workspace(WorkspaceError::Dirty { .. }) => {
+                Some("commit or stash them first, or begin with `--allow-dirty`: your changes are in no commit then")
+            }
             Self::Workspace(error) => error.help(),
             Self::NoFolder { .. } => Some("name the repository with `--dir FOLDER`"),
         }

@@ -9,12 +9,12 @@ use super::tasks::TaskLine;
 use crate::drivers::{SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
-use crate::plan::{Comment, FinalReview, Issue, Severity};
+use crate::plan::{Comment, FinalReview, Issue, Severity, TaskProgress};
 use crate::workflows::Profile;
 use crate::workspace::TreeId;
 
 /// The state of a run: what is asked for, the plan, where each task stands.
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(State, Clone, Debug, Serialize, Deserialize)]
 pub struct ExecutionState {
     /// The name of the profile.
     pub profile_id: String,
@@ -65,7 +65,7 @@ pub struct ExecutionState {
     pub task_review_iteration: u32,
     /// How many attempts were judged in all.
     pub review_iteration: u32,
-    /// How many attempts a task gets; the profile's number wins.
+    /// How many attempts a task gets; 5 unless the profile says otherwise, whose number wins.
     pub max_task_review_iterations: u32,
     /// How many attempts the current task gets, with those that a person added.
     pub attempts_allowed: u32,
@@ -111,6 +111,58 @@ pub struct ExecutionState {
     /// What a person should know: files left out, commits taken back.
     #[channel(append)]
     pub notices: Vec<String>,
+}
+
+/// Nothing is known; a task gets as many attempts as it does by default.
+impl Default for ExecutionState {
+    fn default() -> Self {
+        Self {
+            profile_id: Default::default(),
+            profile: Default::default(),
+            issue: Default::default(),
+            working_dir: Default::default(),
+            allow_dirty: Default::default(),
+            wanted_branch: Default::default(),
+            goal: Default::default(),
+            plan_markdown: Default::default(),
+            plan_path: Default::default(),
+            plan_hash: Default::default(),
+            key_files: Default::default(),
+            raw_architect_output: Default::default(),
+            architect_session: Default::default(),
+            plan_problems: Default::default(),
+            plan_revisions: Default::default(),
+            plan_feedback: Default::default(),
+            human_approved: Default::default(),
+            start: Default::default(),
+            total_tasks: Default::default(),
+            tasks: Default::default(),
+            current_task_index: Default::default(),
+            task_review_iteration: Default::default(),
+            review_iteration: Default::default(),
+            max_task_review_iterations: TaskProgress::MAX_TASK_REVIEW_ITERATIONS,
+            attempts_allowed: Default::default(),
+            task_base: Default::default(),
+            task_tree: Default::default(),
+            last_reviewed_tree: Default::default(),
+            developer_session: Default::default(),
+            driver_session_id: Default::default(),
+            empty_attempts: Default::default(),
+            checks: Default::default(),
+            open_comments: Default::default(),
+            failures: Default::default(),
+            note: Default::default(),
+            last_review: Default::default(),
+            standing: Default::default(),
+            salvage: Default::default(),
+            halts: Default::default(),
+            agentic_status: Default::default(),
+            usage: Default::default(),
+            final_review: Default::default(),
+            outcome: Default::default(),
+            notices: Default::default(),
+        }
+    }
 }
 
 /// A developer's session.

@@ -80,7 +80,7 @@ fn stands(line: &TaskLine) -> String {
     text.trim_end().to_owned()
 }
 
-fn counted(number: u32, what: &str) -> String {
+pub(super) fn counted(number: u32, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::state::{ExecutionState, Standing};
+use super::summary::counted;
 use super::tasks::{Mark, TaskLine, next_after};
 use crate::drivers::DriverName;
 use crate::graph::NodeError;
@@ -151,7 +152,7 @@ impl ExecutionState {
     pub(super) fn halt_reason(&self) -> String {
         match &self.standing {
             Standing::Halted(reason) | Standing::Tampered(reason) => reason.clone(),
-            _ => format!("it was not accepted after {} attempt(s)", self.task_review_iteration),
+            _ => format!("it was not accepted after {}", counted(self.task_review_iteration, "attempt")),
         }
     }
 }

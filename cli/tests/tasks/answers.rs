@@ -1,128 +1,11 @@
-//! `superstep run tasks` as scripts meet it: the real binary, real git, agents that follow a scenario.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+//! Answers to what a run asks, and what follows from them.
 
-#[path = "tasks/agents.rs"]
-mod agents;
-mod kills;
-#[path = "../../tests/support/model_server/mod.rs"]
-mod model_server;
-
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-const PLAN: &str = "# Clock\n\n**Goal:** A clock.\n\n### Task 1: Face\n\nA face.\n\n### Task 2: Hands\n\nHands.\n";
-
-/// The developer writes a file for each task, whatever else happens.
-const WORK: &str = "
-  - {role: developer, task: '1', times: always, steps: [write: {path: face.txt, content: face}], submit: {status: done, summary: did}}
-  - {role: developer, times: always, steps: [write: {path: more.txt, content: more}], submit: {status: done, summary: did}}
-";
-const APPROVES: &str = "  - {role: reviewer, times: always, submit: {approved: true, severity: none, summary: fine}}\n";
-const REJECTS_FIRST: &str =
-    "  - {role: reviewer, task: '1', times: 2, submit: {approved: false, severity: major, comments: [{issue: no}]}}\n";
-
-/// A folder with a repository, a plan, a profile and a scenario.
-struct Place(TempDir);
-
-impl Place {
-    fn new(turns: &str) -> Self {
-        let this = Self(tempfile::tempdir().unwrap());
-        std::fs::create_dir(this.0.path().join("repo")).unwrap();
-        this.git(&["init", "-q", "-b", "main"]);
-        this.git(&["config", "user.name", "Ada"]);
-        this.git(&["config", "user.email", "ada@example.org"]);
-        this.git(&["commit", "-q", "--allow-empty", "-m", "begin"]);
-        this.write("PLAN.md", PLAN);
-        this.write("agents.yaml", &format!("turns:\n{turns}{WORK}{APPROVES}"));
-        this.profile("");
-        this
-    }
-
-    /// A thread `t` whose first task was rejected as often as it may be.
-    fn halted() -> Self {
-        let place = Self::new(REJECTS_FIRST);
-        assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
-        let halted = place.call(&["approve", "t"]);
-        assert_eq!(halted.code(), 11, "{}", halted.told());
-        place
-    }
-
-    fn profile(&self, more: &str) {
-        self.write("p.toml", &format!("driver = 'scripted:agents.yaml'\nmax_task_review_iterations = 2\n{more}"));
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn git(&self, args: &[&str]) -> String {
-        let mut git = Command::new("git");
-        git.args(args).current_dir(self.0.path().join("repo"));
-        let output = git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// The subjects of the branch `superstep/t`, oldest first.
-    fn subjects(&self, branch: &str) -> Vec<String> {
-        self.git(&["log", "--reverse", "--format=%s", branch]).lines().map(str::to_owned).collect()
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
-        command.env_remove("SUPERSTEP_STORE").env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        command.current_dir(&self.0).args(words);
-        command
-    }
-
-    fn call(&self, words: &[&str]) -> Called {
-        Called(self.command(words).output().unwrap())
-    }
-
-    fn run(&self, more: &[&str]) -> Called {
-        self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat())
-    }
-
-    /// Calls with lines on standard input.
-    fn say(&self, words: &[&str], lines: &str) -> Called {
-        let mut command = self.command(words);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-        Called(child.wait_with_output().unwrap())
-    }
-
-    fn json(&self, words: &[&str]) -> Value {
-        let called = self.call(&[words, &["--json"]].concat());
-        serde_json::from_slice(&called.0.stdout).unwrap_or_else(|error| panic!("{error}: {}", called.told()))
-    }
-
-    fn state(&self) -> Value {
-        self.json(&["status", "t"])["state"].take()
-    }
-
-    fn marks(&self) -> Vec<String> {
-        let state = self.state();
-        state["tasks"].as_array().unwrap().iter().map(|task| task["mark"].as_str().unwrap().to_owned()).collect()
-    }
-}
-
-struct Called(Output);
-
-impl Called {
-    fn code(&self) -> i32 {
-        self.0.status.code().unwrap()
-    }
-
-    fn told(&self) -> String {
-        String::from_utf8_lossy(&[&*self.0.stdout, &*self.0.stderr].concat()).into_owned()
-    }
-}
+use crate::place::{PLAN, Place, REJECTS_FIRST};
 
 #[rstest]
 #[case::no_such_word("\"aprove\"")]
@@ -254,4 +137,102 @@ fn an_agent_without_a_model_is_wrong_usage() {
     let called = place.call(&["run", "tasks", "--plan", "PLAN.md", "--dir", "repo", "--driver", "api"]);
     assert_eq!(called.code(), 2, "{}", called.told());
     assert!(called.told().contains("no model is named for the developer"), "{}", called.told());
+}
+
+/// The plan with another second task.
+fn other_plan() -> String {
+    PLAN.replace("Hands.\n", "Hands, and a bell.\n")
+}
+
+#[rstest]
+#[case::keep(&["reject", "t"], false)]
+#[case::adopt(&["approve", "t"], true)]
+#[case::adopt_by_json(&["resume", "t", "--answer", "\"adopt\""], true)]
+fn a_plan_changed_on_disk_is_asked_about_and_then_the_answer_before_holds(
+    #[case] which: &[&str],
+    #[case] adopted: bool,
+) {
+    let place = Place::halted();
+    place.write("PLAN.md", &other_plan());
+    let asked = place.call(&["resume", "t", "--answer", "\"accept\""]);
+    assert_eq!(asked.code(), 10, "{}", asked.told());
+    assert!(asked.told().contains("asks `plan_changed`"), "{}", asked.told());
+    let shown = place.call(&["resume", "t", "--answer", "\"diff\""]);
+    assert_eq!(shown.code(), 10, "{}", shown.told());
+    assert!(shown.told().contains("    -Hands.\n    +Hands, and a bell.\n"), "{}", shown.told());
+    let done = place.call(which);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(place.marks(), ["done", "done"]);
+    let plan = place.state()["plan_markdown"].as_str().unwrap().to_owned();
+    assert_eq!(plan, if adopted { other_plan() } else { PLAN.to_owned() });
+}
+
+#[test]
+fn a_session_that_is_lost_begins_anew_with_all_that_was_found() {
+    let place = Place::new(
+        "
+  - {role: reviewer, task: '1', attempt: 1, submit: {approved: false, severity: major, comments: [{issue: too flat}]}}
+  - {role: developer, task: '1', session: resumed, steps: [fail: {class: session_lost}]}
+  - {role: developer, task: '1', attempt: 2, session: new, contains: [too flat, A face.], steps: [write: {path: face.txt, content: round}], submit: {status: done, summary: did}}
+",
+    );
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let done = place.call(&["approve", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    assert!(done.told().contains("note: task 1: the session was lost; a new one began"), "{}", done.told());
+    assert_eq!(place.git(&["show", "superstep/t:face.txt"]), "round");
+}
+
+const TAMPERS: &str = "# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `echo exit > .git/hooks/pre-commit`\n\n\
+                       ### Task 2: Hands\n\nHands.\n";
+
+#[rstest]
+fn what_git_runs_is_looked_at_by_a_person_whatever_the_profile_says(#[values("skip", "fail")] on_exhausted: &str) {
+    let place = Place::new("");
+    place.write("PLAN.md", TAMPERS);
+    place.profile(&format!("on_exhausted = '{on_exhausted}'\n"));
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let halted = place.call(&["approve", "t"]);
+    assert_eq!(halted.code(), 11, "{}", halted.told());
+    assert!(halted.told().contains("a check changed git's hooks or configuration"), "{}", halted.told());
+    std::fs::remove_file(place.path().join("repo/.git/hooks/pre-commit")).unwrap();
+    assert_eq!(place.call(&["resume", "t", "--answer", "\"accept\""]).code(), 0);
+    assert_eq!(place.subjects("superstep/t").len(), 3);
+}
+
+#[test]
+fn a_hook_changed_while_nothing_runs_is_the_persons_own() {
+    let place = Place::halted();
+    let hook = place.path().join("repo/.git/hooks/pre-commit");
+    std::fs::write(&hook, "#!/bin/sh\necho ran >> ../hooked\n").unwrap();
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let done = place.call(&["revise", "t", "--feedback", "again"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(std::fs::read_to_string(place.path().join("hooked")).unwrap(), "ran\nran\n");
+}
+
+#[test]
+fn a_run_under_way_is_looked_at_from_another_process() {
+    let place = Place::new("");
+    let wait = "while [ ! -e ../go ]; do sleep 0.02; done";
+    place.write("PLAN.md", &format!("# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `{wait}`\n"));
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let mut command = place.command(&["approve", "t"]);
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stand =
+        std::iter::repeat_with(|| place.json(&["status", "t"])).find(|stand| stand["next"] == json!(["verify"]));
+    let stand = stand.unwrap();
+    assert_eq!((&stand["status"], &stand["state"]["tasks"][0]["mark"]), (&json!("running"), &json!("running")));
+    let told = place.call(&["status", "t"]).told();
+    assert!(
+        told.starts_with("t: running\n") && told.contains("▶ Task 1: Face  running  1 attempt, 0 reviews"),
+        "{told}"
+    );
+    let refused = place.call(&["proceed", "t"]);
+    assert_eq!(refused.code(), 1, "{}", refused.told());
+    assert!(refused.told().contains(&running.id().to_string()), "it says who holds it: {}", refused.told());
+    place.write("go", "");
+    let ended = running.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(place.marks(), ["done"]);
 }

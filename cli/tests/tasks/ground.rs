@@ -1,0 +1,156 @@
+//! Repositories as people leave them: what a run takes, and what it leaves alone.
+
+use std::path::Path;
+
+use rstest::rstest;
+
+use crate::place::Place;
+
+fn put(place: &Place, file: &str, text: &[u8]) {
+    let file = place.path().join("repo").join(file);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
+
+fn read(place: &Place, file: &str) -> Option<String> {
+    std::fs::read_to_string(place.path().join("repo").join(file)).ok()
+}
+
+/// A developer who leaves secrets and a large file beside the work.
+const CARELESS: &str = "
+  - role: developer
+    task: '1'
+    steps:
+      - write: {path: face.txt, content: face}
+      - write: {path: .env.local, content: KEY=1}
+      - write: {path: conf/id_ed25519, content: key}
+      - write: {path: conf/server.txt, content: \"-----BEGIN RSA PRIVATE KEY-----\\nx\\n\"}
+    submit: {status: done, summary: did}
+";
+
+#[test]
+fn secrets_and_large_files_are_left_out_with_a_warning_and_are_no_dirt_later() {
+    let place = Place::new(CARELESS);
+    put(&place, "large.bin", &vec![b'x'; 11 << 20]);
+    put(&place, ".env", b"KEY=2\n");
+    let asked = place.run(&["--plan", "PLAN.md"]);
+    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let done = place.call(&["approve", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    let files = place.git(&["log", "--format=", "--name-only", "main..superstep/t"]);
+    assert_eq!(files, "more.txt\nface.txt\n");
+    for named in [".env", ".env.local", "conf/id_ed25519", "conf/server.txt", "large.bin"] {
+        let told = done.told().lines().filter(|line| line.contains(&format!("`{named}` is left out"))).count();
+        assert_eq!(told, 1, "{named}: {}", done.told());
+    }
+    let next =
+        place.call(&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "u"]);
+    assert_eq!(next.code(), 10, "{}", next.told());
+}
+
+#[test]
+fn the_branch_may_be_named() {
+    let place = Place::new("");
+    assert_eq!(place.run(&["--plan", "PLAN.md", "--branch", "feature/clock"]).code(), 10);
+    assert_eq!(place.call(&["approve", "t"]).code(), 0);
+    assert_eq!(place.subjects("feature/clock").len(), 3);
+    assert_eq!(place.git(&["branch", "--list", "superstep/*"]), "");
+    assert_eq!(place.subjects("main"), ["begin"]);
+}
+
+#[test]
+fn changes_of_ones_own_are_in_no_commit() {
+    let place = Place::new("");
+    put(&place, "face.txt", b"old\n");
+    put(&place, "mine.txt", b"old\n");
+    place.git(&["add", "."]);
+    place.git(&["commit", "-q", "-m", "files"]);
+    put(&place, "mine.txt", b"new\n");
+    put(&place, "own.txt", b"own\n");
+    put(&place, "staged.txt", b"staged\n");
+    place.git(&["add", "staged.txt"]);
+    let refused = place.run(&["--plan", "PLAN.md"]);
+    assert_eq!(refused.code(), 1, "{}", refused.told());
+    assert!(refused.told().contains("`--allow-dirty`"), "{}", refused.told());
+    assert_eq!(place.run(&["--plan", "PLAN.md", "--allow-dirty"]).code(), 10);
+    let done = place.call(&["approve", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    let files = place.git(&["log", "--format=", "--name-only", "main..superstep/t"]);
+    assert_eq!(files, "more.txt\nface.txt\n");
+    let own = ["mine.txt", "own.txt", "staged.txt"].map(|file| read(&place, file).unwrap());
+    assert_eq!(own, ["new\n", "own\n", "staged\n"]);
+}
+
+#[test]
+fn put_aside_work_comes_back_where_nothing_is_overwritten() {
+    let place = Place::halted();
+    assert_eq!(place.call(&["resume", "t", "--answer", r#""skip""#]).code(), 0);
+    let listed = place.json(&["salvage", "t"]);
+    let name = listed[1]["ref"].as_str().unwrap();
+    assert_eq!((name, &listed[1]["files"]), ("refs/superstep/t/task-1/attempt-2", &serde_json::json!(["face.txt"])));
+    put(&place, "face.txt", b"mine");
+    let refused = place.call(&["salvage", "t", "--restore", name]);
+    assert_eq!(refused.code(), 1, "{}", refused.told());
+    assert!(refused.told().contains("`face.txt`"), "{}", refused.told());
+    assert_eq!(read(&place, "face.txt").as_deref(), Some("mine"));
+    std::fs::remove_file(place.path().join("repo/face.txt")).unwrap();
+    let restored = place.call(&["salvage", "t", "--restore", name]);
+    assert_eq!((restored.code(), restored.told()), (0, "wrote face.txt\n".to_owned()));
+    assert_eq!(read(&place, "face.txt").as_deref(), Some("face"));
+    let unknown = place.call(&["salvage", "t", "--restore", "refs/superstep/t/task-9/attempt-1"]);
+    assert_eq!(unknown.code(), 1, "{}", unknown.told());
+}
+
+#[rstest]
+#[case::detached(&["checkout", "-q", "--detach"])]
+#[case::unborn(&["checkout", "-q", "--orphan", "fresh"])]
+fn a_head_without_a_branch_or_commit_is_a_place_to_begin(#[case] before: &[&str]) {
+    let place = Place::new("");
+    place.git(before);
+    let asked = place.run(&["--plan", "PLAN.md"]);
+    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let done = place.call(&["approve", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    let subjects = place.subjects("superstep/t");
+    let made = ["feat(unknown): complete task 1", "feat(unknown): complete task 2"];
+    assert_eq!(subjects[subjects.len() - 2..], made);
+    assert_eq!(place.subjects("main"), ["begin"]);
+}
+
+#[rstest]
+fn a_merge_under_way_is_refused_before_anything(#[values("run", "approve")] at: &str) {
+    let place = Place::new("");
+    let begin_merge = || {
+        place.git(&["checkout", "-q", "-b", "other"]);
+        place.git(&["commit", "-q", "--allow-empty", "-m", "other"]);
+        place.git(&["checkout", "-q", "main"]);
+        place.git(&["merge", "-q", "--no-ff", "--no-commit", "other"]);
+    };
+    if at == "run" {
+        begin_merge();
+    }
+    let called = place.run(&["--plan", "PLAN.md"]);
+    let called = if at == "run" {
+        assert!(!Path::new(&place.path().join(".superstep")).exists());
+        called
+    } else {
+        begin_merge();
+        place.call(&["approve", "t"])
+    };
+    assert_eq!(called.code(), 1, "{}", called.told());
+    assert!(called.told().contains("a merge is in progress"), "{}", called.told());
+    if at == "approve" {
+        place.git(&["merge", "--abort"]);
+        assert_eq!(place.call(&["retry", "t"]).code(), 0);
+    }
+}
+
+#[test]
+fn a_thread_begins_once() {
+    let place = Place::new("");
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let again = place.run(&["--plan", "PLAN.md"]);
+    assert_eq!(again.code(), 1, "{}", again.told());
+    assert!(again.told().contains("there is a thread `t` already"), "{}", again.told());
+    assert_eq!(place.call(&["approve", "t"]).code(), 0);
+}

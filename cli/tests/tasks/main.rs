@@ -1,0 +1,16 @@
+//! `superstep run tasks` as scripts meet it: the real binary, real git, agents that follow a scenario.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod agents;
+mod answers;
+mod ground;
+mod kills;
+mod model;
+#[path = "../../../tests/support/model_server/mod.rs"]
+mod model_server;
+mod place;
+mod server;
+mod told;
+
+use place::Place;

@@ -1,0 +1,109 @@
+//! What a person is told: while a run goes on, when it asks, when it fails, and when they ask for help.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::place::{Place, REJECTS_FIRST};
+
+/// A reviewer who finds two things at the first attempt at the first task.
+const PICKY: &str = "
+  - role: reviewer
+    task: '1'
+    attempt: 1
+    submit:
+      approved: false
+      severity: minor
+      comments:
+        - {issue: A name., severity: minor}
+        - {issue: \"No hands.\\nNone at all.\", severity: major, file: face.txt, line: 1}
+  - {role: developer, task: '1', attempt: 2, steps: [write: {path: face.txt, content: round}], submit: {status: done, summary: did}}
+";
+
+#[test]
+fn a_review_is_told_in_a_line() {
+    let place = Place::new(PICKY);
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let done = place.call(&["approve", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    let told: Vec<String> =
+        done.told().lines().filter(|line| line.contains("reviewer says")).map(str::to_owned).collect();
+    let rejected = "reviewer says rejected (major): face.txt:1: No hands. (and 1 more)";
+    assert!(told[0].ends_with(rejected), "{told:?}");
+    assert_eq!(told[1..].iter().filter(|line| line.ends_with("reviewer says approved")).count(), 2, "{told:?}");
+    let events = place.json(&["events", "t"]);
+    let said = |event: &&serde_json::Value| event["kind"] == "custom" && event["node"] == "reviewer";
+    assert_eq!(events.as_array().unwrap().iter().filter(said).count(), 3);
+}
+
+#[test]
+fn a_check_that_fails_is_told_in_a_line() {
+    let place = Place::new("");
+    place.write("PLAN.md", "# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `test -e hands.txt`\n");
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let halted = place.call(&["approve", "t"]);
+    assert_eq!(halted.code(), 11, "{}", halted.told());
+    assert!(halted.told().contains("verify says `test -e hands.txt` ended with 1\n"), "{}", halted.told());
+}
+
+#[test]
+fn a_halt_names_what_was_changed_and_where_it_is_kept() {
+    let place = Place::halted();
+    let asked = place.json(&["status", "t"])["questions"][0]["payload"].take();
+    assert_eq!(asked["changes"], "+1 -0 face.txt (new)");
+    assert_eq!(asked["salvage"], "refs/superstep/t/task-1/attempt-2");
+    let told = place.call(&["status", "t"]).told();
+    assert!(told.ends_with("here approve is `accept`, reject is `abort`, revise is `retry`\n"), "{told}");
+    assert!(!told.contains("problem:"), "what says nothing is left out: {told}");
+    let again = place.call(&["resume", "t", "--answer", r#"{"retry":{"attempts":0}}"#]);
+    assert_eq!(again.code(), 11, "{}", again.told());
+    let asked = place.json(&["status", "t"])["questions"][0]["payload"].take();
+    assert_eq!(asked["changes"], "+1 -0 face.txt (new)", "also when it is asked again");
+}
+
+#[test]
+fn what_a_hook_says_is_told_in_lines_and_the_way_on_with_it() {
+    let place = Place::new("");
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let hook = place.path().join("repo/.git/hooks/pre-commit");
+    std::fs::write(&hook, "#!/bin/sh\nprintf 'no:\\n  \\033[31mtoo red\\n' >&2\nexit 1\n").unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let failed = place.call(&["approve", "t"]);
+    assert_eq!(failed.code(), 1, "{}", failed.told());
+    let (out, err) = (String::from_utf8_lossy(&failed.0.stdout), String::from_utf8_lossy(&failed.0.stderr));
+    let steady =
+        |text: &str| text.lines().skip_while(|line| !line.contains("next_task_node")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(steady(&err).replace(env!("CARGO_BIN_EXE_superstep"), "superstep"), @r"
+    error: node `next_task_node` failed in superstep 7: the hook `pre-commit` refused the commit:
+           no:
+             \u{1b}[31mtoo red
+           (help: mend what it complains about, then retry: the commit is made again)
+     help: mend the cause, then `superstep retry t`
+    ");
+    assert!(out.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !out.contains("\\n"), "{out}");
+    let status = place.call(&["status", "t"]).told();
+    assert!(status.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !status.contains("\\n"), "{status}");
+    std::fs::remove_file(hook).unwrap();
+    let done = place.call(&["retry", "t"]);
+    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(place.subjects("superstep/t").len(), 3);
+}
+
+#[test]
+fn help_shows_how_a_person_begins() {
+    let help = Place::new("").call(&["run", "tasks", "--help"]).told();
+    let (_, examples) = help.split_once("Examples:\n").unwrap();
+    insta::assert_snapshot!(examples.trim_end(), @r"
+      superstep run tasks --plan plan.md --driver cli:claude --thread tides
+      superstep run tasks --issue issue.md --profile superstep.toml --thread tides
+    ");
+    assert!(!help.contains("task_review_iteration"), "{help}");
+}
+
+#[test]
+fn broken_front_matter_of_an_issue_is_wrong_usage_and_writes_nothing() {
+    let place = Place::new(REJECTS_FIRST);
+    place.write("ISSUE.md", "---\nid: CLOCK-7\nbad: [\n---\n# A clock\n");
+    let called = place.run(&["--issue", "ISSUE.md"]);
+    assert_eq!(called.code(), 2, "{}", called.told());
+    assert!(called.told().starts_with("error: ISSUE.md:3: this front matter cannot be read"), "{}", called.told());
+    assert!(!place.path().join(".superstep").exists());
+}

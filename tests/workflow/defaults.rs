@@ -1,0 +1,57 @@
+//! What a run and a profile begin with, and who wins.
+
+use superstep::plan::{Decision, Severity, TaskProgress};
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::{AgenticStatus, ExecutionState, LastReview, Standing};
+
+use crate::agent::{Agent, rejected, work};
+use crate::repository::write;
+use crate::scene::{Scene, asks, plan, profile};
+
+#[test]
+fn a_state_begins_with_nothing_known_and_five_attempts() {
+    let state = ExecutionState::default();
+    assert_eq!((state.total_tasks, state.current_task_index), (None, 0));
+    assert_eq!((state.task_review_iteration, state.review_iteration), (0, 0));
+    assert_eq!((state.max_task_review_iterations, TaskProgress::MAX_TASK_REVIEW_ITERATIONS), (5, 5));
+    assert_eq!((state.profile_id.as_str(), state.issue, state.goal), ("", None, None));
+    assert_eq!((state.plan_markdown, state.plan_path, state.raw_architect_output), (None, None, None));
+    assert_eq!((state.human_approved, state.driver_session_id, state.last_review), (None, None, None));
+    assert_eq!((state.key_files, state.tasks, state.outcome), (vec![], vec![], None));
+    assert_eq!((state.agentic_status, state.standing), (AgenticStatus::Pending, Standing::Unjudged));
+}
+
+#[test]
+fn every_field_of_the_flow_can_be_set_and_is_stored() {
+    let review = LastReview { approved: false, comments: vec![], severity: Severity::Major };
+    let state = ExecutionState {
+        total_tasks: Some(3),
+        current_task_index: 2,
+        task_review_iteration: 1,
+        max_task_review_iterations: 10,
+        plan_path: Some("plan.md".into()),
+        human_approved: Some(true),
+        driver_session_id: Some("s".to_owned()),
+        last_review: Some(review.clone()),
+        ..ExecutionState::default()
+    };
+    let stored = serde_json::to_string(&state).unwrap();
+    let read: ExecutionState = serde_json::from_str(&stored).unwrap();
+    assert_eq!((read.total_tasks, read.current_task_index, read.task_review_iteration), (Some(3), 2, 1));
+    assert_eq!((read.max_task_review_iterations, read.last_review), (10, Some(review)));
+}
+
+#[tokio::test]
+async fn the_number_of_a_profile_beats_that_of_a_state() {
+    let develop = |_: &_, folder: &std::path::Path, nth| {
+        write(folder, "a.txt", &format!("{nth}\n"));
+        work()
+    };
+    let scene = Scene::new(Agent::crew(develop, |_, _| rejected("no")));
+    let profile = Profile { max_task_review_iterations: 3, ..profile() };
+    let input = scene.input(&plan(1), profile).max_task_review_iterations(10);
+    scene.thread.invoke(input).await.unwrap();
+    let outcome = scene.thread.resume::<superstep::nodes::ApprovePlan>(Decision::approve()).await.unwrap();
+    assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 3));
+    assert_eq!(outcome.state().max_task_review_iterations, 3);
+}
