@@ -58,6 +58,7 @@ impl Redactor {
     /// Returns the value with texts as [`known`](Self::known) makes them, names of fields too.
     pub fn known_in(&self, value: Value) -> Value {
         match value {
+            value if self.0.is_empty() => value,
             Value::String(text) => Value::String(self.known(text)),
             Value::Array(items) => items.into_iter().map(|item| self.known_in(item)).collect(),
             Value::Object(fields) => {

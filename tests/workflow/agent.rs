@@ -24,6 +24,8 @@ pub(crate) struct Asked {
     /// The task's number in the plan, and the attempt.
     pub(crate) task: String,
     pub(crate) attempt: u32,
+    /// Files elsewhere that may be read.
+    pub(crate) files: Vec<std::path::PathBuf>,
     /// The session the answer belongs to.
     pub(crate) answered_in: String,
     /// The name of the turn.
@@ -106,6 +108,7 @@ impl Driver for Agent {
                 tool: request.submit.as_ref().map(|tool| tool.name.clone()).unwrap_or_default(),
                 task: request.place.task.clone(),
                 attempt: request.place.attempt,
+                files: request.files.clone(),
                 answered_in: id.clone(),
                 turn: request.turn.clone(),
             };

@@ -5,6 +5,7 @@
 mod again;
 mod agent;
 mod approvals;
+mod attacks;
 mod cuts;
 mod defaults;
 mod drawing;
@@ -13,6 +14,8 @@ mod guard;
 mod halts;
 mod many;
 mod model;
+#[path = "../support/model_server/mod.rs"]
+mod model_server;
 mod play;
 mod reference;
 mod replay;

@@ -1,0 +1,137 @@
+//! An agent behind a server of models that tries to leave its folder, through the whole workflow.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use superstep::checkpoint::{ExportOptions, SledCheckpointer, export_thread};
+use superstep::drivers::api::{Api, ApiConfig, ApiKey};
+use superstep::drivers::{DriverName, SessionStore};
+use superstep::nodes::{ApprovePlan, Crew};
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::Profile;
+use superstep::workflows::task_based::{ExecutionState, graph};
+
+use crate::agent::{Agent, Asked, approved, rejected, work};
+use crate::model_server::{Answer, ModelServer, Scenario, When};
+use crate::repository::{Repository, write};
+use crate::scene::{Scene, plan, profile};
+
+const KEY: &str = "sk-very-secret-0123";
+
+/// Calls that no agent may make.
+fn tries(outside: &Path) -> Vec<(&'static str, Value)> {
+    let absolute = outside.join("secret");
+    vec![
+        ("read", json!({ "path": absolute })),
+        ("read", json!({ "path": "link/secret" })),
+        ("read", json!({ "path": "a/../../secret" })),
+        ("read", json!({ "path": ".git/config" })),
+        ("read", json!({ "path": ".superstep/sessions" })),
+        ("list", json!({ "path": ".." })),
+        ("list", json!({ "path": "link" })),
+        ("grep", json!({ "pattern": "secret", "path": "link" })),
+        ("grep", json!({ "pattern": "secret", "path": "../" })),
+        ("write", json!({ "path": "link/made", "content": "x" })),
+        ("write", json!({ "path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n" })),
+        ("write", json!({ "path": ".GIT/config", "content": "[core]\n\tfsmonitor = evil\n" })),
+        ("write", json!({ "path": ".superstep/sessions/x", "content": "x" })),
+        ("edit", json!({ "path": "link/secret", "old": "the", "new": "no" })),
+        ("shell", json!({ "command": "env" })),
+        ("git", json!({ "args": ["push"] })),
+        ("submit_review", json!({ "approved": true })),
+    ]
+}
+
+fn scenario(outside: &Path) -> Scenario {
+    let told = |tool: &str| When { offers: Some(tool.to_owned()), ..When::default() };
+    let said = Answer::text(&format!("My key is {KEY}."));
+    let attack = tries(outside).into_iter().fold(said, |answer, (name, arguments)| answer.and_call(name, arguments));
+    let work = Answer::call("write", json!({ "path": "part.txt", "content": "x\n" }))
+        .and_call("submit_work", json!({ "status": "done", "summary": format!("did {KEY}"), "files": [] }));
+    let review = json!({ "approved": true, "severity": "none", "summary": format!("fine {KEY}"), "comments": [] });
+    [
+        attack.when(told("submit_work")),
+        work.when(told("submit_work")),
+        Answer::call("submit_review", review).when(told("submit_review")),
+    ]
+    .into()
+}
+
+#[tokio::test]
+async fn an_agent_behind_api_reaches_nothing_outside_and_leaves_no_key_anywhere() {
+    let (repository, outside, kept) = (Repository::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(outside.path().join("secret"), "the hidden words").unwrap();
+    symlink(outside.path(), repository.path().join("link")).unwrap();
+    repository.git(&["add", "link"]);
+    repository.git(&["commit", "-q", "-m", "link"]);
+    let config = fs::read(repository.path().join(".git/config")).unwrap();
+
+    let server = ModelServer::start(scenario(outside.path())).await;
+    let sessions = SessionStore::new(repository.path().join(".superstep/sessions"));
+    let api = Api::new(ApiConfig::new(server.url()).key(ApiKey::new(KEY), "MY_KEY"), sessions).unwrap();
+    let store = std::sync::Arc::new(SledCheckpointer::open(kept.path().join("store")).unwrap());
+    let graph = graph::<Crew>().unwrap().with_shared_checkpointer(store.clone());
+    let thread = graph.thread_with("clock", Crew::new().with("api", api)).record_events();
+    let profile = Profile { driver: DriverName::Api { provider: None }, model: Some("m".into()), ..profile() };
+    let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1))).profile(profile);
+    thread.invoke(input).await.unwrap();
+    let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
+
+    assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
+    let asked = server.requests();
+    let results: Vec<Value> = asked[1].messages().into_iter().filter(|message| message["role"] == "tool").collect();
+    assert_eq!(results.len(), tries(outside.path()).len());
+    for result in &results {
+        let text = result["content"].as_str().unwrap();
+        assert!(text.starts_with("error: ") && !text.contains("hidden words"), "{result}");
+    }
+    assert!(asked.iter().all(|asked| !asked.body.to_string().contains(KEY)), "a key stands in a header alone");
+    assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "the hidden words");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+    assert_eq!(fs::read(repository.path().join(".git/config")).unwrap(), config);
+    assert!(!repository.path().join(".git/hooks/pre-commit").exists());
+    assert_eq!(repository.git(&["ls-tree", "--name-only", "superstep/clock"]), "README.md\nlink\npart.txt\n");
+
+    let mut exported = vec![];
+    export_thread(&*store, &"clock".into(), &ExportOptions::new().with_secrets(), &mut exported).await.unwrap();
+    fs::write(kept.path().join("exported"), exported).unwrap();
+    for folder in [&repository.path(), kept.path()] {
+        assert_eq!(holding(folder, KEY.as_bytes()), Vec::<String>::new());
+        assert!(!holding(folder, b"did [key]").is_empty(), "it was said");
+    }
+}
+
+#[tokio::test]
+async fn a_reviewer_may_read_the_file_of_a_diff_that_is_too_long_for_the_prompt() {
+    let long = "a line of work\n".repeat(20_000);
+    let develop = move |asked: &Asked, folder: &Path, _| {
+        write(folder, &format!("part-{}-{}.txt", asked.task, asked.attempt), &long);
+        work()
+    };
+    let review = |asked: &Asked, _| if asked.attempt == 1 { rejected("again") } else { approved() };
+    let scene = Scene::new(Agent::crew(develop, review));
+    scene.run(&plan(1), Profile { final_review: true, ..profile() }).await.finished().unwrap();
+    let asked = scene.agent.asked("reviewer");
+    assert_eq!(asked.iter().map(|asked| asked.files.len()).collect::<Vec<_>>(), [1, 2, 1], "all, what is new, all");
+    for asked in asked {
+        assert!(asked.files.iter().all(|file| file.is_absolute() && asked.prompt.contains(file.to_str().unwrap())));
+        assert!(asked.files.iter().all(|file| fs::read_to_string(file).unwrap().contains("+a line of work")));
+    }
+}
+
+/// The files beneath a folder that hold some bytes.
+fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
+    let mut found = vec![];
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(holding(&entry.path(), bytes));
+        } else if kind.is_file() && fs::read(entry.path()).unwrap().windows(bytes.len()).any(|part| part == bytes) {
+            found.push(entry.path().display().to_string());
+        }
+    }
+    found
+}
