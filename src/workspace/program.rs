@@ -20,9 +20,15 @@ const ANSWER: u64 = 256 * 1024 * 1024;
 /// How long the outputs may stay open after git has ended: a hook may have left something running.
 const STRAGGLERS: Duration = Duration::from_millis(500);
 
-/// Everywhere: no monitor of the configuration's choice, nothing in the background.
-const ALWAYS: [&str; 5] =
-    ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false", "core.editor=:"];
+/// Everywhere: no monitor of the configuration's choice, nothing in the background, and patience with a git that is about to end.
+const ALWAYS: [&str; 6] = [
+    "core.fsmonitor=false",
+    "core.filesRefLockTimeout=2000",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "core.editor=:",
+];
 /// Unless hooks are meant.
 const PLAIN: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.safecrlf=false", "core.pager=cat", "diff.external=", "credential.helper="];
