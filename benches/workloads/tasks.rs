@@ -27,7 +27,7 @@ pub(crate) fn run(bench: &Bench) {
 }
 
 fn overhead(bench: &Bench) {
-    let tasks = bench.pick([25, 10, 1]);
+    let tasks = bench.pick([150, 25, 1]);
     let folder = bench.folder();
     let input = job(folder.path(), tasks);
     let scripted = bench.lone.block_on(recorded(&input));
@@ -37,7 +37,7 @@ fn overhead(bench: &Bench) {
     let recording = Recording::default();
     bench.lone.block_on(scripted.run_on(Arc::new(recording.clone()), input.clone())).unwrap();
     let commits = recording.take();
-    let stores: Vec<_> = (0..bench.pick([15, 5, 1])).map(|_| bench.folder()).collect();
+    let stores: Vec<_> = (0..bench.pick([9, 5, 1])).map(|_| bench.folder()).collect();
     let opened: Vec<_> = stores.iter().map(|at| Arc::new(SledCheckpointer::open(at.path()).unwrap())).collect();
     let bare_folder = bench.folder();
     let mut bare = BareSled::open(bare_folder.path());

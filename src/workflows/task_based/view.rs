@@ -1,6 +1,7 @@
 //! Questions that jobs, updates and routers ask of the state. Pure.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::state::{ExecutionState, Standing};
 use super::summary::counted;
@@ -11,6 +12,9 @@ use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use crate::plan::{Plan, Task, TaskProgress};
 use crate::workflows::{AgentProfile, Endpoint, PlanContext, Role};
 use crate::workspace::branch_name;
+
+/// The plan that was read last: node after node asks for the same one, and a long one takes milliseconds to read.
+static LAST: Mutex<Option<Arc<Plan>>> = Mutex::new(None);
 
 impl ExecutionState {
     /// Returns where work on the tasks stands. Of the other tasks those count that are still to be done, wherever they stand.
@@ -38,11 +42,16 @@ impl ExecutionState {
         next_after(&self.tasks, self.index())
     }
 
-    pub(super) fn plan(&self) -> Result<Plan, NodeError> {
+    pub(super) fn plan(&self) -> Result<Arc<Plan>, NodeError> {
         let Some(markdown) = &self.plan_markdown else {
             return Err(NodeError::permanent("there is no plan: give one with `--plan`, or an issue to write one for"));
         };
-        Plan::parse(markdown.as_str()).map_err(NodeError::permanent)
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last.as_ref().filter(|known| known.markdown() == markdown) {
+            return Ok(Arc::clone(known));
+        }
+        let plan = Arc::new(Plan::parse(markdown.as_str()).map_err(NodeError::permanent)?);
+        Ok(Arc::clone(last.insert(plan)))
     }
 
     /// The current task in the plan, by its number: the plan may be another than the one it was begun with.
