@@ -139,7 +139,16 @@ async fn what_may_pass_is_tried_again() {
     ErrorClass::RateLimited,
     3
 )]
-#[case::unknown_wait("- {times: always, steps: [fail: {class: rate_limited}]}", ErrorClass::RateLimited, 4)]
+#[case::busy_too_long(
+    "- {times: always, steps: [fail: {class: transient, retry_after: 61s}]}",
+    ErrorClass::Transient,
+    1
+)]
+#[case::busy_too_often(
+    "- {times: always, steps: [fail: {class: transient, retry_after: 25s}]}",
+    ErrorClass::Transient,
+    3
+)]
 #[case::content("- {times: always, steps: [fail: {class: content}]}", ErrorClass::Content, 1)]
 #[case::auth("- {times: always, steps: [fail: {class: auth}]}", ErrorClass::Auth, 1)]
 #[case::budget("- {times: always, steps: [fail: {class: budget}]}", ErrorClass::Budget, 1)]
@@ -152,6 +161,57 @@ async fn what_stays_is_returned(#[case] turns: &str, #[case] class: ErrorClass, 
     let begun = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
     assert_eq!((error.class, begun), (class, times));
     assert_eq!(error.retry_after.is_some(), turns.contains("retry_after"));
+}
+
+/// A server that is busy for longer than four tries last: each wait is as long as it says.
+#[tokio::test(start_paused = true)]
+async fn a_server_error_that_says_how_long_is_waited_for() {
+    let busy = "- {times: 5, steps: [fail: {class: transient, retry_after: 8s}]}\n- steps: [say: done]";
+    let begun = Instant::now();
+    let (_, finished) = told(&Retry::new(scripted(busy)), request("do")).await;
+    assert_eq!(finished.unwrap().text, "done");
+    assert_eq!(begun.elapsed().as_secs(), 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_that_does_not_say_how_long_is_waited_for_ever_longer_up_to_a_minute() {
+    let begun = Instant::now();
+    let limited = "- {times: always, steps: [fail: {class: rate_limited}]}";
+    let (events, finished) = told(&Retry::new(scripted(limited)), request("do")).await;
+    assert_eq!(finished.unwrap_err().class, ErrorClass::RateLimited);
+    assert_eq!(begun.elapsed().as_secs(), 60);
+    let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
+    assert!((7..=10).contains(&tries), "{tries}");
+}
+
+/// A server that answers between its failures tells more usage each time.
+#[rstest]
+#[case::errors("fail: {class: transient}", "- steps: [usage: {input: 6}, say: done]", true)]
+#[case::rate_limits("fail: {class: rate_limited, retry_after: 40s}", "- steps: [usage: {input: 6}, say: done]", true)]
+#[case::no_further(
+    "fail: {class: transient}",
+    "- {times: always, steps: [usage: {input: 5}, fail: {class: transient}]}",
+    false
+)]
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_gets_further_is_tried_afresh(#[case] fails: &str, #[case] then: &str, #[case] ends: bool) {
+    let failing: String = (1..=5).map(|far| format!("- steps: [usage: {{input: {far}}}, {fails}]\n")).collect();
+    let (events, finished) = told(&Retry::new(scripted(&format!("{failing}{then}"))), request("do")).await;
+    assert_eq!(finished.is_ok(), ends, "{finished:?}");
+    let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
+    assert_eq!(tries, if ends { 6 } else { 8 });
+}
+
+/// Waits for rate limits are no failures that stay.
+#[tokio::test(start_paused = true)]
+async fn an_error_after_many_waits_is_tried_again() {
+    let turns = "
+- {times: 5, steps: [fail: {class: rate_limited, retry_after: 10s}]}
+- {times: 3, steps: [fail: {class: transient}]}
+- steps: [say: done]
+";
+    let (_, finished) = told(&Retry::new(scripted(turns)), request("do")).await;
+    assert_eq!(finished.unwrap().text, "done");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,9 +10,13 @@ use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::{AgentEvent, Finished};
 use crate::drivers::request::{AgentRequest, SessionRef};
 
+/// The shortest wait.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 /// Carries a turn out again, under the same key, if it failed in a way that may pass: transient failures after a growing,
-/// random wait, rate limits after the wait that the server asks for. What will not pass (content, key, budget, lost session)
-/// is returned at once, and so is a rate limit that would have to be waited for too long: its `retry_after` says until when.
+/// random wait; rate limits, and whatever else a server says a time for, after that time. A turn that gets further than before,
+/// as its usage tells, is tried afresh. What will not pass (content, key, budget, lost session) is returned at once, and so is
+/// what would have to be waited for too long: its `retry_after` says until when.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Retry<D> {
@@ -24,15 +28,15 @@ pub struct Retry<D> {
 }
 
 impl<D: Driver + 'static> Retry<D> {
-    /// Tries up to 4 times; waits half a second, then twice as long each time, at most 30 s; waits for rate limits up to 60 s
-    /// in all.
+    /// Tries up to 4 times; waits half a second, then twice as long each time, at most 30 s; waits for servers that are busy up
+    /// to 60 s in all.
     pub fn new(driver: D) -> Self {
         let seconds = Duration::from_secs;
         let (driver, first) = (Arc::new(driver), Duration::from_millis(500));
         Self { driver, attempts: 4, first, longest: seconds(30), waits: seconds(60) }
     }
 
-    /// Sets how often a turn is tried, the first time included.
+    /// Sets how often a turn is tried that gets no further, the first time included.
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
@@ -42,22 +46,23 @@ impl<D: Driver + 'static> Retry<D> {
         Self { first, longest, ..self }
     }
 
-    /// Sets how long one turn may wait for rate limits, in all.
+    /// Sets how long a turn that gets no further waits for rate limits and servers that say how long they are busy, in all.
     pub fn waits_at_most(self, waits: Duration) -> Self {
         Self { waits, ..self }
     }
 
     async fn carried_out(&self, request: AgentRequest, tell: &Sender) -> Result<Finished, DriverError> {
-        let (mut attempt, mut waited) = (1, Duration::ZERO);
+        let (mut attempt, mut furthest, mut stuck) = (1, 0, Stuck::default());
         loop {
-            let error = match relayed(self.driver.run(request.clone()), tell).await {
+            let far = furthest;
+            let error = match relayed(self.driver.run(request.clone()), tell, &mut furthest).await {
                 Err(error) => error,
                 finished => return finished,
             };
-            let Some(wait) = self.wait(&error, attempt, waited) else { return Err(error) };
-            if error.class == ErrorClass::RateLimited {
-                waited += wait;
+            if furthest > far {
+                stuck = Stuck::default();
             }
+            let Some(wait) = self.wait(&error, &mut stuck) else { return Err(error) };
             let notice = format!("attempt {attempt} failed: {error}; the next one begins in {wait:.1?}");
             tell.tell(AgentEvent::Notice(notice)).await;
             tokio::select! {
@@ -69,23 +74,40 @@ impl<D: Driver + 'static> Retry<D> {
     }
 
     /// How long to wait after a failure; none if it stays.
-    fn wait(&self, error: &DriverError, attempt: u32, waited: Duration) -> Option<Duration> {
-        let backoff = || jittered(self.first.saturating_mul(1 << (attempt - 1).min(16)).min(self.longest));
-        match error.class {
-            ErrorClass::Transient => (attempt < self.attempts).then(backoff),
-            ErrorClass::RateLimited => {
-                let wait = error.retry_after.unwrap_or_else(backoff);
-                let is_bounded = error.retry_after.is_some() || attempt < self.attempts;
-                (is_bounded && waited.saturating_add(wait) <= self.waits).then_some(wait.max(Duration::from_millis(10)))
+    fn wait(&self, error: &DriverError, stuck: &mut Stuck) -> Option<Duration> {
+        let backoff = jittered(self.first.saturating_mul(1 << stuck.tries.min(16)).min(self.longest)).max(SHORTEST);
+        let left = self.waits.saturating_sub(stuck.waited);
+        stuck.tries += 1;
+        let wait = match (error.class, error.retry_after) {
+            (ErrorClass::Transient, None) => {
+                stuck.failures += 1;
+                return (stuck.failures < self.attempts).then_some(backoff);
             }
-            ErrorClass::Content
-            | ErrorClass::Auth
-            | ErrorClass::Budget
-            | ErrorClass::SessionLost
-            | ErrorClass::Cancelled
-            | ErrorClass::Fatal => None,
-        }
+            // A server that says "at once" over and over is still left alone for a moment.
+            (ErrorClass::Transient | ErrorClass::RateLimited, Some(asked)) => asked.max(backoff.min(left)),
+            (ErrorClass::RateLimited, None) => backoff.min(left),
+            (
+                ErrorClass::Content
+                | ErrorClass::Auth
+                | ErrorClass::Budget
+                | ErrorClass::SessionLost
+                | ErrorClass::Cancelled
+                | ErrorClass::Fatal,
+                _,
+            ) => return None,
+        };
+        stuck.waited = stuck.waited.saturating_add(wait);
+        (!left.is_zero() && wait <= left).then_some(wait)
     }
+}
+
+/// What happened since a turn got further.
+#[derive(Default)]
+struct Stuck {
+    tries: u32,
+    /// Those that failed without a word on how long to wait.
+    failures: u32,
+    waited: Duration,
 }
 
 /// Between half of a time and all of it.
@@ -95,9 +117,15 @@ fn jittered(time: Duration) -> Duration {
     time / 2 + time / 2 * share / 1000
 }
 
-async fn relayed(mut inner: AgentEvents, tell: &Sender) -> Result<Finished, DriverError> {
+/// Passes the events on; `furthest` is the most that any attempt has used. An agent that goes on where it was tells ever more;
+/// one that begins again has to get as far first.
+async fn relayed(mut inner: AgentEvents, tell: &Sender, furthest: &mut u64) -> Result<Finished, DriverError> {
     while let Some(event) = inner.next().await {
-        match event? {
+        let event = event?;
+        if let AgentEvent::Usage(usage) = &event {
+            *furthest = usage.tokens().saturating_add(usage.requests).max(*furthest);
+        }
+        match event {
             AgentEvent::Finished(finished) => return Ok(finished),
             event => tell.tell(event).await,
         }
