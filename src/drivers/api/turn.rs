@@ -22,6 +22,8 @@ use crate::drivers::tools::{ToolAnswer, Toolbox, beginning};
 
 /// How much of a tool's answer an event shows, in bytes.
 const SHOWN: usize = 4000;
+/// With how many submissions that cannot be read a turn ends: one more would be as good. Whoever asked may ask once again.
+const SUBMISSIONS: usize = 2;
 const RECEIVED: &str = "received";
 const NOT_DONE: &str = "error: not carried out; the turn ended before";
 const REPEATED: &str = "note: the process was stopped during this call, which may have been carried out before\n";
@@ -167,7 +169,23 @@ impl<'a> Turn<'a> {
             self.answer(call, submitting == Some(nth), may_be_done).await?;
         }
         let submitted = submitting.and_then(|nth| self.submitted(&message.tool_calls[nth]));
-        Ok(submitted.map(|value| self.finished(Status::Done, message.content.unwrap_or_default(), Some(value))))
+        let is_over = submitted.is_some() || self.unreadable(&message) > 0 && self.unreadable_here() >= SUBMISSIONS;
+        Ok(is_over.then(|| self.finished(Status::Done, message.content.unwrap_or_default(), submitted)))
+    }
+
+    /// How many calls of a message are of the submit tool, with arguments that cannot be read.
+    fn unreadable(&self, message: &Assistant) -> usize {
+        let Some(submit) = &self.request.submit else { return 0 };
+        let calls = message.tool_calls.iter().filter(|call| submit.name == call.function.name);
+        calls.filter(|call| self.submitted(call).is_none()).count()
+    }
+
+    /// How many there are in this turn, by what is stored: also by what another process heard.
+    fn unreadable_here(&self) -> usize {
+        let said = self.open.said.joined[self.open.begins..].trim_start_matches(',');
+        let said: Vec<Value> = serde_json::from_str(&format!("[{said}]")).unwrap_or_default();
+        let messages = said.into_iter().filter_map(|message| serde_json::from_value(message).ok());
+        messages.map(|message| self.unreadable(&message)).sum()
     }
 
     /// What a call hands over, if it is one of the submit tool with an object.

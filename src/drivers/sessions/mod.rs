@@ -76,6 +76,8 @@ pub(super) struct OpenTurn {
     pub(super) log: TurnLog,
     /// All that was said, in this turn and those before it.
     pub(super) said: Said,
+    /// Where in `said` this turn begins, in bytes.
+    pub(super) begins: usize,
     /// What this turn has used.
     pub(super) usage: Usage,
     /// What it came to, if it has ended.
@@ -181,6 +183,7 @@ impl SessionStore {
         let mut open = OpenTurn {
             at: SessionRef { id: session, turn },
             log,
+            begins: said.joined.len(),
             said,
             usage: Usage::default(),
             ended: None,

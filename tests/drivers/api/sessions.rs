@@ -115,6 +115,22 @@ async fn a_turn_that_is_killed_goes_on_where_it_was() {
     }
 }
 
+/// The second submission that cannot be read ends a turn, whichever process heard the first.
+#[tokio::test]
+async fn a_turn_that_was_killed_counts_what_it_had_heard() {
+    let broken = Answer::call("submit_work", json!("{")).and_call("list", json!({ "path": "." }));
+    let scene = Scene::of([broken.clone(), broken.clone(), broken]).await;
+    {
+        let api = scene.api();
+        let mut events = api.run(scene.request("t", "x"));
+        while !matches!(events.next().await.unwrap().unwrap(), AgentEvent::ToolResult { .. }) {}
+    }
+    let finished = scene.finish(scene.request("t", "x")).await.unwrap();
+    assert_eq!((finished.submitted, scene.server.requests().len()), (None, 2));
+    let stored = scene.stored();
+    assert_eq!(stored.matches("\"arguments\":").count(), stored.matches("\"tool_call_id\"").count());
+}
+
 /// Every stored state that a kill can leave behind: the file cut after each line, and within each line.
 #[tokio::test]
 async fn a_turn_goes_on_from_whatever_was_stored() {

@@ -148,6 +148,28 @@ async fn every_call_gets_a_result_whatever_it_is() {
     assert!(scene.stored().contains("there was another submission"));
 }
 
+/// Whoever asked may ask for it once again; a model that cannot write JSON is not asked until all its requests are used up.
+#[rstest]
+#[case::one_by_one(Answer::call("submit_work", Value::String("{\"summary\":".to_owned())), 2)]
+#[case::no_object(Answer::call("submit_work", json!(["done"])), 2)]
+#[case::at_once(Answer::call("submit_work", json!(["done"])).and_call("submit_work", json!(1)), 1)]
+#[case::beside_others(Answer::call("submit_work", json!(1)).and_call("list", json!({ "path": "." })), 2)]
+#[tokio::test]
+async fn a_turn_ends_with_the_second_submission_that_cannot_be_read(#[case] mut answer: Answer, #[case] asked: usize) {
+    answer.text = "Done.".to_owned();
+    let scene = Scene::of([answer.always()]).await;
+    let finished = scene.finish(scene.request("t", "x")).await.unwrap();
+    assert_eq!((finished.status, finished.submitted.as_ref(), &*finished.text), (Status::Done, None, "Done."));
+    assert_eq!(scene.server.requests().len(), asked);
+    let calls = |text: &str| scene.stored().matches(text).count();
+    assert_eq!(calls("\"arguments\":"), calls("\"tool_call_id\""), "every call has its result");
+
+    let mut again = scene.request("t/again", "Once more.");
+    again.session = super::after(&finished);
+    assert_eq!(scene.finish(again).await.unwrap().submitted, None);
+    assert_eq!(scene.server.requests().len(), 2 * asked, "a turn counts its own");
+}
+
 #[tokio::test]
 async fn a_message_without_a_call_ends_the_turn() {
     let scene = Scene::of([Answer::text("That is all.")]).await;
