@@ -21,6 +21,8 @@ const SAID: usize = 16 * 1024;
 /// How long a turn waits for a service that is busy and does not say for how long: at first, and at most.
 const WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+/// How long it waits at most for one that says: then it asks again.
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
 /// One turn: who is asked what, where.
 #[derive(Clone, Debug)]
@@ -322,7 +324,7 @@ fn recorded(
         (Ok(finished), _) => (Recorded::Finished(cut(finished)), None),
         (Err(error), _) if error.class == ErrorClass::SessionLost => (Recorded::SessionLost, None),
         (Err(error), Some(wait)) if error.class == ErrorClass::RateLimited || error.retry_after.is_some() => {
-            let until = std::time::SystemTime::now() + error.retry_after.unwrap_or(wait);
+            let until = std::time::SystemTime::now() + error.retry_after.unwrap_or(wait).min(MONTH);
             let until = until.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis());
             (Recorded::Busy { until: u64::try_from(until).unwrap_or(u64::MAX), turn }, None)
         }

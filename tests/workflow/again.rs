@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::drivers::{DriverError, ErrorClass};
-use superstep::graph::{Replay, Replayed};
+use superstep::graph::{Outcome, Replay, Replayed};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::workflows::Profile;
@@ -80,6 +80,19 @@ async fn a_busy_service_is_waited_for_and_the_turn_goes_on_under_its_name(#[case
     let asked = scene.agent.asked("developer");
     assert_eq!(asked.len(), 61);
     assert!(asked.iter().all(|asked| asked.turn == asked_first(&scene)));
+}
+
+/// A server may say anything.
+#[rstest]
+#[case::for_ever(u64::MAX)]
+#[case::for_longer_than_there_are_dates(1 << 62)]
+#[case::for_a_century(100 * 365 * 86_400)]
+#[tokio::test]
+async fn a_service_that_says_it_is_busy_for_ever_is_asked_again_in_a_month(#[case] seconds: u64) {
+    let scene = Scene::new(failing(1, move || failure(ErrorClass::Transient, Some(seconds))));
+    let Outcome::Waiting { until, .. } = scene.run(&plan(1), profile()).await else { panic!("it waits") };
+    let month = Duration::from_secs(31 * 86_400);
+    assert!(until < std::time::SystemTime::now() + month, "{until:?}");
 }
 
 #[rstest]
