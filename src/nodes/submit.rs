@@ -60,7 +60,8 @@ pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 pub fn submitted<T: Submit>(finished: &Finished) -> Result<T, String> {
     let value = match &finished.submitted {
         Some(value) => value.clone(),
-        None => fenced_json(&finished.text).ok_or_else(|| format!("the tool `{}` was not called", T::TOOL))?,
+        None => fenced_json(&finished.text)
+            .ok_or_else(|| format!("the tool `{}` was not called with a JSON object", T::TOOL))?,
     };
     let read: T = serde_json::from_value(value).map_err(|error| format!("`{}` was given {error}", T::TOOL))?;
     read.check()?;
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_says_why() {
         let why = |text: &str, value| submitted::<Review>(&finished(text, value)).unwrap_err();
-        insta::assert_snapshot!(why("It looks approved to me.", None), @"the tool `submit_review` was not called");
+        insta::assert_snapshot!(why("It looks approved to me.", None), @"the tool `submit_review` was not called with a JSON object");
         insta::assert_snapshot!(why("", Some(json!({"approved": "yes"}))), @r#"`submit_review` was given invalid type: string "yes", expected a boolean"#);
         insta::assert_snapshot!(why("```json\n{\"approve\": true}\n```", None), @"`submit_review` was given missing field `approved`");
     }
