@@ -192,6 +192,31 @@ async fn refusals_say_why() {
     ");
 }
 
+#[rstest]
+#[case::short("a\nb\n".to_owned())]
+#[case::long("größe\r\n".repeat(500))]
+#[case::the_last_line_open("größe\n".repeat(500) + "gr")]
+#[tokio::test]
+async fn a_long_file_is_read_in_pieces(#[case] text: String) {
+    let folder = folder();
+    fs::write(work(&folder).join("long"), &text).unwrap();
+    let tools = tools(&folder).limits(ToolLimits { answer: 1000, ..ToolLimits::default() });
+    let (mut read, mut line) = (String::new(), 1);
+    loop {
+        let piece = call(&tools, "read", json!({ "path": "long", "line": line })).await;
+        assert!(piece.ok && piece.text.len() <= 1000, "{}", piece.text);
+        let Some((piece, note)) = piece.text.rsplit_once("\n[cut here") else {
+            read.push_str(&piece.text);
+            break;
+        };
+        read.push_str(piece);
+        line = note.split("`line` is ").nth(1).unwrap().trim_end_matches(']').parse().unwrap();
+    }
+    assert_eq!(read, text);
+    let beyond = call(&tools, "read", json!({ "path": "long", "line": 1 + text.lines().count() })).await;
+    assert_eq!(beyond.text, format!("error: `long` has {} lines", text.lines().count()));
+}
+
 #[tokio::test]
 async fn a_listing_marks_folders_and_links_and_hides_git() {
     let folder = folder();
@@ -287,7 +312,8 @@ async fn sizes_are_capped() {
     let tools = tools(&folder).limits(limits);
     assert!(call(&tools, "read", json!({ "path": "big" })).await.text.contains("2001 bytes"));
     let read = call(&tools, "read", json!({ "path": "long" })).await;
-    assert!(read.ok && read.text.ends_with("[cut here: 1000 of 1800 bytes]"), "{}", read.text);
+    let cut = "[cut here: 900 of 1800 bytes; to read on, `line` is 151]";
+    assert!(read.ok && read.text.ends_with(cut), "{}", read.text);
     let listed = call(&tools, "list", json!({ "path": "many" })).await.text;
     assert_eq!(listed, "00\n01\n02\n03\n04\n[15 more]");
     let found = call(&tools, "grep", json!({ "pattern": "match", "path": "long" })).await.text;
@@ -335,8 +361,10 @@ fn schemas_are_closed_objects_of_strings() {
     let tools = tools(&folder());
     for spec in tools.specs() {
         let fields = spec.schema["properties"].as_object().unwrap();
-        assert!(fields.values().all(|field| field["type"] == "string"));
-        assert_eq!(spec.schema["required"].as_array().unwrap().len(), fields.len());
+        let (free, needed): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| *name == "line");
+        assert!(needed.iter().all(|(_, field)| field["type"] == "string"));
+        assert_eq!(spec.schema["required"].as_array().unwrap().len(), needed.len());
+        assert_eq!(free.len(), usize::from(spec.name == "read"));
         assert_eq!(spec.schema["additionalProperties"], false);
     }
 }

@@ -44,6 +44,30 @@ async fn a_reviewer_sees_the_whole_task_with_new_files_and_what_is_new_since_its
     assert_eq!((state.tasks[0].reviews, state.review_iteration), (3, 5));
 }
 
+#[tokio::test]
+async fn a_reviewer_may_read_the_long_diffs_it_is_told_of() {
+    let agent = Agent::crew(
+        |_, folder, nth| {
+            write(folder, &format!("long-{nth}.txt"), &format!("words of {nth}\n").repeat(10_000));
+            work()
+        },
+        |asked, _| if asked.attempt == 1 { rejected("too long") } else { approved() },
+    );
+    let scene = Scene::new(agent);
+    scene.run(&plan(1), Profile { final_review: true, ..profile() }).await.finished().unwrap();
+    let asked = scene.agent.asked("reviewer");
+    let count = |nth: usize| asked[nth].files.len();
+    assert_eq!((count(0), count(1), count(2)), (1, 2, 1), "the whole, and what is new since the last word");
+    for asked in &asked {
+        assert!(!asked.prompt.contains("words of"));
+        for file in &asked.files {
+            assert!(file.is_absolute() && asked.prompt.contains(file.to_str().unwrap()), "{}", asked.prompt);
+            assert!(std::fs::read_to_string(file).unwrap().contains("+words of"));
+        }
+    }
+    assert!(scene.agent.asked("developer").iter().all(|asked| asked.files.is_empty()));
+}
+
 #[rstest]
 #[case::minor(json!({"approved": true, "severity": "minor", "comments": [{"issue": "x", "severity": "minor"}]}), 1)]
 #[case::major(json!({"approved": true, "severity": "major", "comments": [{"issue": "x", "severity": "major"}]}), 1)]

@@ -154,7 +154,7 @@ impl Toolbox {
 
     /// Returns the tools that are offered, with the JSON schemas of what they take.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        spec::offered(&self.access)
+        spec::offered(&self.access, !self.files.is_empty())
     }
 
     /// Returns what people should know before an agent gets these tools: commands without a sandbox reach everything
@@ -189,10 +189,10 @@ impl Toolbox {
         let files = Arc::clone(&self.files);
         match name {
             "read" => {
-                let Place { path } = parse(arguments)?;
+                let Piece { path, line } = parse(arguments)?;
                 blocking(held, move |_| {
                     let (root, at) = located(root, &files, &path)?;
-                    read::read(&root, &at, &limits)
+                    read::read(&root, &at, line, &limits)
                 })
                 .await
             }
@@ -241,6 +241,14 @@ fn located(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>,
 struct Place {
     #[serde(default)]
     path: String,
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    line: usize,
 }
 
 #[derive(Deserialize)]

@@ -18,9 +18,9 @@ pub struct ToolSpec {
 const PATH: &str = "path from the folder you work in, like `src/main.rs`";
 
 /// The tools that `access` allows.
-pub(super) fn offered(access: &Access) -> Vec<ToolSpec> {
+pub(super) fn offered(access: &Access, elsewhere: bool) -> Vec<ToolSpec> {
     let mut specs = vec![
-        spec("read", "Returns a text file.", &[("path", PATH)]),
+        read(elsewhere),
         spec(
             "list",
             "Lists a folder, folders with a `/`.",
@@ -52,6 +52,15 @@ pub(super) fn offered(access: &Access) -> Vec<ToolSpec> {
         specs.push(spec("shell", "Runs a command; gives its exit code and what it wrote.", &[line]));
     }
     specs
+}
+
+/// The one tool with an argument that may be left out.
+fn read(elsewhere: bool) -> ToolSpec {
+    let or = if elsewhere { ", or the absolute path of a file that you are told to read" } else { "" };
+    let mut read = spec("read", "Returns a text file; a long one in pieces.", &[("path", &format!("{PATH}{or}"))]);
+    let about = "the line to begin with, from 1: to read on where an answer was cut";
+    read.schema["properties"]["line"] = json!({ "type": "integer", "description": about });
+    read
 }
 
 fn spec(name: &'static str, description: &'static str, fields: &[(&str, &str)]) -> ToolSpec {
