@@ -73,7 +73,7 @@ where
 }
 
 async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
-    job.folder.stand(&ctx, &job.base).await?;
+    job.folder.stand(&ctx, "stand", &job.base).await?;
     let salvaged = match &job.kept {
         Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
         None => None,
@@ -100,9 +100,8 @@ async fn work<C: Agents>(
 ) -> Result<(Turned<WorkReport>, bool), NodeError> {
     let (mut turned, lost) = begin(job, salvaged, ctx).await?;
     for nth in 1..=QUESTIONS {
-        let (report, session) = match (&turned.answer, &turned.session) {
-            _ if !turned.tampered.is_empty() => break,
-            (Answer::Given(report), Some(session)) if report.status != WorkStatus::Done => (report, session.clone()),
+        let report = match &turned.answer {
+            Answer::Given(report) if turned.tampered.is_empty() && report.status != WorkStatus::Done => report,
             _ => break,
         };
         let question = AgentQuestion {
@@ -111,13 +110,36 @@ async fn work<C: Agents>(
             question: report.question.clone().unwrap_or_default(),
             summary: report.summary.clone(),
         };
-        let AgentReply::Reply { text } = ctx.interrupt(question)?;
-        let turn = turn(job, format!("reply/{nth}"), Prompt::reply(&text), Session::Resume(session));
+        let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
+        job.folder.stand(ctx, &format!("stand/{nth}"), &job.base).await?;
         let usage = turned.usage;
-        turned = turn.take(ctx).await?;
+        turned = reply(job, salvaged, nth, (&question.question, &text), turned.session, ctx).await?;
         turned.usage += usage;
     }
     Ok((turned, lost))
+}
+
+/// The turn with a person's answer: in the session that asked, or with everything told anew if that is gone.
+async fn reply<C: Agents>(
+    job: &DeveloperJob,
+    salvaged: Option<&str>,
+    nth: u32,
+    (question, answer): (&str, &str),
+    session: Option<SessionRef>,
+    ctx: &Ctx<C>,
+) -> Result<Turned<WorkReport>, NodeError> {
+    if let Some(session) = session {
+        let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
+        let turned = turn.take(ctx).await?;
+        if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
+            return Ok(turned);
+        }
+    }
+    let mut feedback = job.feedback.clone();
+    feedback.note =
+        format!("{}\nAsked \"{question}\", a person answered: {answer}", feedback.note).trim_start().to_owned();
+    let prompt = Prompt::developer(&job.brief, &feedback, salvaged.filter(|_| job.reset.is_some()));
+    turn(job, format!("reply/{nth}/fresh"), prompt, Session::New).take(ctx).await
 }
 
 /// The first turn of an attempt: in the session of the one before, or with everything told anew.

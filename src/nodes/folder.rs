@@ -158,13 +158,18 @@ impl Folder {
     }
 
     /// Puts HEAD on the branch of the work, which a person may have left meanwhile.
-    pub(super) async fn stand<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<(), NodeError> {
+    pub(super) async fn stand<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+    ) -> Result<(), NodeError> {
         let stand = |_| async {
             let workspace = self.hold(ctx).await?;
             workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
             Ok::<_, NodeError>(())
         };
-        ctx.effect("stand", &base.at, stand).await
+        ctx.effect(key, &base.at, stand).await
     }
 
     /// Brings the files back to what was judged, and says which were otherwise.

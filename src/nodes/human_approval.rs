@@ -89,6 +89,8 @@ pub struct ApprovalJob {
     pub question: ApprovePlan,
     /// The file that holds the plan, if it has one: a person may have changed it meanwhile.
     pub file: Option<PlanFile>,
+    /// Whether the file is still to be written, so that a person can read the plan there, and change it.
+    pub is_draft: bool,
 }
 
 /// What a person made of a plan.
@@ -102,7 +104,7 @@ pub struct Approved {
 
 impl From<ApprovePlan> for ApprovalJob {
     fn from(question: ApprovePlan) -> Self {
-        Self { question, file: None }
+        Self { question, file: None, is_draft: false }
     }
 }
 
@@ -127,7 +129,10 @@ where
 }
 
 async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
-    let ApprovalJob { mut question, mut file } = job;
+    let ApprovalJob { mut question, mut file, is_draft } = job;
+    if let Some(file) = file.as_ref().filter(|_| is_draft) {
+        file.write(&ctx).await?;
+    }
     let mut adopted = None;
     let of_plan =
         file.as_ref().and_then(|file| Plan::parse(file.plan.as_str()).ok()).map(|plan| ApprovePlan::of(&plan));

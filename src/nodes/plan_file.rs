@@ -36,6 +36,17 @@ pub(super) struct Changed {
 }
 
 impl PlanFile {
+    /// Writes the plan that holds.
+    pub(super) async fn write<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        let write = |_| async {
+            let written = self.path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            written.and_then(|()| std::fs::write(&self.path, &self.plan)).map_err(|error| {
+                NodeError::permanent(format!("{}: the plan cannot be written: {error}", self.path.display()))
+            })
+        };
+        ctx.effect("draft", self, write).await
+    }
+
     /// Asks which plan holds, if the file has changed. A file that is gone has not.
     pub(super) async fn changed<C: Send + Sync + 'static>(
         &self,

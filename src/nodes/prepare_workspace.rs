@@ -1,5 +1,6 @@
 //! The node that makes a repository ready for agents. Knows branches and dirt, not what is worked on.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,9 @@ where
     C: Send + Sync + 'static,
 {
     let mut without = job.folder.clone();
-    without.apart.extend(job.plan.iter().map(|(path, _)| path.clone()));
+    if let Some((path, text)) = &job.plan {
+        without.apart.extend(may_write(job, path, text)?.then(|| path.clone()));
+    }
     let workspace = without.hold(ctx).await?;
     workspace.ignore_store().await.map_err(failed)?;
     workspace.ensure_ready().await.map_err(failed)?;
@@ -84,6 +87,20 @@ where
     write(&job.folder.directory.join(path), text)?;
     let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;
     Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
+}
+
+/// Whether the plan is written already. What else stands in its place is only overwritten if git has it.
+fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeError> {
+    let place = job.folder.directory.join(path);
+    match std::fs::read_to_string(&place) {
+        Ok(found) if found == text => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        _ if !job.allow_dirty => Ok(false), // it is dirt, or git has it
+        _ => Err(NodeError::permanent(format!(
+            "{}: the plan is not written over what is there (help: move it away, or set `plan_in_repo = false`)",
+            place.display()
+        ))),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), NodeError> {

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::nodes::ApprovePlan;
+use superstep::nodes::{ApprovePlan, PlanChanged, WhichPlan};
 use superstep::plan::{Decision, Issue, TaskId};
 use superstep::workflows::task_based::{ExecutionState, Mark, RunOutcome};
 
@@ -60,6 +60,7 @@ async fn a_rejected_plan_ends_the_run_and_nothing_was_touched() {
     let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::reject("no")).await.finished().unwrap();
+    assert_eq!(state.plan_feedback.as_deref(), Some("no"));
     assert_eq!((state.outcome, state.human_approved), (Some(RunOutcome::Rejected), Some(false)));
     assert_eq!(scene.repository.git(&["branch", "--format=%(refname:short)"]), "main\n");
     assert!(scene.agent.log.lock().unwrap().is_empty());
@@ -106,6 +107,28 @@ async fn a_wish_reaches_the_architect_in_its_session() {
     assert_eq!(state.total_tasks, Some(2));
     let subjects = scene.repository.subjects("superstep/CLK-7");
     assert_eq!(subjects[1..], ["feat(CLK-7): complete task 1", "feat(CLK-7): complete task 2"]);
+}
+
+#[rstest]
+#[case::adopted(WhichPlan::Adopt, "Write it in brass.")]
+#[case::kept(WhichPlan::Keep, "Write part 1.")]
+#[tokio::test]
+async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which: WhichPlan, #[case] told: &str) {
+    let scene = architect(|_, _| proposal(&["1"]));
+    let outcome = from_issue(&scene).await;
+    let path = outcome.questions()[0].payload::<ApprovePlan>().unwrap().path.unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(Some(&text), outcome.state().plan_markdown.as_ref());
+    std::fs::write(&path, text.replace("Write part 1.", "Write it in brass.")).unwrap();
+    assert_eq!(asks(&decide(&scene, Decision::approve()).await), "plan_changed");
+    let mut outcome = scene.thread.resume::<PlanChanged>(which).await.unwrap();
+    if which == WhichPlan::Adopt {
+        outcome = decide(&scene, Decision::approve()).await;
+    }
+    let state = outcome.finished().unwrap();
+    assert!(scene.agent.asked("developer")[0].prompt.contains(told));
+    assert_eq!(state.plan_path.as_deref(), Some(std::path::Path::new(&path)));
+    assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
 }
 
 #[rstest]

@@ -4,12 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::Session;
+use superstep::drivers::{DriverError, ErrorClass, Session};
 use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, Halted};
 use superstep::workflows::task_based::{Mark, RunOutcome};
 use superstep::workflows::{Profile, RetrySession};
 
-use crate::agent::{Agent, approved, rejected, work};
+use crate::agent::{Agent, approved, part, rejected, work};
 use crate::repository::{Repository, write};
 use crate::scene::{Scene, asks, done, marks, plan, profile};
 
@@ -192,6 +192,24 @@ async fn a_question_of_the_developer_is_answered_in_the_same_session() {
     let state = scene.thread.resume::<AgentQuestion>(reply).await.unwrap().finished().unwrap();
     assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "2:developer-2"]);
     assert_eq!(state.tasks[0].attempts, 1, "a question is no attempt");
+}
+
+#[tokio::test]
+async fn an_answer_is_told_in_a_new_session_if_the_one_that_asked_is_gone() {
+    let agent = Agent::new(|asked, folder, nth| match (asked.role.as_str(), nth) {
+        ("developer", 0) => Ok(json!({"status": "blocked", "summary": "", "question": "Roman?"})),
+        ("developer", 1) => Err(DriverError::new(ErrorClass::SessionLost, "gone")),
+        ("developer", _) => Ok(part(folder, &asked.task)),
+        _ => Ok(approved()),
+    });
+    let scene = Scene::new(agent);
+    scene.run(&plan(1), profile()).await;
+    let reply = AgentReply::Reply { text: "Arabic".into() };
+    let state = scene.thread.resume::<AgentQuestion>(reply).await.unwrap().finished().unwrap();
+    assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "1:developer-2"]);
+    let prompt = &scene.agent.asked("developer")[2].prompt;
+    assert!(["Task 1, 1 of 1", "Roman?", "Arabic"].iter().all(|told| prompt.contains(told)), "{prompt}");
+    assert_eq!((state.tasks[0].attempts, scene.commits()), (1, vec![done(1)]));
 }
 
 #[rstest]

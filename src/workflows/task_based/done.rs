@@ -8,8 +8,8 @@ use crate::drivers::Usage;
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
-    Adopted, Approved, Architected, Developed, Finalized, Moved, PlanReviewed, Prepared, Reviewed, Verdict, Verified,
-    told_tampering,
+    Adopted, Approved, Architected, Developed, Finalized, Moved, PlanFile, PlanReviewed, Prepared, Reviewed, Verdict,
+    Verified, told_tampering,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::Profile;
@@ -74,15 +74,23 @@ pub(super) fn count(tasks: &[TaskLine]) -> u32 {
 pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     let Approved { decision, adopted } = approved;
     let (mut update, mut markdown) = (update(), state.plan_markdown.clone());
+    let mut known = None;
+    if let Some(PlanFile { path, hash, .. }) = state.draft() {
+        update = update.plan_path(Some(path));
+        known = Some(hash);
+    }
     if let Some(Adopted { hash, plan }) = adopted {
-        update = update.plan_hash(Some(hash));
         markdown = Some(plan);
+        known = Some(hash);
+    }
+    if known.is_some() {
+        update = update.plan_hash(known);
     }
     let only = match decision {
-        Decision::Reject { .. } => {
+        Decision::Reject { feedback } => {
             return update
                 .plan_markdown(markdown)
-                .plan_feedback(None)
+                .plan_feedback(Some(feedback).filter(|feedback| !feedback.is_empty()))
                 .human_approved(Some(false))
                 .outcome(Some(RunOutcome::Rejected))
                 .agentic_status(AgenticStatus::Cancelled);

@@ -62,8 +62,8 @@ fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
 fn after_approval(state: &ExecutionState) -> AfterApproval {
     let decision = match (state.human_approved, &state.plan_feedback) {
         (Some(true), _) => Some(Decision::approve()),
-        (Some(false), Some(feedback)) => Some(Decision::revise(feedback.clone())),
-        (Some(false), None) | (None, _) => None,
+        (Some(false), Some(feedback)) if state.outcome.is_none() => Some(Decision::revise(feedback.clone())),
+        (Some(false), _) | (None, _) => None,
     };
     route_approval(decision.as_ref())
 }

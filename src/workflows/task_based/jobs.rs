@@ -48,8 +48,10 @@ pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     question.goal = question.goal.or_else(|| state.goal.clone());
     question.warnings.extend(open_shell(state));
     question.problems.clone_from(&state.plan_problems);
-    question.path = state.plan_path.as_ref().map(|path| path.display().to_string());
-    Ok(ApprovalJob { question, file: state.plan_file() })
+    let draft = state.draft();
+    let file = draft.clone().or_else(|| state.plan_file());
+    question.path = file.as_ref().map(|file| file.path.display().to_string());
+    Ok(ApprovalJob { question, file, is_draft: draft.is_some() })
 }
 
 /// What a person should know before a developer gets a shell of ours with nothing around it.

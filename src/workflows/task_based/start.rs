@@ -6,7 +6,7 @@ use super::state::{ExecutionState, ExecutionStateUpdate};
 use crate::drivers::{DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
 use crate::workflows::{Profile, Role, Tracker};
-use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions};
+use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions, branch_name};
 
 /// What a run is to do.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +103,11 @@ impl StartError {
 
     /// Returns whether what was asked for makes no sense, whatever state the repository is in.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Workspace(_) | Self::Io(_))
+        match self {
+            Self::Workspace(error) => matches!(error, WorkspaceError::BadBranch { .. }),
+            Self::Io(_) => false,
+            _ => true,
+        }
     }
 }
 
@@ -142,7 +146,9 @@ impl Start {
             Some(Read { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
             None => (None, None, None),
         };
-        let root = ready(&profile.working_dir, path.as_deref(), allow_dirty).await?;
+        let workspace = ready(&profile.working_dir, path.as_deref(), allow_dirty).await?;
+        free(&workspace, branch.as_deref(), issue.as_ref()).await?;
+        let root = workspace.root().to_owned();
         Ok(ExecutionState::update()
             .profile_id(profile.name.clone())
             .issue(issue)
@@ -201,8 +207,8 @@ fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError> {
     Ok(profile)
 }
 
-/// The top of the repository, which is ready.
-async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<PathBuf, StartError> {
+/// The repository, which is ready.
+async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<Workspace, StartError> {
     let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.to_owned(), source })?;
     let root = Workspace::open(&folder).await?.root().to_owned();
     let apart = plan.and_then(|plan| plan.strip_prefix(&root).ok());
@@ -213,5 +219,19 @@ async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<
     if !allow_dirty {
         workspace.ensure_clean().await?;
     }
-    Ok(root)
+    workspace.ensure_identity().await?;
+    Ok(workspace)
+}
+
+/// Checks that the branch of the work is nobody's: one that was asked for is new; one that is named after the issue is new,
+/// or was made for it and holds no work yet.
+async fn free(workspace: &Workspace, wanted: Option<&str>, issue: Option<&Issue>) -> Result<(), StartError> {
+    let Some(branch) = wanted.map(str::to_owned).or_else(|| issue.map(|issue| branch_name(&issue.id))) else {
+        return Ok(());
+    };
+    let (found, head) = (workspace.branch_at(&branch).await?, workspace.head().await?);
+    match found.filter(|commit| wanted.is_some() || head.commit() != Some(commit)) {
+        Some(commit) => Err(WorkspaceError::BranchTaken { branch, commit }.into()),
+        None => Ok(()),
+    }
 }

@@ -47,7 +47,7 @@ pub struct ExecutionState {
     pub plan_problems: Vec<String>,
     /// How often it was sent back because of that.
     pub plan_revisions: u32,
-    /// What a person wants of the next plan.
+    /// What a person wants of the next plan, or why they rejected this one.
     pub plan_feedback: Option<String>,
     /// Whether a person approved the plan; none before they decided.
     pub human_approved: Option<bool>,

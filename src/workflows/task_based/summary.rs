@@ -12,6 +12,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.extend(state.plan_path.as_ref().map(|path| format!("plan: {}", path.display())));
     lines.extend(state.start.as_ref().map(|base| format!("branch: {}", base.at.branch)));
     lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
+    lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
     lines.extend(tasks(&state.tasks));
     if state.usage.cost > 0 {
         lines.push(format!("cost: {}", dollars(state.usage.cost)));

@@ -86,8 +86,22 @@ impl ExecutionState {
         let issue = self.issue.as_ref().filter(|_| is_wanted)?;
         let name = branch_name(&issue.id).replace("superstep/", "");
         let path = self.profile.plan_dir.join(format!("{name}.md"));
-        let is_its_own = self.plan_path.as_ref().is_none_or(|known| *known == self.working_dir.join(&path));
-        is_its_own.then_some(path)
+        let is_its_own = |known: &PathBuf| *known == self.working_dir.join(&path) || known.starts_with(self.drafts());
+        self.plan_path.as_ref().is_none_or(is_its_own).then_some(path)
+    }
+
+    fn drafts(&self) -> PathBuf {
+        self.home().join("plans")
+    }
+
+    /// The file in which a plan that the architect wrote can be read before it is approved; none if the plan has a file.
+    pub(super) fn draft(&self) -> Option<PlanFile> {
+        let plan = self.plan_markdown.clone().filter(|_| self.plan_path.is_none())?;
+        self.raw_architect_output.as_ref()?;
+        let name = branch_name(self.issue.as_ref().map_or("plan", |issue| &issue.id)).replace("superstep/", "");
+        let hash = crate::plan::hash(&plan);
+        let path = self.drafts().join(format!("{name}-{}.md", hash.chars().take(8).collect::<String>()));
+        Some(PlanFile { path, hash, plan })
     }
 
     /// Where sessions and long diffs are kept.
