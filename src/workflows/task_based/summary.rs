@@ -19,7 +19,7 @@ pub fn summary(state: &ExecutionState) -> String {
     }
     if let Some(review) = &state.final_review {
         let verdict = if review.approved { "approved" } else { "not approved" };
-        lines.push(format!("final review: {verdict}. {}", review.summary.replace('\n', " ")));
+        lines.push(format!("final review: {verdict}. {}", review.summary.replace('\n', " ")).trim_end().to_owned());
     }
     let skipped: Vec<&str> =
         state.tasks.iter().filter(|line| line.mark == Mark::Skipped).map(|line| &*line.id).collect();
