@@ -3,6 +3,27 @@
 #![allow(clippy::unwrap_used)]
 
 mod again;
+mod again;
 mod agent;
 mod approvals;
+mod attacks;
 mod begins;
+mod cuts;
+mod defaults;
+mod drawing;
+mod dropped;
+mod guard;
+mod halts;
+mod many;
+mod model;
+#[path = "../support/model_server/mod.rs"]
+mod model_server;
+mod play;
+mod reference;
+mod replay;
+mod replay_changed;
+mod repository;
+mod reviews;
+mod scene;
+mod tasks;
+mod work;
