@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod again;
-mod again;
 mod agent;
 mod approvals;
 mod attacks;
