@@ -81,6 +81,7 @@ async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError>
         guard: Some(post.folder.clone()), // git's hooks and configuration are not the agent's
         task: "article".into(),
         attempt: post.attempts + 1,
+        at: None,
         is_optional: false,
     };
     let turned = turn.take::<Article, _>(&ctx).await?;

@@ -65,7 +65,7 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
         ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
     };
     let mut turned = turn.clone().take::<PlanProposal, C>(&ctx).await?;
-    if matches!(turned.answer, Answer::SessionLost) {
+    if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
         let fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn };
         turned = fresh.take(&ctx).await?;
     }

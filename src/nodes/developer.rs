@@ -83,7 +83,8 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
     }
     let (turned, session_lost) = work(&job, salvaged.as_deref(), &ctx).await?;
     let usage = turned.usage;
-    let after = job.folder.after(&ctx, turned.tampered, &job.base).await?;
+    let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
+    let after = job.folder.after(&ctx, turned.tampered, &base).await?;
     let report = match turned.answer {
         Answer::Given(report) => Ok(report),
         Answer::Unusable(why) => Err(why),
@@ -98,7 +99,8 @@ async fn work<C: Agents>(
     salvaged: Option<&str>,
     ctx: &Ctx<C>,
 ) -> Result<(Turned<WorkReport>, bool), NodeError> {
-    let (mut turned, lost) = begin(job, salvaged, ctx).await?;
+    let (mut turned, mut lost) = begin(job, salvaged, ctx).await?;
+    let mut answers = String::new();
     for nth in 1..=QUESTIONS {
         let report = match &turned.answer {
             Answer::Given(report) if turned.tampered.is_empty() && report.status != WorkStatus::Done => report,
@@ -111,10 +113,12 @@ async fn work<C: Agents>(
             summary: report.summary.clone(),
         };
         let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
-        job.folder.stand(ctx, &format!("stand/{nth}"), &job.base).await?;
+        answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
         let usage = turned.usage;
-        turned = reply(job, salvaged, nth, (&question.question, &text), turned.session, ctx).await?;
+        let is_lost;
+        (turned, is_lost) = reply(job, salvaged, (nth, &text, &answers), turned.session, ctx).await?;
         turned.usage += usage;
+        lost |= is_lost;
     }
     Ok((turned, lost))
 }
@@ -123,23 +127,22 @@ async fn work<C: Agents>(
 async fn reply<C: Agents>(
     job: &DeveloperJob,
     salvaged: Option<&str>,
-    nth: u32,
-    (question, answer): (&str, &str),
+    (nth, answer, answers): (u32, &str, &str),
     session: Option<SessionRef>,
     ctx: &Ctx<C>,
-) -> Result<Turned<WorkReport>, NodeError> {
+) -> Result<(Turned<WorkReport>, bool), NodeError> {
+    let had_session = session.is_some();
     if let Some(session) = session {
         let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
         let turned = turn.take(ctx).await?;
         if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
-            return Ok(turned);
+            return Ok((turned, false));
         }
     }
     let mut feedback = job.feedback.clone();
-    feedback.note =
-        format!("{}\nAsked \"{question}\", a person answered: {answer}", feedback.note).trim_start().to_owned();
+    feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
     let prompt = Prompt::developer(&job.brief, &feedback, salvaged.filter(|_| job.reset.is_some()));
-    turn(job, format!("reply/{nth}/fresh"), prompt, Session::New).take(ctx).await
+    Ok((turn(job, format!("reply/{nth}/fresh"), prompt, Session::New).take(ctx).await?, had_session))
 }
 
 /// The first turn of an attempt: in the session of the one before, or with everything told anew.
@@ -168,6 +171,8 @@ fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Tu
         access: job.access.clone(),
         task: job.brief.id.clone(),
         attempt: job.attempt,
+        at: Some(job.base.clone()),
+        files: job.brief.plan_file.iter().cloned().collect(),
         ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
     }
 }

@@ -1,6 +1,7 @@
 //! The repository that agents work in, as nodes use it: each change of it is an effect of the task, so that it happens once and
 //! a replay needs no repository. What is done, `workspace` knows.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -125,7 +126,9 @@ impl Folder {
     /// What stands in the files when a person has decided: their own changes, and what was left by somebody after whom nothing
     /// could be looked at. Commits are taken back into the files.
     pub(super) async fn settle<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
-        ctx.effect("settle", &base.at, |_| self.left(ctx, base)).await
+        // What stands otherwise now is a person's doing.
+        let base = Base { at: Standing { others: BTreeMap::new(), ..base.at.clone() }, tree: base.tree.clone() };
+        ctx.effect("settle", &base.at, |_| self.left(ctx, &base)).await
     }
 
     async fn left<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
@@ -157,19 +160,31 @@ impl Folder {
         ctx.effect(effect, kept, keep).await
     }
 
-    /// Puts HEAD on the branch of the work, which a person may have left meanwhile.
+    /// Puts HEAD on the branch of the work, which a person may have left meanwhile; says where the task began, and where the
+    /// other branches stand now: they may have been moved by their owner.
     pub(super) async fn stand<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
-    ) -> Result<(), NodeError> {
+    ) -> Result<Standing, NodeError> {
         let stand = |_| async {
-            let workspace = self.hold(ctx).await?;
-            workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
-            Ok::<_, NodeError>(())
+            let now = self.stands(ctx, base).await?;
+            Ok::<_, NodeError>(Standing { others: now.others, ..base.at.clone() })
         };
         ctx.effect(key, &base.at, stand).await
+    }
+
+    /// The same, whether it was done before or not; says where all stand.
+    pub(super) async fn stands<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        base: &Base,
+    ) -> Result<Standing, NodeError> {
+        let workspace = self.hold(ctx).await?;
+        workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
+        let others: Vec<&str> = base.at.others.keys().map(String::as_str).collect();
+        workspace.standing(&others).await.map_err(failed)
     }
 
     /// Brings the files back to what was judged, and says which were otherwise.

@@ -1,5 +1,7 @@
 //! The node that asks a person about a plan. It knows neither where they sit nor what follows from the answer.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::plan_file::{Adopted, Changed, PlanFile};
@@ -89,8 +91,9 @@ pub struct ApprovalJob {
     pub question: ApprovePlan,
     /// The file that holds the plan, if it has one: a person may have changed it meanwhile.
     pub file: Option<PlanFile>,
-    /// Whether the file is still to be written, so that a person can read the plan there, and change it.
-    pub is_draft: bool,
+    /// The folder beneath which the file is still to be written, so that a person can read the plan there, and change it; none:
+    /// it is there.
+    pub draft: Option<PathBuf>,
 }
 
 /// What a person made of a plan.
@@ -104,7 +107,7 @@ pub struct Approved {
 
 impl From<ApprovePlan> for ApprovalJob {
     fn from(question: ApprovePlan) -> Self {
-        Self { question, file: None, is_draft: false }
+        Self { question, file: None, draft: None }
     }
 }
 
@@ -129,9 +132,9 @@ where
 }
 
 async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
-    let ApprovalJob { mut question, mut file, is_draft } = job;
-    if let Some(file) = file.as_ref().filter(|_| is_draft) {
-        file.write(&ctx).await?;
+    let ApprovalJob { mut question, mut file, draft } = job;
+    if let Some((file, root)) = file.as_ref().zip(draft) {
+        file.write(&ctx, &root).await?;
     }
     let mut adopted = None;
     let of_plan =

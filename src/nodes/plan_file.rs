@@ -1,6 +1,8 @@
 //! The file that a plan came from, which a person may change while the plan is executed. What holds is asked, never guessed.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +38,9 @@ pub(super) struct Changed {
 }
 
 impl PlanFile {
-    /// Writes the plan that holds.
-    pub(super) async fn write<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
-        let write = |_| async {
-            let written = self.path.parent().map_or(Ok(()), std::fs::create_dir_all);
-            written.and_then(|()| std::fs::write(&self.path, &self.plan)).map_err(|error| {
-                NodeError::permanent(format!("{}: the plan cannot be written: {error}", self.path.display()))
-            })
-        };
+    /// Writes the plan that holds, beneath a folder.
+    pub(super) async fn write<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, root: &Path) -> Result<(), NodeError> {
+        let write = |_| async { write(root, &self.path, &self.plan).map_err(NodeError::permanent) };
         ctx.effect("draft", self, write).await
     }
 
@@ -82,6 +79,25 @@ impl PlanFile {
             verify: plan.map(|plan| plan.tasks().flat_map(commands).collect()).unwrap_or_default(),
         }
     }
+}
+
+/// Writes a plan beneath a folder, through no link.
+pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> {
+    let told = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
+    let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    if let Some(link) = folders.find(|folder| folder.is_symlink()) {
+        return Err(told(format!("{} is a link", link.display())));
+    }
+    anew(path, text).map_err(|error| told(error.to_string()))
+}
+
+fn anew(path: &Path, text: &str) -> io::Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::create_new(path)?.write_all(text.as_bytes())
 }
 
 fn differences(before: &str, now: &str) -> String {

@@ -57,7 +57,7 @@ where
 async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
     // Known for good before HEAD moves to the branch of the work.
-    let look = |_| async { job.folder.open().await?.head().await.map_err(failed) };
+    let look = |_| async { job.folder.hold(ctx).await?.head().await.map_err(failed) };
     let before: Head = ctx.effect("head", &job.folder, look).await?;
     ctx.effect("prepare", job, |_| ready(job, name, &before, ctx)).await
 }
@@ -84,7 +84,8 @@ where
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
     let start = Base { at, tree: snapshot.tree };
     let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
-    write(&job.folder.directory.join(path), text)?;
+    let written = super::plan_file::write(&job.folder.directory, &job.folder.directory.join(path), text);
+    written.map_err(NodeError::permanent)?;
     let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;
     Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
 }
@@ -101,9 +102,4 @@ fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeErro
             place.display()
         ))),
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), NodeError> {
-    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
-    written.map_err(|error| NodeError::permanent(format!("{}: the plan cannot be written: {error}", path.display())))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, thread};
+use super::folder::{Base, Folder, thread};
 use super::prompts::Prompt;
 use super::submit::{Submit, submitted};
 use crate::drivers::{
@@ -15,6 +15,7 @@ use crate::drivers::{
     Usage, fenced_json,
 };
 use crate::graph::{Ctx, NodeError};
+use crate::workspace::Standing;
 
 /// How much of what an agent said last is stored, in bytes; the rest is in the session.
 const SAID: usize = 16 * 1024;
@@ -49,6 +50,8 @@ pub struct Turn {
     pub task: String,
     /// Which attempt at the task it is, from 1; 0 if it is none.
     pub attempt: u32,
+    /// Where the task began: HEAD is put on its branch before each request, for a person may have been elsewhere. None: HEAD stays.
+    pub at: Option<Base>,
     /// Whether the work can do without it: a failure is an answer that cannot be used, and nothing waits for a busy service.
     pub is_optional: bool,
 }
@@ -64,6 +67,8 @@ pub struct Turned<T> {
     pub usage: Usage,
     /// What was changed meanwhile of git's hooks and configuration. If anything was, no git command may be run.
     pub tampered: Vec<String>,
+    /// Where the branches stood before the last request, if the turn says where its task began.
+    pub at: Option<Standing>,
 }
 
 /// What an agent handed over.
@@ -93,6 +98,12 @@ enum Recorded {
         turn: String,
     },
     SessionLost,
+}
+
+/// What is known of the repository around a request.
+struct Around {
+    tampered: Vec<String>,
+    at: Option<Standing>,
 }
 
 /// How a turn ended, after all waiting.
@@ -133,6 +144,7 @@ impl Turn {
             guard: Some(folder.clone()),
             task: String::new(),
             attempt: 0,
+            at: None,
             is_optional: false,
         }
     }
@@ -144,28 +156,28 @@ impl Turn {
     /// # Errors
     /// The driver's failure, unless it lost the session or the turn is optional; the run's own.
     pub async fn take<T: Submit, C: Agents>(self, ctx: &Ctx<C>) -> Result<Turned<T>, NodeError> {
-        let (first, tampered) = self.ask::<T, C>(ctx).await?;
+        let (first, around) = self.ask::<T, C>(ctx).await?;
         let first = match first {
             Ended::Finished(first) => first,
-            Ended::SessionLost => return Ok(without(Answer::SessionLost, tampered)),
-            Ended::Failed(why) => return Ok(without(Answer::Unusable(why), tampered)),
+            Ended::SessionLost => return Ok(without(Answer::SessionLost, around)),
+            Ended::Failed(why) => return Ok(without(Answer::Unusable(why), around)),
         };
         let why = match submitted::<T>(&first) {
-            Ok(given) => return Ok(turned(Answer::Given(given), first, tampered)),
+            Ok(given) => return Ok(turned(Answer::Given(given), first, around)),
             Err(why) => why,
         };
         if first.status != Status::Done {
             let why = format!("it used up what a turn may use ({:?})", first.status);
-            return Ok(turned(Answer::Unusable(why), first, tampered));
+            return Ok(turned(Answer::Unusable(why), first, around));
         }
-        if !tampered.is_empty() {
-            return Ok(turned(Answer::Unusable(why), first, tampered));
+        if !around.tampered.is_empty() {
+            return Ok(turned(Answer::Unusable(why), first, around));
         }
         let usage = first.usage;
-        let (second, tampered) = self.again::<T>(&first, &why).ask::<T, C>(ctx).await?;
-        let Ended::Finished(second) = second else { return Ok(turned(Answer::Unusable(why), first, tampered)) };
+        let (second, around) = self.again::<T>(&first, &why).ask::<T, C>(ctx).await?;
+        let Ended::Finished(second) = second else { return Ok(turned(Answer::Unusable(why), first, around)) };
         let answer = submitted::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
-        let mut turned = turned(answer, second, tampered);
+        let mut turned = turned(answer, second, around);
         turned.usage += usage;
         Ok(turned)
     }
@@ -182,17 +194,17 @@ impl Turn {
 
     /// Asks until the service is not busy. A failure is the task's, and the next attempt of it asks again. With what was
     /// tampered with.
-    async fn ask<T: Submit, C: Agents>(&self, ctx: &Ctx<C>) -> Result<(Ended, Vec<String>), NodeError> {
+    async fn ask<T: Submit, C: Agents>(&self, ctx: &Ctx<C>) -> Result<(Ended, Around), NodeError> {
         let (mut nth, mut turn) = (0, None);
         loop {
             let key = if nth == 0 { self.key.clone() } else { format!("{}/{nth}", self.key) };
             let failure = Mutex::new(None);
-            let (recorded, tampered) = self.guarded::<T, C>(ctx, key, (nth, turn), &failure).await?;
+            let (recorded, around) = self.guarded::<T, C>(ctx, key, (nth, turn), &failure).await?;
             let ended = match recorded {
                 Recorded::Finished(finished) => Ended::Finished(finished),
                 Recorded::SessionLost => Ended::SessionLost,
-                Recorded::Failed { why, .. } if self.is_optional || !tampered.is_empty() => Ended::Failed(why),
-                Recorded::Busy { .. } if !tampered.is_empty() => Ended::Failed("the service is busy".into()),
+                Recorded::Failed { why, .. } if self.is_optional || !around.tampered.is_empty() => Ended::Failed(why),
+                Recorded::Busy { .. } if !around.tampered.is_empty() => Ended::Failed("the service is busy".into()),
                 Recorded::Busy { until, turn: first } => {
                     ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?;
                     (nth, turn) = (nth + 1, Some(first));
@@ -206,7 +218,7 @@ impl Turn {
                     continue;
                 }
             };
-            return Ok((ended, tampered));
+            return Ok((ended, around));
         }
     }
 
@@ -218,12 +230,19 @@ impl Turn {
         key: String,
         nth: (u32, Option<String>),
         failure: &Mutex<Option<DriverError>>,
-    ) -> Result<(Recorded, Vec<String>), NodeError> {
-        let Some(folder) = &self.guard else { return Ok((self.once::<T, C>(ctx, key, nth, failure).await?, vec![])) };
+    ) -> Result<(Recorded, Around), NodeError> {
+        let Some(folder) = &self.guard else {
+            let around = Around { tampered: vec![], at: None };
+            return Ok((self.once::<T, C>(ctx, key, nth, failure).await?, around));
+        };
+        let at = match &self.at {
+            Some(base) => Some(folder.stand(ctx, &format!("{key}/stand"), base).await?),
+            None => None,
+        };
         let before = folder.guard(ctx, &key).await?;
         let recorded = self.once::<T, C>(ctx, key.clone(), nth, failure).await?;
         let tampered = folder.tampered(ctx, &key, &before).await?;
-        Ok((recorded, tampered))
+        Ok((recorded, Around { tampered, at }))
     }
 
     /// Asks for the `nth` time, under the name the turn had at first. A failure of now is put into `failure`.
@@ -250,6 +269,9 @@ impl Turn {
         let body = |turn: String| async move {
             if let Some(folder) = &self.guard {
                 folder.hold(ctx).await?;
+                if let Some(base) = &self.at {
+                    folder.stands(ctx, base).await?; // also after a kill
+                }
             }
             let turn = first.clone().unwrap_or(turn);
             let ended = self.run::<T, C>(ctx, turn.clone()).await;
@@ -300,12 +322,12 @@ fn driver<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Arc<dyn Driver>,
     ctx.context().driver(agent).map_err(failed)
 }
 
-fn turned<T>(answer: Answer<T>, finished: Finished, tampered: Vec<String>) -> Turned<T> {
-    Turned { answer, session: finished.session, usage: finished.usage, tampered }
+fn turned<T>(answer: Answer<T>, finished: Finished, Around { tampered, at }: Around) -> Turned<T> {
+    Turned { answer, session: finished.session, usage: finished.usage, tampered, at }
 }
 
-fn without<T>(answer: Answer<T>, tampered: Vec<String>) -> Turned<T> {
-    Turned { answer, session: None, usage: Usage::default(), tampered }
+fn without<T>(answer: Answer<T>, Around { tampered, at }: Around) -> Turned<T> {
+    Turned { answer, session: None, usage: Usage::default(), tampered, at }
 }
 
 /// How long the `nth` wait for a busy service is, if the service does not say.

@@ -97,6 +97,7 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
     if job.commands.is_empty() {
         return Ok(Verified { checks, tampered: vec![], tree: None, notices: vec![] });
     }
+    let at = job.folder.stand(&ctx, "stand", &job.base).await?;
     let before = job.folder.guard(&ctx, "checks").await?;
     for (nth, command) in job.commands.iter().enumerate() {
         let check = ctx.effect(format!("check/{nth}"), command, |_| run(&job, command, &ctx)).await?;
@@ -110,7 +111,7 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
         }
     }
     let tampered = job.folder.tampered(&ctx, "checks", &before).await?;
-    let After { tampered, mut tree, mut notices } = job.folder.after(&ctx, tampered, &job.base).await?;
+    let After { tampered, mut tree, mut notices } = job.folder.after(&ctx, tampered, &Base { at, ..job.base }).await?;
     if let Some(judged) = job.tree.filter(|judged| tree.as_ref().is_some_and(|left| left != judged)) {
         notices.push(undone(&job.folder.undo(&ctx, &judged).await?));
         tree = Some(judged);

@@ -145,6 +145,9 @@ impl Program {
         self.talk(pipes(&mut group), &out, &err, alive).await?;
         // Waited for last: until then the group's number cannot go to another process.
         let status = group.wait().await?;
+        if self.watched {
+            group.kill(); // what it left running ends with it
+        }
         Ok(Output::new(status, &out, &err))
     }
 

@@ -157,7 +157,9 @@ fn includes(file: &Path) -> Vec<String> {
 
 /// The commands that git is configured to run.
 fn programs(file: &Path) -> Vec<String> {
-    values(file, "^(filter\\..*\\.(clean|smudge|process)|gpg\\.(.*\\.)?program)$", |_| true)
+    values(file, "^(filter\\..*\\.(clean|smudge|process)|gpg\\.(.*\\.)?program|gpg\\.ssh\\.defaultkeycommand)$", |_| {
+        true
+    })
 }
 
 /// The values of a configuration's keys, from files so deep in its includes.

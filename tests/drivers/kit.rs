@@ -17,9 +17,10 @@ impl Alive {
         Self(pipe)
     }
 
-    /// Waits until a process has opened it.
+    /// Waits until a process has opened it; gives up after a minute.
     pub(crate) async fn opened(self) -> Held {
-        Held(tokio::task::spawn_blocking(|| File::open(self.0)).await.unwrap().unwrap())
+        let opened = tokio::task::spawn_blocking(|| File::open(self.0));
+        Held(tokio::time::timeout(Duration::from_secs(60), opened).await.unwrap().unwrap().unwrap())
     }
 }
 

@@ -29,6 +29,16 @@ async fn all(running: &mut Running) -> Vec<Heard> {
 }
 
 #[tokio::test]
+async fn what_a_program_leaves_running_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = Alive::in_folder(folder.path());
+    let program = shell("exec 3> alive; sleep 1000 > /dev/null 2>&1 & echo started").directory(folder.path());
+    let (output, held) = tokio::join!(program.run(|| ()), held.opened());
+    assert_eq!(output.unwrap().stdout, "started\n");
+    held.let_go().await;
+}
+
+#[tokio::test]
 async fn lines_come_with_the_last_one_unended() {
     let mut running = shell("cat; printf 'äh\\nlast'; echo oops >&2; exit 3").stdin("first\n").start().unwrap();
     let lines = ["first", "äh", "last"].map(|line| Heard::Line(line.to_owned()));

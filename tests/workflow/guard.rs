@@ -64,6 +64,62 @@ async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
     assert!(repository.git(&["show", "superstep/clock:part-1.txt"]).contains("Blue."));
 }
 
+/// Puts a commit on `main`, wherever HEAD is.
+fn commit_on_main(repository: &Repository) -> String {
+    let commit = repository.git(&["commit-tree", "-m", "mine", "-p", "main", "main^{tree}"]).trim().to_owned();
+    repository.git(&["update-ref", "refs/heads/main", &commit]);
+    commit
+}
+
+#[rstest]
+#[case::again(retry(1, ""))]
+#[case::put_aside(AfterHalt::Skip)]
+#[tokio::test]
+async fn a_person_may_commit_on_their_branch_meanwhile_and_agents_may_not(#[case] answer: AfterHalt) {
+    let agent = Agent::crew(
+        |asked, folder, nth| {
+            if nth > 1 {
+                std::process::Command::new("git")
+                    .args(["update-ref", "refs/heads/main", "HEAD"])
+                    .current_dir(folder)
+                    .status()
+                    .unwrap();
+            }
+            part(folder, format!("{}-{nth}", asked.task))
+        },
+        |asked, nth| if nth < 2 { crate::agent::rejected(&asked.task) } else { approved() },
+    );
+    let scene = Scene::new(agent);
+    let plan = plan(2).replace("Write part 2.", "Write part 2.\n\n**Verify:** `true`");
+    let outcome = scene.run(&plan, profile()).await;
+    assert_eq!(asks(&outcome), "halted");
+    let mine = commit_on_main(&scene.repository);
+    let state = scene.halted(answer).await.finished().unwrap();
+    assert_eq!(scene.repository.git(&["rev-parse", "main"]).trim(), mine);
+    assert!(state.notices.iter().any(|notice| notice.contains("branch main was put back")), "{:?}", state.notices);
+}
+
+#[tokio::test]
+async fn a_person_may_be_on_another_branch_when_a_failed_turn_is_tried_again() {
+    let failed = std::sync::atomic::AtomicBool::new(false);
+    let agent = Agent::new(move |asked, folder, _| {
+        if asked.role != "developer" {
+            return Ok(approved());
+        }
+        if asked.task == "2" && !failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            return Err(superstep::drivers::DriverError::unfinished(""));
+        }
+        assert!(asked.task == "1" || folder.join("part-1.txt").exists(), "it works where the task began");
+        Ok(part(folder, &asked.task))
+    });
+    let scene = Scene::new(agent);
+    scene.thread.invoke(scene.input(&plan(2), profile())).await.unwrap();
+    assert!(scene.thread.resume::<ApprovePlan>(Decision::approve()).await.is_err());
+    scene.repository.git(&["switch", "-q", "main"]);
+    assert!(scene.thread.retry().await.unwrap().finished().is_some());
+    assert_eq!(scene.commits().len(), 2);
+}
+
 #[tokio::test]
 async fn two_runs_do_not_work_in_one_tree() {
     let repository = Repository::new();

@@ -29,13 +29,14 @@ else
   said='"approved":true,"severity":"none","summary":"fine","comments":[],"resolved_ids":[],"unresolved_ids":[]'
 fi
 play=none
+looks=0
 if [ "$(cut -d' ' -f1 "$place/play" 2> /dev/null)" = $role ]; then
   play=$(cut -d' ' -f2 "$place/play")
   rm "$place/play"
 fi
 case $play in
   kill) trap "" TERM;;
-  wait) echo > "$place/working"; until [ -e "$place/go" ]; do sleep 0.01; done;;
+  wait) echo > "$place/working"; until [ -e "$place/go" ] || [ $((looks += 1)) -gt 3000 ]; do sleep 0.01; done;;
   hang) exec 3> "$place/alive"; kill -9 $PPID; sleep 600;;
 esac
 echo '{"type":"thread.started","thread_id":"thread-'$nth'"}'
@@ -43,7 +44,7 @@ echo '{"type":"item.completed","item":{"id":"1","type":"command_execution","comm
 echo '{"type":"item.completed","item":{"id":"2","type":"agent_message","text":"{'$(echo "$said" | sed 's/"/\\"/g')'}"}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'
 if [ $play = kill ]; then
-  until [ "$(cat .superstep/sessions/*/*.jsonl 2> /dev/null | grep -c '^{"ended"')" = $nth ]; do sleep 0.01; done
+  until [ "$(cat .superstep/sessions/*/*.jsonl 2> /dev/null | grep -c '^{"ended"')" = $nth ] || [ $((looks += 1)) -gt 3000 ]; do sleep 0.01; done
   kill -9 $PPID
 fi
 "#;
@@ -102,7 +103,9 @@ impl Stage {
     }
 
     fn until(&self, file: &str) {
+        let began = std::time::Instant::now();
         while !self.path().join(file).exists() {
+            assert!(began.elapsed().as_secs() < 60, "{file} does not come");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

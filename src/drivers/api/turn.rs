@@ -74,9 +74,10 @@ impl<'a> Turn<'a> {
         })?;
         let (directory, access, limits) = (request.directory.clone(), request.access.clone(), parts.tools);
         let tools = blocking(move || open_tools(&directory, access)).await?.limits(limits);
+        let tools = tools.reading(request.files.clone());
         let offers = wire::offers(&tools.specs(), request.submit.as_ref());
         let open = open(&parts, &request).await?;
-        let tools = tools.reading(request.files.clone()).holding(open.log.clone());
+        let tools = tools.holding(open.log.clone());
         let hide = parts.http.server.hide.clone();
         let mut turn = Turn { parts, request, tell, tools, offers, open, hide, transcript };
         turn.tell.tell(AgentEvent::Started(turn.open.at.clone())).await;

@@ -51,7 +51,7 @@ pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     let draft = state.draft();
     let file = draft.clone().or_else(|| state.plan_file());
     question.path = file.as_ref().map(|file| file.path.display().to_string());
-    Ok(ApprovalJob { question, file, is_draft: draft.is_some() })
+    Ok(ApprovalJob { question, file, draft: draft.map(|_| state.working_dir.clone()) })
 }
 
 /// What a person should know before a developer gets a shell of ours with nothing around it.

@@ -152,7 +152,7 @@ impl ExecutionState {
             acceptance: task.acceptance.to_vec(),
             verify: task.verify.iter().map(ToString::to_string).collect(),
             around,
-            plan_file: self.plan_path.clone(),
+            plan_file: self.plan_path.clone().filter(|_| self.plan_hash == Some(crate::plan::hash(plan.markdown()))),
         })
     }
 
