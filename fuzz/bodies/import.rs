@@ -1,7 +1,7 @@
 //! Any bytes as an exported thread: refused with nothing written, or a thread that can be exported and imported again. Once
 //! as they are, once with all checksums put right, so that what is behind them is tried.
 
-use futures_util::FutureExt;
+use futures::FutureExt;
 use superstep::checkpoint::{
     CheckpointError, Checkpointer, ExportOptions, ImportOptions, Imported, MemoryCheckpointer, export_thread,
     import_thread,

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_core::Stream;
+use futures::Stream;
 use tokio::sync::mpsc;
 
 use super::error::DriverError;

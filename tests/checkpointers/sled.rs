@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use futures::FutureExt;
 use rstest::rstest;
 use superstep::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, SledCheckpointer, SledOptions,

@@ -265,7 +265,7 @@ async fn effects_of_tasks_side_by_side_and_of_sends_have_their_own_keys(
         let world = seen.clone();
         Box::pin(async move {
             let (one, two) = (world.clone(), world.clone());
-            let both = futures_util::future::join(
+            let both = futures::future::join(
                 ctx.effect("a", &*number, |key| async move { Ok::<_, NodeError>(one.happens("a", &key)) })
                     .into_future(),
                 ctx.effect("b", &*number, |key| async move { Ok::<_, NodeError>(two.happens("b", &key)) })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures::future::join_all;
 use rstest::rstest;
 use superstep::graph::{Name, Persistence};
 use superstep::prelude::*;

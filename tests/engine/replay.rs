@@ -39,7 +39,7 @@ fn line(event: &Event) -> String {
     format!("{} {:?} {told}", event.step, event.namespace)
 }
 
-async fn lines(mut events: impl futures_util::Stream<Item = Event> + Unpin) -> Vec<String> {
+async fn lines(mut events: impl futures::Stream<Item = Event> + Unpin) -> Vec<String> {
     let mut told = vec![];
     while let Some(event) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut events).poll_next(cx)).await {
         assert_eq!(event.seq, told.len() as u64);

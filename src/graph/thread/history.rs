@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_core::Stream;
+use futures::Stream;
 
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, decode_record};
 

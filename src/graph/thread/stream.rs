@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_core::Stream;
+use futures::Stream;
 use tokio::sync::mpsc;
 
 use super::handle::Thread;
