@@ -21,6 +21,10 @@ mod compact;
 mod filled;
 
 #[cfg(feature = "sled")]
+#[path = "checkpointers/planted.rs"]
+mod planted;
+
+#[cfg(feature = "sled")]
 #[path = "checkpointers/sled.rs"]
 mod sled;
 

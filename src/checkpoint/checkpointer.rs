@@ -205,4 +205,18 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
 
     /// Returns whether a live lease holds the thread.
     fn is_claimed(&self, thread: &ThreadId) -> bool;
+
+    /// Returns whether the store as a whole was made elsewhere and is not trusted: its threads may be read, not run. A
+    /// store that wraps another one asks that one.
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    /// Lets the threads of a store that was made elsewhere be run. Does nothing for any other store.
+    ///
+    /// # Errors
+    /// If the trust cannot be stored.
+    fn trust(&self) -> Result<(), CheckpointError> {
+        Ok(())
+    }
 }

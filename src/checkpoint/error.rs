@@ -98,6 +98,15 @@ pub enum CheckpointError {
         /// What stands in the way.
         reason: String,
     },
+    /// The store's directory holds links or files that an opening could damage or give away something with. Nothing was
+    /// opened or changed.
+    #[error("the store at {} is not safe to open: {reason}", path.display())]
+    UnsafeStore {
+        /// The store.
+        path: PathBuf,
+        /// The file, and what is wrong with it.
+        reason: String,
+    },
     /// Another process has the store open.
     #[error("the store at {} is open already ({holder})", path.display())]
     Locked {
@@ -192,6 +201,10 @@ impl CheckpointError {
             Self::NotWritable { .. } => {
                 "even to look at a store is to write to it: be its owner, give write permission back (`chmod -R u+w`), or \
                  open a copy of its directory"
+            }
+            Self::UnsafeStore { .. } => {
+                "a store holds only regular files and directories; find out who put this there, and remove it, or copy the \
+                 store's own files to a new directory"
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",

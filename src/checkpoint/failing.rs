@@ -103,6 +103,14 @@ impl Checkpointer for FailingCheckpointer {
     fn is_claimed(&self, thread: &ThreadId) -> bool {
         self.inner.is_claimed(thread)
     }
+
+    fn is_foreign(&self) -> bool {
+        self.inner.is_foreign()
+    }
+
+    fn trust(&self) -> Result<(), CheckpointError> {
+        self.inner.trust()
+    }
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ pub use record::{
 #[cfg(feature = "sled")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
+pub(crate) use threads::foreign::of_store;
 pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};

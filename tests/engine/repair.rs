@@ -279,3 +279,26 @@ async fn a_thread_goes_on_from_before_what_it_lost() {
     let lost = report.threads.iter().flat_map(|thread| &thread.lost).map(|lost| lost.checkpoint).max().unwrap();
     assert!(made > lost, "no number is given out again");
 }
+
+#[tokio::test]
+async fn a_store_that_git_tracks_is_not_run_nor_is_what_was_repaired_from_it() {
+    let kept = Kept::new().await;
+    let directory = kept.directory.path();
+    for words in [&["init", "-q"][..], &["add", "-f", "store"]] {
+        let git = std::process::Command::new("git").current_dir(directory).args(words).status().unwrap();
+        assert!(git.success());
+    }
+    let repaired = directory.join("repaired");
+    SledCheckpointer::repair(kept.path(), &repaired).await.unwrap();
+    for path in [kept.path(), repaired] {
+        let store = Arc::new(SledCheckpointer::open(&path).unwrap());
+        let thread = threads(&store, "asked");
+        assert_eq!(past(&thread).await, kept.threads["asked"]);
+        let refused = thread.resume::<Approve>(true).await.unwrap_err();
+        assert!(matches!(refused, RunError::Foreign { .. }), "{refused}");
+        assert!(thread.trust().await.unwrap());
+        assert!(matches!(thread.resume::<Approve>(true).await.unwrap(), Outcome::Finished(_)));
+        drop(thread);
+        close(store).await;
+    }
+}

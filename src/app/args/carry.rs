@@ -48,13 +48,14 @@ pub(crate) struct Import {
 
 /// Let an imported thread be run
 ///
-/// Lets a thread that was imported be run: whoever made its file, you trust them and what it holds.
+/// Lets a thread that was imported be run: whoever made its file, you trust them and what it holds. A store whose files git
+/// tracks came with a clone, and is trusted as a whole, as it is tracked now.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  {bin} trust theirs")]
+#[command(after_help = "Examples:\n  {bin} trust theirs\n  {bin} trust        the whole store")]
 pub(crate) struct Trust {
-    /// The thread's name
+    /// The thread's name; the store that came with a clone unless given
     #[arg(value_name = "THREAD")]
-    pub thread: String,
+    pub thread: Option<String>,
 }
 
 /// Save what can be read of a damaged store into a new one

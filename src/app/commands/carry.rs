@@ -72,14 +72,26 @@ impl Session {
 impl Session {
     pub(super) async fn trust(&self, args: Trust) -> Result<Told, Failure> {
         let local = self.local()?;
-        let id = local.info(&args.thread).await?.id;
+        let Some(name) = args.thread else { return self.trust_store(&local) };
+        let is_foreign = local.store.is_foreign();
+        let id = local.info(&name).await?.id;
         let text = match foreign(&*local.store, &id).await? {
             None => "was not imported: it may be run as it is",
             Some(foreign) if foreign.trusted => "was trusted already: it may be run",
             Some(_) => "may be run now",
         };
         trust(&*local.store, &id).await?;
-        Told::new(format!("{} {text}\n", clean(&args.thread)), &json!({ "thread": args.thread, "trusted": true }))
+        let all = if is_foreign { "; so may every thread of this store, which came with a clone" } else { "" };
+        Told::new(format!("{} {text}{all}\n", clean(&name)), &json!({ "thread": name, "trusted": true }))
+    }
+
+    fn trust_store(&self, local: &Local) -> Result<Told, Failure> {
+        let text = match local.store.is_foreign() {
+            true => "threads of this store may be run now",
+            false => "git tracks nothing of this store, or it was trusted already",
+        };
+        local.store.trust()?;
+        Told::new(format!("{text}\n"), &json!({ "store": self.store, "trusted": true }))
     }
 }
 

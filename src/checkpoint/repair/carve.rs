@@ -39,7 +39,7 @@ pub(super) struct Version {
 /// What was found in the files.
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct Carved {
-    files: Vec<PathBuf>,
+    files: Vec<(PathBuf, File)>,
     pub(in crate::checkpoint) bytes: u64,
     pub(in crate::checkpoint) rows: u64,
     /// Places where a row begins that cannot be read.
@@ -55,17 +55,17 @@ impl Carved {
     ///
     /// # Errors
     /// If one cannot be read.
-    pub(in crate::checkpoint) fn from(files: Vec<PathBuf>) -> Result<Self, (PathBuf, io::Error)> {
+    pub(in crate::checkpoint) fn from(files: Vec<(PathBuf, File)>) -> Result<Self, (PathBuf, io::Error)> {
         let mut carved = Self { files, ..Self::default() };
         for file in 0..carved.files.len() {
-            carved.read(file).map_err(|error| (carved.files[file].clone(), error))?;
+            carved.read(file).map_err(|error| (carved.files[file].0.clone(), error))?;
         }
         carved.forget_gone();
         Ok(carved)
     }
 
     fn read(&mut self, file: usize) -> io::Result<()> {
-        let mut from = File::open(&self.files[file])?;
+        let mut from = self.files[file].1.try_clone()?;
         let (mut start, mut next) = (0, 0);
         loop {
             from.seek(SeekFrom::Start(start))?;
@@ -155,7 +155,7 @@ impl Carved {
         }
         let mut record = vec![];
         for place in version.places.values() {
-            let mut file = File::open(&self.files[place.file])?;
+            let mut file = &self.files[place.file].1;
             file.seek(SeekFrom::Start(place.at))?;
             let mut bytes = vec![0; place.length];
             file.read_exact(&mut bytes)?;

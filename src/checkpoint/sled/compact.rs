@@ -14,6 +14,7 @@ use ::sled::Batch;
 use serde::Serialize;
 
 use super::disk::{Disk, guarded, io_at};
+use super::files;
 use super::open::{self, Opened, sync_path};
 use super::rows::{GONE, RECORDS, STORE, row_key};
 use super::tip::Tip;
@@ -124,7 +125,7 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64> {
 /// Waits until sled's own threads have let go of a database that was closed: until then they may write to its files.
 fn wait_until_closed(path: &Path) -> Result<()> {
     let log = path.join("db");
-    let file = io_at(&log, "open the file", File::open(&log))?;
+    let file = io_at(&log, "open the file", files::read(&log))?;
     for _ in 0..500 {
         if file.try_lock().is_ok() {
             return Ok(());
@@ -152,7 +153,8 @@ fn verify(key: &[u8], row: &[u8]) -> Result<()> {
 /// From here on the new database counts.
 fn declare(path: &Path) -> Result<()> {
     let begun = path.join("swap.begun");
-    let written = File::create(&begun).and_then(|file| file.sync_all());
+    let opened = files::open(&begun, File::options().write(true).create(true).truncate(true));
+    let written = opened.and_then(|file| file.sync_all());
     io_at(&begun, "write the file", written)?;
     io_at(&begun, "rename the file", fs::rename(&begun, path.join(SWAP)))?;
     sync_path(path.into())

@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use ::sled::{Batch, Db, IVec, Iter};
 
 use super::faults::Faults;
+use super::files;
 use super::segment::SEGMENT;
 use crate::checkpoint::CheckpointError;
 
@@ -46,7 +47,7 @@ impl Disk {
         let config =
             ::sled::Config::new().path(path).segment_size(SEGMENT).cache_capacity(cache_bytes).flush_every_ms(None);
         let db = guarded(path, || config.open())?;
-        let log = io_at(path, "open the store", File::open(path.join("db")))?;
+        let log = io_at(path, "open the store", files::read(&path.join("db")))?;
         let blobs_changed = changed(&path.join("blobs"));
         let disk = Self { path: path.into(), db, log, blobs_changed, faults: Faults::default() };
         match disk.list_blobs() {

@@ -1,11 +1,12 @@
 //! One process at a time: a locked file that says who holds the store. Knows processes and clocks; must not know what is
 //! in the store.
 
-use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use super::disk::io_at;
+use super::files;
 use super::open::writable;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::time::{date, now};
@@ -24,7 +25,7 @@ impl Lock {
     /// [`CheckpointError::Locked`] if it is locked already, by this process or another.
     pub(super) fn take(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
-        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
         let file = writable(store, opened)?;
         match file.try_lock() {
             Ok(()) => Self(file).signed(&path),
@@ -53,7 +54,9 @@ fn signature() -> String {
 }
 
 fn holder(path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let mut text = String::new();
+    let read = files::read(path).and_then(|file| file.take(1000).read_to_string(&mut text));
+    let text = if read.is_ok() { text } else { String::new() };
     let ours = format!("pid {},", std::process::id());
     match text.strip_prefix(&ours) {
         Some(rest) => format!("by this process,{}", rest.chars().take(200).collect::<String>()),

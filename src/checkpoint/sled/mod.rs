@@ -10,6 +10,8 @@ mod compact;
 mod delete;
 mod disk;
 mod faults;
+mod files;
+mod git_index;
 mod lock;
 mod open;
 mod queue;
@@ -21,6 +23,7 @@ mod survey;
 #[cfg(feature = "test-util")]
 mod testing;
 mod tip;
+mod tracked;
 mod view;
 
 use std::future::ready;
@@ -28,7 +31,7 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use self::committer::Shared;
@@ -40,6 +43,7 @@ use self::queue::{Queue, Task};
 #[cfg(feature = "test-util")]
 pub use self::testing::SledFaults;
 use self::tip::Tip;
+use self::tracked::Tracked;
 use self::view::View;
 use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 use super::error::CheckpointError;
@@ -69,7 +73,11 @@ impl Default for SledOptions {
 ///
 /// Every acknowledged commit survives a crash and a power cut. Dropping it finishes what is queued and frees the
 /// directory, which may block for the time of a sync; [`SledCheckpointer::close`] does so where blocking is fine. The
-/// directory is readable by its owner only (0700); its contents are not encrypted, and it never shrinks.
+/// directory is readable by its owner only (0700); its contents are not encrypted, and it never shrinks. No link inside it
+/// is followed.
+///
+/// A store whose files a git repository tracks came with a clone: its threads may be read, but not run until a person
+/// [trusts](super::trust) one of them, and with it the whole store, as it is tracked then.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -86,6 +94,8 @@ impl Default for SledOptions {
 pub struct SledCheckpointer {
     shared: Option<Arc<Shared>>,
     committer: Option<JoinHandle<()>>,
+    /// What git tracks of the store, until it is trusted.
+    untrusted: Mutex<Option<Tracked>>,
     // Dropped last: the directory is free when nothing of ours touches it any more.
     _lock: Lock,
 }
@@ -106,13 +116,15 @@ impl SledCheckpointer {
     /// As [`SledCheckpointer::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
         let Opened { disk, tip, lock, epoch } = open::open(path.as_ref(), &options)?;
+        let untrusted = Tracked::find(path.as_ref())?.filter(|tracked| !tracked.is_trusted());
         let shared = Arc::new(Shared::new(disk, tip, epoch));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
         });
         let committer = io_at(path.as_ref(), "start a thread for the store", committer)?;
-        Ok(Self { shared: Some(shared), committer: Some(committer), _lock: lock })
+        let untrusted = Mutex::new(untrusted);
+        Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, _lock: lock })
     }
 
     /// Finishes what is queued and frees the directory, without blocking the caller's thread.
@@ -227,5 +239,16 @@ impl Checkpointer for SledCheckpointer {
 
     fn is_claimed(&self, thread: &ThreadId) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.leases.is_claimed(thread))
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn trust(&self) -> Result<(), CheckpointError> {
+        let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
+        untrusted.as_ref().map_or(Ok(()), Tracked::trust)?;
+        *untrusted = None;
+        Ok(())
     }
 }

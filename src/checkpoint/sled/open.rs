@@ -2,7 +2,7 @@
 //! at any point leaves something that opens.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::compact;
 use super::delete;
 use super::disk::{Disk, broken, io_at};
+use super::files::{self, Access};
 use super::lock::Lock;
 use super::rows::STORE;
 use super::survey;
@@ -84,9 +85,13 @@ fn create_directory(path: &Path) -> Result<()> {
     let is_new = !path.exists();
     io_at(path, "create the store", fs::create_dir_all(path))?;
     if is_new {
-        return set_mode(path, 0o700);
+        return io_at(path, "set the permissions", files::set_mode(path, 0o700));
     }
-    if writable(path, fs::read_dir(path))?.next().is_none() || is_ours(path) {
+    if is_ours(path) {
+        files::check(path, Access::Write)?;
+        return keep_private(path);
+    }
+    if writable(path, fs::read_dir(path))?.next().is_none() {
         return keep_private(path);
     }
     let reason = "the directory holds other files; choose an empty or a new one".into();
@@ -95,8 +100,8 @@ fn create_directory(path: &Path) -> Result<()> {
 
 /// Returns whether the directory was begun by an earlier opening.
 fn is_ours(path: &Path) -> bool {
-    let is_store = path.join(MARKER).is_file() && path.join("db").is_file();
-    is_store || path.join("holder").exists()
+    let is_there = |name: &str| path.join(name).symlink_metadata().is_ok();
+    (is_there(MARKER) && is_there("db")) || is_there("holder")
 }
 
 /// Lets nobody but the owner into the directory of a store. One that its owner made unwritable stays so.
@@ -125,7 +130,9 @@ fn check_marker(path: &Path) -> Result<bool> {
     if !marker.exists() {
         return Ok(false);
     }
-    let text = io_at(&marker, "read the file", fs::read(&marker))?;
+    let mut text = vec![];
+    let read = files::read(&marker).and_then(|file| file.take(100).read_to_end(&mut text));
+    io_at(&marker, "read the file", read)?;
     let text = String::from_utf8_lossy(&text);
     match text.trim().parse::<u16>() {
         Ok(found) if found > FORMAT => {
@@ -138,7 +145,8 @@ fn check_marker(path: &Path) -> Result<bool> {
 
 fn write_marker(path: &Path) -> Result<()> {
     let marker = path.join(MARKER);
-    let written = File::create(&marker).and_then(|mut file| {
+    let opened = files::open(&marker, File::options().write(true).create(true).truncate(true));
+    let written = opened.and_then(|mut file| {
         file.write_all(format!("{FORMAT}\n").as_bytes())?;
         file.sync_all()
     });
@@ -203,7 +211,8 @@ fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
 pub(super) fn restrict(path: &Path) -> Result<()> {
     for entry in io_at(path, "list the files", fs::read_dir(path))? {
         let entry = io_at(path, "list the files", entry)?.path();
-        set_mode(&entry, if entry.is_dir() { 0o700 } else { 0o600 })?;
+        let mode = if entry.is_dir() { 0o700 } else { 0o600 };
+        io_at(&entry, "set the permissions", files::set_mode(&entry, mode))?;
     }
     Ok(())
 }
@@ -225,12 +234,6 @@ pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
     Ok(())
 }
 
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    io_at(path, "set the permissions", fs::set_permissions(path, fs::Permissions::from_mode(mode)))
-}
-
 /// Takes the permissions of all others away, if there are any.
 #[cfg(unix)]
 fn private(path: &Path, permissions: &fs::Permissions) -> io::Result<()> {
@@ -241,10 +244,5 @@ fn private(path: &Path, permissions: &fs::Permissions) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn private(_path: &Path, _permissions: &fs::Permissions) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn set_mode(_path: &Path, _mode: u32) -> Result<()> {
     Ok(())
 }

@@ -1,17 +1,20 @@
 //! A new store from the files of a damaged one. Knows where the files are and where the new store is built; what is whole is
 //! decided in `checkpoint::repair`. sled does not open the old one, and nothing in it changes.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::SledCheckpointer;
 use super::backup::{built_beside, refuse_existing};
 use super::disk::{broken, io_at};
+use super::files::{self, Access};
 use super::lock::Lock;
 use super::tip::Tip;
+use super::tracked::Tracked;
 use crate::checkpoint::repair::carve::Carved;
 use crate::checkpoint::threads::deposit::deposit;
+use crate::checkpoint::threads::foreign::mark;
 use crate::checkpoint::{CheckpointError, Repaired};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -27,14 +30,16 @@ impl SledCheckpointer {
     ///
     /// # Errors
     /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is made;
-    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::Io`] if there is no such directory, if
+    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it holds links; [`CheckpointError::Io`] if there is no such directory, if
     /// `path` exists, or if the system refuses.
     pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired> {
         let (damaged, path) = (damaged.as_ref(), path.as_ref());
-        let files = io_at(damaged, "read the store", files(damaged))?;
+        files::check(damaged, Access::Read)?;
+        let found = io_at(damaged, "read the store", within(damaged))?;
         refuse_existing(path, "repair the store")?;
-        let _lock = if damaged.join("holder").exists() { Some(Lock::take(damaged)?) } else { None };
-        let carved = Carved::from(files).map_err(|(file, error)| unread(&file, &error))?;
+        let _lock = if damaged.join("holder").is_file() { Some(Lock::take(damaged)?) } else { None };
+        let opened = opened(found)?;
+        let carved = Carved::from(opened).map_err(|(file, error)| unread(&file, &error))?;
         built_beside(path, "repair the store", async |partial| build(damaged, &carved, partial).await).await
     }
 }
@@ -48,9 +53,13 @@ async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repair
         threads: vec![],
     };
     let store = SledCheckpointer::open(partial)?;
+    let is_foreign = Tracked::find(damaged)?.is_some_and(|tracked| !tracked.is_trusted());
     for thread in carved.threads() {
         let (repaired, saved) = carved.thread(&thread).map_err(|error| unread(damaged, &error))?;
-        if let Some(saved) = saved {
+        if let Some(mut saved) = saved {
+            if is_foreign {
+                mark(&thread, &mut saved.records)?;
+            }
             deposit(&store, &thread, saved.head, saved.records).await?;
         }
         report.threads.push(repaired);
@@ -63,18 +72,27 @@ async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repair
 }
 
 /// Returns the files that rows may stand in, wherever sled would look for them.
-fn files(store: &Path) -> io::Result<Vec<PathBuf>> {
+fn within(store: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(store)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(files(&path)?);
-        } else if path.is_file() {
-            found.push(path);
+        let entry = entry?;
+        let kind = entry.file_type()?; // of the entry itself, whatever it links to
+        if kind.is_dir() {
+            found.extend(within(&entry.path())?);
+        } else if kind.is_file() {
+            found.push(entry.path());
         }
     }
     found.sort_unstable();
     Ok(found)
+}
+
+fn opened(found: Vec<PathBuf>) -> Result<Vec<(PathBuf, File)>> {
+    let open = |path: PathBuf| match files::read(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) => Err(unread(&path, &error)),
+    };
+    found.into_iter().map(open).collect()
 }
 
 fn unread(path: &Path, error: &io::Error) -> CheckpointError {

@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::disk::{broken, io_at};
+use super::files;
 use super::rows::STORE;
 use super::segment::{End, HEADER, Header, SEGMENT, Walk, number_of, walk};
 use crate::checkpoint::CheckpointError;
@@ -28,7 +29,7 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
         return Ok(());
     }
     let since = newest_snapshot(store)?;
-    let file = match File::open(&path) {
+    let file = match files::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(broken(store, "its file `db` is missing")),
         opened => io_at(&path, "open the file", opened)?,
     };
@@ -46,7 +47,7 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
 /// [`CheckpointError::DamagedStore`] if it holds anything; [`CheckpointError::Io`] if it cannot be read.
 pub(super) fn check_empty(store: &Path) -> Result<()> {
     let path = store.join("db");
-    let file = match File::open(&path) {
+    let file = match files::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => io_at(&path, "open the file", opened)?,
     };

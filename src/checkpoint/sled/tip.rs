@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use super::disk::{Disk, broken, io_at};
+use super::files;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
 
@@ -25,7 +26,7 @@ impl Tip {
     /// Opens or creates the file in a store's directory.
     pub(super) fn open(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
-        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
         io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
     }
 

@@ -1,7 +1,7 @@
 //! Putting a whole thread into a store: in commits of bounded size, the last of which makes it appear. Knows the contract
 //! only.
 
-use super::foreign::foreign;
+use super::foreign::imported;
 use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Lease, Record, ThreadId};
 
 /// The most bytes and records of one commit, unless a single record has more.
@@ -22,7 +22,7 @@ pub(in crate::checkpoint) async fn deposit(
     let lease = store.claim(thread, Claim::IfFree).await?;
     if let Some(found) = store.head(thread).await? {
         // A crash may have left part of an import: it has no checkpoint, and says that it came from elsewhere.
-        let is_rest = found.checkpoint.is_none() && foreign(store, thread).await?.is_some();
+        let is_rest = found.checkpoint.is_none() && imported(store, thread).await?.is_some();
         if !is_rest {
             return Err(CheckpointError::ThreadExists { thread: thread.clone() });
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::checkpoint::threads::capture::Captured;
 use crate::checkpoint::threads::deposit::deposit;
+use crate::checkpoint::threads::foreign::mark;
 use crate::checkpoint::{CheckpointError, Checkpointer, ThreadId};
 
 /// What a backup holds.
@@ -43,6 +44,8 @@ impl fmt::Display for BackedUp {
 /// deleted meanwhile may be in the copy or not. A thread is in memory while it is copied. Threads that are damaged are left
 /// out and named in the report.
 ///
+/// Threads of a store that was made elsewhere and is not [trusted](super::super::trust) are marked as imported in the copy.
+///
 /// To copy to a directory, see `SledCheckpointer::backup`.
 ///
 /// # Errors
@@ -69,7 +72,7 @@ async fn copy(
     thread: ThreadId,
     report: &mut BackedUp,
 ) -> Result<(), CheckpointError> {
-    let captured = match Captured::read(from, &thread).await {
+    let mut captured = match Captured::read(from, &thread).await {
         Ok(captured) => captured,
         Err(CheckpointError::UnknownThread { .. }) => return Ok(()), // deleted meanwhile
         Err(error @ (CheckpointError::Damaged { .. } | CheckpointError::Format { .. })) => {
@@ -78,6 +81,9 @@ async fn copy(
         }
         Err(error) => return Err(error),
     };
+    if from.is_foreign() {
+        mark(&thread, &mut captured.records)?;
+    }
     let (records, bytes) = (captured.records.len(), sum(&captured.records));
     deposit(to, &thread, captured.head, captured.records).await?;
     report.threads += 1;

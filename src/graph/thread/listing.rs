@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
-    Key, Order, Shape, TaskRecord, TaskStatus, ThreadId, decode_record,
+    Key, Order, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,
 };
 
 use super::past::Status;
@@ -192,7 +192,7 @@ impl<'a> Listing<'a> {
             created_at: about.created_at,
             updated_at: record.as_ref().map_or(about.created_at, |record| record.created_at),
             fingerprint: record.map_or(0, |record| record.shape),
-            foreign: about.foreign,
+            foreign: of_store(self.store, about.foreign),
             reason: None,
         }))
     }

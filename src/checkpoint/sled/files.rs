@@ -1,0 +1,183 @@
+//! Files inside a store's directory, opened without following links. Knows file types and owners; must not know what a
+//! file holds.
+//!
+//! A store may come with a clone or an archive, or a program may have placed a link in it: a link would let an opening
+//! overwrite, move or publish files elsewhere.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use super::disk::io_at;
+use crate::checkpoint::CheckpointError;
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Only to read: files may belong to other users and have several names.
+    Read,
+    /// To read and write.
+    Write,
+}
+
+/// Checks that everything in a store's directory is a regular file or a directory, and for writing that it belongs to the
+/// user and has no second name elsewhere. A directory that does not exist passes.
+///
+/// # Errors
+/// [`CheckpointError::UnsafeStore`] for a link or a special file, [`CheckpointError::NotWritable`] for another user's.
+pub(super) fn check(store: &Path, access: Access) -> Result<()> {
+    match fs::metadata(store) {
+        Ok(found) if found.is_dir() => {
+            check_owner(store, store, &found, access)?;
+            check_directory(store, store, access)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_directory(store: &Path, directory: &Path, access: Access) -> Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => return Ok(()),
+        entries => io_at(directory, "list the files", entries)?,
+    };
+    for entry in entries {
+        let path = io_at(directory, "list the files", entry)?.path();
+        let found = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue, // another process just removed it
+            found => io_at(&path, "read the file", found)?,
+        };
+        check_entry(store, &path, &found, access)?;
+        if found.is_dir() {
+            check_directory(store, &path, access)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_entry(store: &Path, path: &Path, found: &Metadata, access: Access) -> Result<()> {
+    if let Some(kind) = unsafe_kind(path, found) {
+        return Err(refused(store, path, kind));
+    }
+    check_owner(store, path, found, access)?;
+    if access == Access::Write && has_other_names(found) {
+        return Err(refused(store, path, "a file with a second name elsewhere (a hard link)"));
+    }
+    Ok(())
+}
+
+fn refused(store: &Path, path: &Path, kind: &str) -> CheckpointError {
+    let file = path.strip_prefix(store).unwrap_or(path).display();
+    CheckpointError::UnsafeStore { path: store.into(), reason: format!("`{file}` in it is {kind}") }
+}
+
+/// Returns what a file is that must not be in a store. The socket by which a running process answers others may be there.
+fn unsafe_kind(path: &Path, found: &Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    if kind.is_symlink() {
+        return Some("a symbolic link");
+    }
+    let is_socket = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("control."));
+    if kind.is_file() || kind.is_dir() || (is_socket && is_socket_file(found)) {
+        return None;
+    }
+    Some("no regular file")
+}
+
+/// Opens a file of a store as `options` say, but follows no link and waits for no other process.
+pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = unfollowing(options).open(path).map_err(named)?;
+    match unsafe_kind(path, &file.metadata()?) {
+        Some(kind) => Err(io::Error::other(format!("it is {kind}"))),
+        None => Ok(file),
+    }
+}
+
+/// Opens a file of a store for reading; follows no link.
+pub(super) fn read(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().read(true))
+}
+
+/// Lets only the owner use a file or directory of a store; follows no link.
+#[cfg(unix)]
+pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    match read(path) {
+        Ok(file) => file.set_permissions(fs::Permissions::from_mode(mode)),
+        // A file that its owner may not read, or a socket: its own permissions are set, not those of what a link names.
+        Err(_) if fs::symlink_metadata(path)?.is_symlink() => Err(io::Error::other("it is a symbolic link")),
+        Err(_) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn set_mode(_path: &Path, _mode: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn unfollowing(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::OFlags;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
+}
+
+#[cfg(not(unix))]
+fn unfollowing(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// Says of a link that it is one, instead of "too many levels of symbolic links".
+#[cfg(unix)]
+fn named(error: io::Error) -> io::Error {
+    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    if is_link { io::Error::other("it is a symbolic link") } else { error }
+}
+
+#[cfg(not(unix))]
+fn named(error: io::Error) -> io::Error {
+    error
+}
+
+#[cfg(unix)]
+fn check_owner(store: &Path, path: &Path, found: &Metadata, access: Access) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
+    if access == Access::Read || owner == user {
+        return Ok(());
+    }
+    let file = path.strip_prefix(store).ok().filter(|name| !name.as_os_str().is_empty());
+    let what = file.map_or("its directory".into(), |name| format!("its file `{}`", name.display()));
+    let reason = format!("{what} belongs to user {owner}, and this process runs as user {user}");
+    Err(CheckpointError::NotWritable { path: store.into(), reason })
+}
+
+#[cfg(not(unix))]
+fn check_owner(_store: &Path, _path: &Path, _found: &Metadata, _access: Access) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn has_other_names(found: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    found.is_file() && found.nlink() > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_found: &Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn is_socket_file(found: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    found.file_type().is_socket()
+}
+
+#[cfg(not(unix))]
+fn is_socket_file(_found: &Metadata) -> bool {
+    false
+}
