@@ -33,6 +33,8 @@ pub struct DeveloperJob {
     pub session: Option<SessionRef>,
     /// The work of the attempt before, which is kept in git before anything else; none: there is nothing to keep.
     pub kept: Option<Kept>,
+    /// Where earlier work on the task is kept that is not in the files any more; the developer is told. None: there is none.
+    pub taken_out: Option<String>,
     /// The files to begin with, where that is not what the attempt before left.
     pub reset: Option<TreeId>,
     /// Where the task began.
@@ -81,7 +83,8 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
     if let Some(tree) = &job.reset {
         job.folder.reset(&ctx, tree).await?;
     }
-    let (turned, session_lost) = work(&job, salvaged.as_deref(), &ctx).await?;
+    let told = salvaged.as_ref().filter(|_| job.reset.is_some()).or(job.taken_out.as_ref());
+    let (turned, session_lost) = work(&job, told.map(String::as_str), &ctx).await?;
     let usage = turned.usage;
     let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
     let after = job.folder.after(&ctx, turned.tampered, &base).await?;
@@ -141,7 +144,7 @@ async fn reply<C: Agents>(
     }
     let mut feedback = job.feedback.clone();
     feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
-    let prompt = Prompt::developer(&job.brief, &feedback, salvaged.filter(|_| job.reset.is_some()));
+    let prompt = Prompt::developer(&job.brief, &feedback, salvaged);
     Ok((turn(job, format!("reply/{nth}/fresh"), prompt, Session::New).take(ctx).await?, had_session))
 }
 
@@ -151,7 +154,6 @@ async fn begin<C: Agents>(
     salvaged: Option<&str>,
     ctx: &Ctx<C>,
 ) -> Result<(Turned<WorkReport>, bool), NodeError> {
-    let salvaged = salvaged.filter(|_| job.reset.is_some());
     let fresh = |key: &str| {
         let prompt = Prompt::developer(&job.brief, &job.feedback, salvaged);
         turn(job, key.into(), prompt, Session::New)

@@ -19,6 +19,7 @@ mod model;
 mod model_server;
 mod play;
 mod reference;
+mod replanned;
 mod replay;
 mod replay_changed;
 mod repository;

@@ -2,7 +2,8 @@
 
 use super::done::{begin, count, put, update};
 use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing};
-use super::tasks::{Mark, TaskLine, carried, next_open};
+use super::tasks::{Mark, TaskLine, Unfinished, carried, next_open};
+use super::unfinished::{Sorted, sorted, take};
 use crate::graph::overwrite;
 use crate::nodes::{AfterHalt, Halting};
 use crate::plan::Plan;
@@ -14,43 +15,61 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),
     };
-    let update = update().halts(state.halts + 1).salvage(salvaged).notices(state.untold(notices));
+    let current = Unfinished::current(state, salvaged.as_ref());
+    let salvage = current.salvage.clone();
+    let update = update().halts(state.halts + 1).notices(state.untold(notices));
     let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
     let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
-    let (update, tasks) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
-        Some(markdown) => adopt(update, &markdown, &state.tasks),
+    let (update, adoption) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
+        Some(markdown) => {
+            let goes_on = matches!(decision, AfterHalt::Retry { .. } | AfterHalt::EditPlan { .. });
+            adopt(update, &markdown, state, goes_on.then_some(current))
+        }
         None => (update, None),
     };
     let line = state.line();
     let (update, outcome, status) = match decision {
         AfterHalt::Retry { attempts, note } => {
-            (again(update, state, tasks, attempts, note), None, AgenticStatus::Running)
+            (again(update, state, (adoption, salvage), attempts, note), None, AgenticStatus::Running)
         }
         AfterHalt::EditPlan { .. } => {
             let attempts = state.profile.max_task_review_iterations;
-            (again(update, state, tasks, attempts, String::new()), None, AgenticStatus::Running)
+            (again(update, state, (adoption, salvage), attempts, String::new()), None, AgenticStatus::Running)
         }
         AfterHalt::Accept => {
-            let update = with(update, state, tasks, line, Mark::Running).standing(Standing::Approved);
-            (update, None, AgenticStatus::Running)
+            let update = with(update.salvage(salvage), state, adoption, line, Mark::Running);
+            (update.standing(Standing::Approved), None, AgenticStatus::Running)
         }
         AfterHalt::Skip => {
-            let update = with(update, state, tasks, line, Mark::Skipped).standing(Standing::Skipped);
-            (update, None, AgenticStatus::Running)
+            let update = with(update.salvage(salvage), state, adoption, line, Mark::Skipped);
+            (update.standing(Standing::Skipped), None, AgenticStatus::Running)
         }
         AfterHalt::Abort => {
             let (outcome, status) = ended(state, was_asked);
-            (update.standing(Standing::Aborted), Some(outcome), status)
+            (update.salvage(salvage).standing(Standing::Aborted), Some(outcome), status)
         }
     };
     update.outcome(outcome).agentic_status(status)
 }
 
+/// The tasks of another plan, and what is known of those that were worked on.
+struct Adoption {
+    tasks: Vec<TaskLine>,
+    unfinished: Vec<Unfinished>,
+}
+
 /// The task is worked on again; under another plan, the first that is open.
-fn again(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, attempts: u32, note: String) -> Update {
-    if let Some(tasks) = tasks {
-        return replan(update, state, tasks, (attempts, note));
+fn again(
+    update: Update,
+    state: &ExecutionState,
+    (adoption, salvage): (Option<Adoption>, Option<String>),
+    attempts: u32,
+    note: String,
+) -> Update {
+    if let Some(adoption) = adoption {
+        return replan(update, state, (adoption, salvage), (attempts, note));
     }
+    let update = update.salvage(salvage);
     let allowed = state.task_review_iteration.saturating_add(attempts);
     let update = update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged);
     update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() }))
@@ -66,9 +85,10 @@ fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus)
 }
 
 /// The current task under its new mark, in the plan that holds.
-fn with(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, line: TaskLine, mark: Mark) -> Update {
+fn with(update: Update, state: &ExecutionState, adoption: Option<Adoption>, line: TaskLine, mark: Mark) -> Update {
     let line = TaskLine { mark, ..line };
-    let Some(mut tasks) = tasks else { return update.tasks(put(line)) };
+    let Some(Adoption { mut tasks, unfinished }) = adoption else { return update.tasks(put(line)) };
+    let update = update.unfinished(unfinished);
     let index = tasks.iter().position(|task| task.id == line.id).unwrap_or(state.index());
     match tasks.get_mut(index).filter(|task| task.id == line.id) {
         Some(task) => *task = line,
@@ -79,10 +99,20 @@ fn with(update: Update, state: &ExecutionState, tasks: Option<Vec<TaskLine>>, li
 
 /// The first task of another plan that is not done: the same task goes on, another begins. If there is none, the current
 /// task is put aside, and was the last.
-fn replan(update: Update, state: &ExecutionState, mut tasks: Vec<TaskLine>, again: (u32, String)) -> Update {
-    let Some(index) = next_open(&tasks, 0) else {
-        return with(update, state, Some(tasks), state.line(), Mark::Skipped).standing(Standing::Skipped);
+fn replan(
+    update: Update,
+    state: &ExecutionState,
+    (adoption, salvage): (Adoption, Option<String>),
+    again: (u32, String),
+) -> Update {
+    let Some(index) = next_open(&adoption.tasks, 0) else {
+        return with(update.salvage(salvage), state, Some(adoption), state.line(), Mark::Skipped)
+            .standing(Standing::Skipped);
     };
+    let Adoption { mut tasks, mut unfinished } = adoption;
+    let known = take(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
+    let goes_on = known.task == state.line().id;
+    let taken_out = known.salvage.clone().filter(|_| !goes_on);
     let same = tasks.get_mut(index).filter(|task| task.id == state.line().id);
     let (attempts, note) = match same {
         Some(task) => {
@@ -91,14 +121,23 @@ fn replan(update: Update, state: &ExecutionState, mut tasks: Vec<TaskLine>, agai
         }
         None => (state.profile.max_task_review_iterations, String::new()),
     };
-    begin(update, index, attempts, note).tasks(overwrite(tasks))
+    let update = begin(update, index, attempts, note, known).taken_out(taken_out);
+    update.unfinished(unfinished).tasks(overwrite(tasks))
 }
 
-/// The plan that holds from now on, with its tasks.
-fn adopt(update: Update, markdown: &str, before: &[TaskLine]) -> (Update, Option<Vec<TaskLine>>) {
+/// The plan that holds from now on, with its tasks. `current` is what is known of the current task; none if it is closed.
+fn adopt(
+    update: Update,
+    markdown: &str,
+    state: &ExecutionState,
+    current: Option<Unfinished>,
+) -> (Update, Option<Adoption>) {
     let Ok(plan) = Plan::parse(markdown) else { return (update, None) };
-    let tasks = carried(&plan, before);
+    let tasks = carried(&plan, &state.tasks);
     let goal = plan.goal().map(str::to_owned);
     let update = if goal.is_some() { update.goal(goal) } else { update };
-    (update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks))), Some(tasks))
+    let Sorted { kept: unfinished, notices } = sorted(&plan, state, current);
+    let update = update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks)));
+    let update = update.notices(state.untold(notices));
+    (update, Some(Adoption { tasks, unfinished }))
 }

@@ -1,9 +1,10 @@
 //! What each node's result does to the state. Pure.
 
 use super::state::{
-    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, LastReview, RunOutcome, Standing,
+    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing,
 };
-use super::tasks::{Mark, TaskLine, lines, next_open};
+use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
+use super::unfinished::take;
 use crate::drivers::Usage;
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
@@ -163,7 +164,8 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         .developer_session(session.map(|session| DeveloperSession { task_index: state.current_task_index, session }))
         .task_tree(after.tree.or_else(|| state.task_tree.clone()))
         .tasks(put(cost(line, usage)))
-        .salvage(salvaged)
+        .salvage(salvaged.or_else(|| state.salvage.clone()))
+        .taken_out(None)
         .note(String::new())
         .standing(standing)
         .usage(usage)
@@ -251,8 +253,8 @@ fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
     taken.into_iter().chain(new).collect()
 }
 
-/// The beginning of a task.
-pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String) -> Update {
+/// The beginning of a task; `known` is what earlier work on it came to.
+pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, known: Unfinished) -> Update {
     update
         .current_task_index(u32::try_from(index).unwrap_or(u32::MAX))
         .task_review_iteration(0)
@@ -262,9 +264,10 @@ pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String) ->
         .driver_session_id(None)
         .empty_attempts(0)
         .checks(vec![])
-        .failures(vec![])
-        .open_comments(vec![])
-        .last_review(None)
+        .failures(known.failures)
+        .open_comments(known.comments)
+        .last_review(known.last_review)
+        .salvage(known.salvage)
         .note(note)
         .standing(Standing::Unjudged)
 }
@@ -280,9 +283,13 @@ fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
 
 pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     let index = state.next_index().unwrap_or(state.index() + 1);
-    begin(update(), index, state.profile.max_task_review_iterations, String::new())
+    let mut unfinished = state.unfinished.clone();
+    let known = take(&mut unfinished, state.tasks.get(index).map_or("", |line| &line.id));
+    let taken_out = known.salvage.clone();
+    begin(update(), index, state.profile.max_task_review_iterations, String::new(), known)
         .task_tree(None)
-        .salvage(None)
+        .taken_out(taken_out)
+        .unfinished(unfinished)
         .tasks(put(closed(state, &moved)))
         .task_base(Some(moved.base))
         .outcome(None)

@@ -88,6 +88,7 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
         feedback: state.feedback(),
         session: session.map(|known| known.session.clone()),
         kept: kept(state).filter(|_| is_retry),
+        taken_out: state.taken_out.clone(),
         reset: reset.then(|| base.tree.clone()),
         base,
     })

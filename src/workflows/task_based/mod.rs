@@ -19,13 +19,12 @@ mod state;
 mod step;
 mod summary;
 mod tasks;
+mod unfinished;
 mod view;
 
 pub use graph::graph;
 pub use start::{Start, StartError};
-pub use state::{
-    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, LastReview, RunOutcome, Standing,
-};
+pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
 pub use step::Step;
 pub use summary::summary;
-pub use tasks::{Mark, TaskLine};
+pub use tasks::{LastReview, Mark, TaskLine, Unfinished};

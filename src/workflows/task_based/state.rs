@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::tasks::TaskLine;
+use super::tasks::{LastReview, TaskLine, Unfinished};
 use crate::drivers::{SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
-use crate::plan::{Comment, FinalReview, Issue, Severity, TaskProgress};
+use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
 use crate::workflows::Profile;
 use crate::workspace::TreeId;
 
@@ -96,6 +96,10 @@ pub struct ExecutionState {
     pub standing: Standing,
     /// Where the work of the attempt before is kept in git.
     pub salvage: Option<String>,
+    /// Where the current task's earlier work is kept, if it was taken out of the files before the task is continued.
+    pub taken_out: Option<String>,
+    /// The tasks that were worked on and wait, because another plan puts others before them.
+    pub unfinished: Vec<Unfinished>,
     /// How often the work was stopped for a person.
     pub halts: u32,
 
@@ -155,6 +159,8 @@ impl Default for ExecutionState {
             last_review: Default::default(),
             standing: Default::default(),
             salvage: Default::default(),
+            taken_out: Default::default(),
+            unfinished: Default::default(),
             halts: Default::default(),
             agentic_status: Default::default(),
             usage: Default::default(),
@@ -172,17 +178,6 @@ pub struct DeveloperSession {
     pub task_index: u32,
     /// The session.
     pub session: SessionRef,
-}
-
-/// A review in short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastReview {
-    /// Whether the work passed.
-    pub approved: bool,
-    /// What was found.
-    pub comments: Vec<Comment>,
-    /// How grave the gravest finding is.
-    pub severity: Severity,
 }
 
 /// What the last attempt at a task came to.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::graph::reducers::Keyed;
-use crate::plan::{Plan, TaskId};
+use crate::plan::{Comment, Plan, Severity, TaskId};
 
 /// A task, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,36 @@ pub enum Mark {
     Skipped,
     /// It waits for a person.
     Halted,
+}
+
+/// A task that was worked on, and waits until the tasks that another plan puts before it are done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// The task's number in the plan.
+    pub task: String,
+    /// The review comments that are still open.
+    #[serde(default)]
+    pub comments: Vec<Comment>,
+    /// The failed checks of its last attempt, with the end of their output.
+    #[serde(default)]
+    pub failures: Vec<String>,
+    /// Its last review.
+    #[serde(default)]
+    pub last_review: Option<LastReview>,
+    /// The git reference that holds the work of its last attempt.
+    #[serde(default)]
+    pub salvage: Option<String>,
+}
+
+/// A review in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastReview {
+    /// Whether the work passed.
+    pub approved: bool,
+    /// What was found.
+    pub comments: Vec<Comment>,
+    /// How grave the gravest finding is.
+    pub severity: Severity,
 }
 
 impl Mark {
