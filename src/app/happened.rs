@@ -17,12 +17,14 @@ pub(crate) fn happened(event: &Event) -> Option<Value> {
             json!({ "kind": "asked", "node": &**node, "questions": questions.iter().map(asked).collect::<Vec<_>>() })
         }
         EventKind::TaskEnd { node, writes, .. } => json!({ "kind": "end", "node": &**node, "writes": writes.json() }),
-        EventKind::Answered { node, answer } => json!({
+        EventKind::Answered { node, answer, .. } => json!({
             "kind": "answered", "node": &**node, "question": answer.name, "answer": answer.value,
             "by": answer.by, "note": answer.note, "at": rfc3339(answer.at),
         }),
-        EventKind::Custom { node, value } => json!({ "kind": "custom", "node": &**node, "value": value }),
-        EventKind::Message { node, value } => json!({ "kind": "message", "node": &**node, "value": value }),
+        EventKind::Custom { node, value, .. } => json!({ "kind": "custom", "node": &**node, "value": value }),
+        EventKind::Message { node, value, metadata, .. } => {
+            json!({ "kind": "message", "node": &**node, "value": value, "tags": *metadata.tags })
+        }
         EventKind::Checkpoint(made) => json!({
             "kind": "checkpoint", "checkpoint": made.id, "source": source(made.source), "next": made.next,
         }),
@@ -31,6 +33,10 @@ pub(crate) fn happened(event: &Event) -> Option<Value> {
         }
     };
     told["step"] = event.step.into();
+    if let Some(task) = event.task() {
+        told["task"] = (*task.id).into();
+        told["path"] = json!(*task.path);
+    }
     if !event.namespace.is_empty() {
         told["namespace"] = json!(event.namespace.to_vec());
     }

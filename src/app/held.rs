@@ -40,9 +40,9 @@ mod tests {
     }
 
     fn end(namespace: &[&str], node: &str, error: Option<&str>) -> Event {
-        let node: Arc<str> = node.into();
+        let (node, task): (Arc<str>, _) = (node.into(), Default::default());
         let writes = crate::graph::View::of_payload(Arc::new(()));
-        event(namespace, EventKind::TaskEnd { node, error: error.map(str::to_owned), writes, questions: vec![] })
+        event(namespace, EventKind::TaskEnd { node, task, error: error.map(str::to_owned), writes, questions: vec![] })
     }
 
     fn names(events: &[Event]) -> Vec<String> {

@@ -8,6 +8,7 @@ mod codec;
 mod depth;
 mod envelope;
 mod error;
+mod event_record;
 #[cfg(feature = "test-util")]
 mod failing;
 pub(crate) mod fnv;
@@ -37,6 +38,7 @@ pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Re
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_value, value_deserializer};
 pub use error::CheckpointError;
+pub use event_record::{EventRecord, EventRecordKind};
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;
 pub use id::{CheckpointId, ThreadId};
@@ -45,8 +47,8 @@ pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
     AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord,
-    EventRecord, EventRecordKind, FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord,
-    SendRecord, Shape, Slot, Source, TagRecord, TaskRecord, TaskStatus, WriteRecord,
+    FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source,
+    TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
 #[cfg(feature = "sled")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};

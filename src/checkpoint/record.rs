@@ -311,36 +311,6 @@ pub struct EffectRecord {
     pub at: u64,
 }
 
-/// What a recorded event was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EventRecordKind {
-    /// A value that a node emitted.
-    Custom,
-    /// A piece of a message.
-    Message,
-}
-
-/// A recorded event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventRecord {
-    /// What it was.
-    pub kind: EventRecordKind,
-    /// The checkpoint, in the innermost subgraph that is kept, of the task that emitted it.
-    pub checkpoint: CheckpointId,
-    /// That task.
-    pub task: u32,
-    /// The nodes whose subgraphs it came from, outermost first.
-    pub namespace: Vec<String>,
-    /// The superstep in the innermost subgraph.
-    pub step: i64,
-    /// The node.
-    pub node: String,
-    /// The value, as JSON.
-    pub value: String,
-    /// When it was emitted, in milliseconds since 1970.
-    pub at: u64,
-}
-
 /// Where an error handler took over from a node's body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandledRecord {

@@ -22,7 +22,8 @@ pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
 
 /// Adds what the modes show of an event.
 pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out: &mut Vec<Event>) {
-    let ns = &*world.shown(&event.namespace);
+    let nodes: Vec<String> = event.nodes().map(str::to_owned).collect();
+    let ns = &*world.shown(&nodes);
     let wants = |mode| modes.contains(&mode);
     match &event.kind {
         EventKind::Values { values, questions } => {
@@ -34,7 +35,7 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
                 out.push(shown);
             }
         }
-        EventKind::Update { node, writes, cached } => {
+        EventKind::Update { node, writes, cached, .. } => {
             if wants(Mode::Updates) {
                 let mut shown = Event::new(ns, Mode::Updates, json!({ &**node: views::update(writes) }));
                 shown.cached = *cached;
@@ -52,15 +53,15 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
                 out.push(Event::new(ns, Mode::Custom, value.clone()));
             }
         }
-        EventKind::TaskStart { node, input, sent, remaining_steps } => {
+        EventKind::TaskStart { node, input, sent, remaining_steps, .. } => {
             let mut input = input.json();
             if let (Value::Object(values), false) = (&mut input, *sent) {
-                world.add_computed(&event.namespace, node, *remaining_steps, values);
+                world.add_computed(&nodes, node, *remaining_steps, values);
             }
             let data = outcome::task_start(node, &input);
             both(ns, event.step, modes, Mode::Tasks, "task", data, out);
         }
-        EventKind::TaskEnd { node, error, writes, questions } => {
+        EventKind::TaskEnd { node, error, writes, questions, .. } => {
             let questions = views::questions(questions);
             let data = outcome::task_result(node, error.is_some(), &views::result(writes), &questions);
             both(ns, event.step, modes, Mode::Tasks, "task_result", data, out);

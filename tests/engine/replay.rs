@@ -22,11 +22,11 @@ fn line(event: &Event) -> String {
         EventKind::Values { values, questions } => format!("values {}{}", json(values), asked(questions)),
         EventKind::Update { node, writes, .. } => format!("update {node} {}", json(writes)),
         EventKind::Interrupt { questions } => format!("interrupt{}", asked(questions)),
-        EventKind::Answered { node, answer } => format!("answered {node} {} {:?}", answer.value, answer.by),
-        EventKind::Custom { node, value } => format!("custom {node} {value}"),
-        EventKind::Message { node, value } => format!("message {node} {value}"),
+        EventKind::Answered { node, answer, .. } => format!("answered {node} {} {:?}", answer.value, answer.by),
+        EventKind::Custom { node, value, .. } => format!("custom {node} {value}"),
+        EventKind::Message { node, value, .. } => format!("message {node} {value}"),
         EventKind::TaskStart { node, input, sent, .. } => format!("start {node} {} {sent}", json(input)),
-        EventKind::TaskEnd { node, error, writes, questions } => {
+        EventKind::TaskEnd { node, error, writes, questions, .. } => {
             format!("end {node} {error:?} {}{}", json(writes), asked(questions))
         }
         EventKind::Checkpoint(made) => {
@@ -36,7 +36,7 @@ fn line(event: &Event) -> String {
         }
         EventKind::Stored => "stored".into(),
     };
-    format!("{} {:?} {told}", event.step, event.namespace)
+    format!("{} {:?} {told}", event.step, event.nodes().collect::<Vec<_>>())
 }
 
 async fn lines(mut events: impl futures::Stream<Item = Event> + Unpin) -> Vec<String> {

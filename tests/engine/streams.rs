@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rstest::rstest;
-use superstep::graph::Writes;
+use superstep::graph::{Replay, Writes};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -137,7 +137,9 @@ async fn events_of_subgraphs_show_only_in_a_deep_stream() {
     let mut shallow = store.thread(&graph).stream(Request::input(start()), [Mode::Custom]);
     assert!(shallow.next().await.is_none());
     let mut deep = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Custom]);
-    assert_eq!(*deep.next().await.unwrap().namespace, ["inside"]);
+    let event = deep.next().await.unwrap();
+    assert_eq!(event.nodes().collect::<Vec<_>>(), ["inside"]);
+    assert!(event.namespace[0].starts_with("inside:"), "{:?}", event.namespace);
     assert!(deep.next().await.is_none());
 }
 
@@ -147,7 +149,7 @@ async fn pieces_of_messages_come_in_order_with_the_node_that_said_them() {
     let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Messages]);
     let mut said = vec![];
     while let Some(event) = events.next().await {
-        let EventKind::Message { node, value } = event.kind else { panic!("{event:?}") };
+        let EventKind::Message { node, value, .. } = event.kind else { panic!("{event:?}") };
         said.push(format!("{node}: {value}"));
     }
     assert_eq!(said, [r#"a: "one""#, r#"a: "two""#]);
@@ -212,4 +214,89 @@ async fn told_of_ends(fails: bool) -> Vec<&'static str> {
 #[tokio::test]
 async fn an_end_is_told_to_be_stored_once_it_is(#[case] fails: bool, #[case] told: &[&str]) {
     assert_eq!(told_of_ends(fails).await, told);
+}
+
+/// Two workers of one node, each with a subgraph of one node; all that happens in them, by the path of its task.
+fn twins() -> Graph {
+    let inner = chain(Builder::new().add_node(id("say"), talkative(1).tags(["chat", "loud"])), &["say"]);
+    let called = inner.clone();
+    let body = move |_: Arc<String>, ctx: Ctx| {
+        let called = called.clone();
+        async move { Ok::<_, NodeError>(Pad::update().notes(ctx.call(&called, start()).await?.notes.clone())) }
+    };
+    let worker = || Worker::<superstep::graph::Name, String>::new(id("twin"));
+    Builder::new()
+        .add_worker(worker(), body)
+        .calls(&id("twin"), &inner)
+        .add_conditional_edges_to(START, move |_: &Pad| worker().each(["a".to_owned(), "b".to_owned()]), worker())
+        .compile()
+        .unwrap()
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_parallel_workers_of_one_node_do_can_be_told_apart(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = twins();
+    let thread = store.thread(&graph).record_events();
+    let mut live = thread.stream_deep(Request::input(start()), ALL);
+    let mut told = vec![];
+    while let Some(event) = live.next().await {
+        told.push(event);
+    }
+    let snapshot = thread.clone().at(CheckpointId(2)).state().await.unwrap().unwrap();
+    let known: Vec<&str> = snapshot.tasks.iter().map(|task| task.id.as_str()).collect();
+    let of = |task: &str| told.iter().filter(|event| event.nodes().count() == 1 && event.namespace[0] == task).count();
+    assert_eq!(known.len(), 2);
+    for id in &known {
+        let own = |event: &&Event| event.task().is_some_and(|task| &*task.id == *id);
+        assert_eq!(told.iter().filter(own).count(), 3, "a start, an update and an end");
+        assert_eq!(of(&format!("twin:{id}")), told.iter().filter(|event| !event.namespace.is_empty()).count() / 2);
+    }
+    for event in &told {
+        let Some(task) = event.task() else { continue };
+        let (own, above) = task.path.split_last().unwrap();
+        assert_eq!((above, own.ends_with(&format!(":{}", task.id))), (&event.namespace[..], true), "{task:?}");
+    }
+    let said = |event: &Event| match &event.kind {
+        EventKind::Message { task, value, metadata, .. } => {
+            let metadata = format!("{} {} {:?}", metadata.node, metadata.step, metadata.tags);
+            Some(format!("{} {value} {metadata}", task.path.join("/")))
+        }
+        _ => None,
+    };
+    let mut now: Vec<String> = told.iter().filter_map(said).collect();
+    assert!(now[0].ends_with(r#" "one" say 1 ["chat", "loud"]"#), "{now:?}");
+    let mut again = thread.replay(Replay::Recorded).stream_deep([Mode::Messages]);
+    let mut then = vec![];
+    while let Some(event) = again.next().await {
+        then.extend(said(&event));
+    }
+    now.sort();
+    then.sort();
+    assert_eq!(now, then);
+}
+
+/// Neither a run without a store nor a subgraph that is not kept has checkpoints to name tasks by.
+#[rstest]
+#[case::no_store(None)]
+#[case::not_kept(Some(Store::memory()))]
+#[tokio::test]
+async fn tasks_that_are_not_stored_have_names_of_their_own(#[case] store: Option<Store>) {
+    let inner = chain(Builder::new().add_node(id("c"), talkative(0)).add_node(id("d"), talkative(0)), &["c", "d"]);
+    let inner = inner.persistence(superstep::graph::Persistence::Stateless);
+    let builder = Builder::new().add_subgraph(id("one"), inner.clone()).add_subgraph(id("two"), inner);
+    let graph = chain(builder, &["one", "two"]);
+    let mut events = match store {
+        Some(store) => store.thread(&graph).stream_deep(Request::input(start()), [Mode::Tasks]),
+        None => graph.thread("t").stream_deep(Request::input(start()), [Mode::Tasks]),
+    };
+    let mut started = std::collections::BTreeSet::new();
+    while let Some(event) = events.next().await {
+        if let EventKind::TaskStart { task, .. } = event.kind {
+            assert!(started.insert(task.id.clone()), "{task:?} is there twice");
+        }
+    }
+    assert_eq!(started.len(), 6);
 }

@@ -1,6 +1,7 @@
 //! A run as plain lines: for pipes and logs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::app::print::say;
@@ -9,8 +10,8 @@ use crate::graph::{Event, EventKind};
 
 /// Says a line for each task that ends, and for each value that a node emits.
 pub(crate) struct Lines {
-    /// When the tasks of a node began.
-    started: HashMap<(Vec<String>, String), Vec<Instant>>,
+    /// When each running task began, by its path.
+    started: HashMap<Arc<[String]>, Instant>,
 }
 
 impl Lines {
@@ -20,32 +21,28 @@ impl Lines {
     }
 
     pub(crate) fn tell(&mut self, event: &Event) {
-        let node = |node: &str| [&event.namespace[..], &[node.to_owned()]].concat().join("/");
+        let node = |node: &str| event.nodes().chain([node]).collect::<Vec<_>>().join("/");
         match &event.kind {
-            EventKind::TaskStart { node, .. } => {
-                self.started.entry(key(event, node)).or_default().push(Instant::now());
+            EventKind::TaskStart { task, .. } => {
+                self.started.insert(Arc::clone(&task.path), Instant::now());
             }
-            EventKind::TaskEnd { node: name, error, questions, .. } => {
-                let began = self.started.get_mut(&key(event, name)).and_then(Vec::pop);
+            EventKind::TaskEnd { node: name, task, error, questions, .. } => {
+                let began = self.started.remove(&task.path);
                 let took = began.map(|began| format!(" {:.1}s", began.elapsed().as_secs_f64())).unwrap_or_default();
                 let ended = ended(error.as_deref(), questions.len());
                 say(&format!("superstep {}: {} {ended}{took}\n", event.step, clean(&node(name))));
             }
-            EventKind::Custom { node: name, value } => {
+            EventKind::Custom { node: name, value, .. } => {
                 say(&format!("superstep {}: {} says {}\n", event.step, clean(&node(name)), said(value, 2)));
             }
             EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
-            EventKind::Answered { node: name, answer } => {
+            EventKind::Answered { node: name, answer, .. } => {
                 let (step, value) = (event.step, answer.value.to_string());
                 say(&format!("superstep {step}: {} is answered {}\n", clean(&node(name)), safe_json(&value)));
             }
             EventKind::Message { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {}
         }
     }
-}
-
-fn key(event: &Event, node: &str) -> (Vec<String>, String) {
-    (event.namespace.to_vec(), node.to_owned())
 }
 
 fn ended(error: Option<&str>, questions: usize) -> String {

@@ -1,11 +1,12 @@
 //! A run as a tree that moves: supersteps with their tasks, marks and elapsed time. What has ended scrolls away; what runs is
 //! drawn anew.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::app::print::{say, width};
 use crate::app::text::{clean, said};
-use crate::graph::{Event, EventKind};
+use crate::graph::{Event, EventKind, EventTask};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -30,8 +31,8 @@ pub(crate) struct Tree {
 struct Running {
     depth: usize,
     step: i64,
-    namespace: Vec<String>,
     node: String,
+    path: Arc<[String]>,
     began: Instant,
     says: Option<Says>,
 }
@@ -52,17 +53,18 @@ impl Tree {
 
     pub(crate) fn tell(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::TaskStart { node, .. } => {
-                let (depth, namespace) = (event.namespace.len(), event.namespace.to_vec());
+            EventKind::TaskStart { node, task, .. } => {
+                let (depth, path) = (event.namespace.len(), Arc::clone(&task.path));
                 let (began, node) = (Instant::now(), node.to_string());
-                self.tasks.push(Running { depth, step: event.step, namespace, node, began, says: None });
+                self.tasks.push(Running { depth, step: event.step, node, path, began, says: None });
                 self.draw(false);
             }
-            EventKind::TaskEnd { node, error, questions, .. } => {
-                self.ended(event, node, error.as_deref(), questions.len());
+            EventKind::TaskEnd { node, task, error, questions, .. } => {
+                let task = self.find(task).map(|at| self.tasks.remove(at));
+                self.ended(event, node, task, error.as_deref(), questions.len());
             }
-            EventKind::Custom { node, value } => {
-                let at = self.find(event, node);
+            EventKind::Custom { task, value, .. } => {
+                let at = self.find(task);
                 if let Some(task) = at.and_then(|at| self.tasks.get_mut(at)) {
                     let line = said(value, 0).lines().next().unwrap_or_default().to_owned();
                     task.says = Some(Says { line, stays: value.is_string() });
@@ -73,12 +75,11 @@ impl Tree {
         }
     }
 
-    fn find(&self, event: &Event, node: &str) -> Option<usize> {
-        self.tasks.iter().position(|task| task.node == node && task.namespace[..] == event.namespace[..])
+    fn find(&self, task: &EventTask) -> Option<usize> {
+        self.tasks.iter().position(|running| running.path == task.path)
     }
 
-    fn ended(&mut self, event: &Event, node: &str, error: Option<&str>, questions: usize) {
-        let task = self.find(event, node).map(|at| self.tasks.remove(at));
+    fn ended(&mut self, event: &Event, node: &str, task: Option<Running>, error: Option<&str>, questions: usize) {
         let took = task.as_ref().map(|task| seconds(task.began)).unwrap_or_default();
         let said = task.and_then(|task| task.says).filter(|says| says.stays);
         let (mark, colour, words) = match (error, questions) {

@@ -191,7 +191,7 @@ fn decoded(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointE
             let deep = skim(&effect.value, DEPTH).err().filter(|reason| reason.contains("deeper"));
             deep.map_or(Ok(()), |reason| Err(bad(format!("{key}: {reason}"))))
         }
-        Key::Event { .. } => decode_record::<EventRecord>(thread, key, bytes).map(drop).map_err(undecoded),
+        Key::Event { .. } => EventRecord::decode(thread, key, bytes).map(drop).map_err(undecoded),
         _ => Ok(()),
     }
 }

@@ -57,7 +57,7 @@ pub(crate) trait Inner: Send + Sync {
         reader: &'a Reader,
         since_and_tip: (CheckpointId, CheckpointId),
         telling: &'a Telling,
-        names: Arc<[String]>,
+        names_and_places: (Arc<[String]>, Arc<[String]>),
     ) -> BoxFuture<'a, Result<(), RunError>>;
     /// A checkpoint of it, to be compared.
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>>;
@@ -134,9 +134,9 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         reader: &'a Reader,
         since_and_tip: (CheckpointId, CheckpointId),
         telling: &'a Telling,
-        names: Arc<[String]>,
+        names_and_places: (Arc<[String]>, Arc<[String]>),
     ) -> BoxFuture<'a, Result<(), RunError>> {
-        told(&self.0.table, reader, since_and_tip, telling, names)
+        told(&self.0.table, reader, since_and_tip, telling, names_and_places)
     }
 
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {

@@ -66,7 +66,10 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
-    let facts = |name, first_name, handler| Arc::new(Facts { name, first_name, asks: asks.clone(), handler });
+    let tags: Arc<[String]> = std::mem::take(&mut options.tags).into();
+    let facts = |name, first_name, handler| {
+        Arc::new(Facts { name, first_name, asks: asks.clone(), tags: Arc::clone(&tags), handler })
+    };
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);
     Row {

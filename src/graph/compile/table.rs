@@ -15,7 +15,7 @@ use crate::graph::define::options::NodeOptions;
 use crate::graph::define::route::Choose;
 use crate::graph::run::control::Wiring;
 use crate::graph::run::ctx::Facts;
-use crate::graph::run::event::Showing;
+use crate::graph::run::view::Showing;
 
 pub(crate) struct Table<S: State, N, C> {
     pub name: String,

@@ -62,6 +62,7 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) defer: bool,
     pub(crate) replayable: bool,
     pub(crate) reads: Option<Vec<String>>,
+    pub(crate) tags: Vec<String>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
 }
 
@@ -93,6 +94,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
             defer: false,
             replayable: false,
             reads: None,
+            tags: vec![],
             destinations: None,
         }
     }
@@ -111,6 +113,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
             defer: self.defer,
             replayable: self.replayable,
             reads: self.reads.clone(),
+            tags: self.tags.clone(),
             destinations: self.destinations.clone(),
         }
     }
@@ -200,6 +203,13 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Names the channels the node reads: its cache and its events look at these only.
     pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.reads = Some(channels.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds words to the [metadata](crate::graph::MessageMetadata) of the messages that the node emits, for readers of a
+    /// stream that pick some of them. LangGraph: `tags` of a model.
+    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tags.extend(tags.into_iter().map(Into::into));
         self
     }
 
@@ -327,6 +337,8 @@ options! {
     fn replayable();
     /// Names the channels the node reads; see [`NodeOptions::reads`].
     fn reads(channels: impl IntoIterator<Item = impl Into<String>>);
+    /// Adds words to the metadata of the node's messages; see [`NodeOptions::tags`].
+    fn tags(tags: impl IntoIterator<Item = impl Into<String>>);
     /// Declares where the node's commands may go; see [`NodeOptions::goes_to`].
     fn goes_to(targets: impl Into<Target<N>>);
 }

@@ -20,9 +20,9 @@ use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::save::log_name;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::channel_json;
 use crate::graph::run::position::{Position, Start};
 use crate::graph::run::task::Task;
+use crate::graph::run::view::channel_json;
 use crate::graph::thread::snapshot::planned;
 
 /// What is told of a checkpoint.

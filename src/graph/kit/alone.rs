@@ -16,10 +16,10 @@ use crate::graph::define::node::NodeId;
 use crate::graph::run::clock;
 use crate::graph::run::ctx::{Known, Level, Shared};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::{Shown, View};
 use crate::graph::run::position::{Finished, Packet, Position};
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{Stand, Task};
+use crate::graph::run::view::{Shown, View};
 use crate::graph::thread::snapshot::planned;
 
 /// What a node came to by itself.

@@ -12,7 +12,7 @@ use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::Shown;
+use crate::graph::run::view::Shown;
 use crate::graph::thread::handle::Thread;
 use crate::graph::thread::outcome::Outcome;
 use crate::graph::thread::past::Status;

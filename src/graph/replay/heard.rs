@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order, decode_record};
+use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order};
 
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::EventKind;
+use crate::graph::run::origin::{EventTask, MessageMetadata, task_id};
 
-/// An event as it is told: the nodes on the way down, its superstep, what it was.
+/// An event as it is told: the tasks on the way down, its superstep, what it was.
 pub(crate) type Told = (Arc<[String]>, i64, EventKind);
 
 /// Recorded events by their numbers.
@@ -23,7 +24,7 @@ impl Heard {
         let mut heard = BTreeMap::new();
         for (key, bytes) in reader.scan(key(first, 0)..=key(last, u64::MAX)).await? {
             if let Key::Event { checkpoint, number } = key {
-                heard.insert((checkpoint, number), decode_record(&reader.thread, "event", &bytes)?);
+                heard.insert((checkpoint, number), EventRecord::decode(&reader.thread, "event", &bytes)?);
             }
         }
         *self.lock() = heard;
@@ -50,15 +51,28 @@ impl Heard {
 }
 
 fn told(records: BTreeMap<(CheckpointId, u64), EventRecord>) -> Vec<Told> {
-    let event = |record: EventRecord| {
-        let (node, value) = (record.node.into(), serde_json::from_str(&record.value).unwrap_or_default());
-        let kind = match record.kind {
-            EventRecordKind::Custom => EventKind::Custom { node, value },
-            EventRecordKind::Message => EventKind::Message { node, value },
-        };
-        (record.namespace.into(), record.step, kind)
-    };
     records.into_values().map(event).collect()
+}
+
+fn event(record: EventRecord) -> Told {
+    let (task, node): (_, Arc<str>) = (emitter(&record), record.node.into());
+    let (value, step) = (serde_json::from_str(&record.value).unwrap_or_default(), record.step);
+    let namespace = task.path.split_last().map_or(&[][..], |(_, above)| above).into();
+    let kind = match record.kind {
+        EventRecordKind::Custom => EventKind::Custom { node, task, value },
+        EventRecordKind::Message => {
+            let metadata = MessageMetadata { node: Arc::clone(&node), step, tags: record.tags.into() };
+            EventKind::Message { node, task, value, metadata }
+        }
+    };
+    (namespace, step, kind)
+}
+
+/// The task that emitted an event; the nearest one that is kept, where the record has no more.
+fn emitter(record: &EventRecord) -> EventTask {
+    let own = record.path.last().and_then(|place| place.strip_prefix(record.node.as_str())?.strip_prefix(':'));
+    let id = own.map_or_else(|| task_id(record.checkpoint, record.task).into(), Into::into);
+    EventTask { id, path: record.path.as_slice().into() }
 }
 
 impl Reader {

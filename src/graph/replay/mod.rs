@@ -170,7 +170,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.check_at(&reader).await?;
         let Some((newest, _)) = self.newest(&reader, head).await? else { return Err(self.unknown()) };
         let names: Arc<[String]> = self.scope.nodes.clone().into();
-        let wanted = sink.wants(Mode::Custom, &[]) || sink.wants(Mode::Messages, &[]);
+        let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
         let listens = wanted && reader.has_events().await?;
         let telling = Telling { sink, heard: Heard::default(), listens };
         let line = self.recorded_line(&reader, newest).await?;
@@ -178,7 +178,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
         let whole = names.is_empty() && !self.limits.only_output;
         let output = if whole { None } else { table.output.as_ref() };
-        Teller { table, reader: &reader, telling: &telling, names, output }.tell(walk, limit).await
+        Teller { table, reader: &reader, telling: &telling, places: Arc::clone(&names), names, output }
+            .tell(walk, limit)
+            .await
     }
 
     /// The line that is replayed: that of the newest checkpoint, from the handle's own on; of a branch that was left, that of the

@@ -20,9 +20,11 @@ use crate::graph::run::advance::shows;
 use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::{CheckpointView, EventKind, Mode, Sink, TaskView, View};
+use crate::graph::run::event::{CheckpointView, EventKind, Mode, Sink, TaskView};
+use crate::graph::run::origin::{EventTask, task_id};
 use crate::graph::run::position::{Finished, Position};
 use crate::graph::run::task::{Stand, Task};
+use crate::graph::run::view::View;
 use crate::graph::thread::snapshot::{AnswerInfo, answer_info, planned, with_results};
 
 /// Who listens, and what was emitted.
@@ -36,7 +38,7 @@ pub(crate) struct Telling {
 impl Telling {
     /// Whether a state is shown by anything that is told.
     pub(crate) fn needs_states(&self, names: &[String]) -> bool {
-        [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names))
+        [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names.is_empty()))
     }
 }
 
@@ -47,6 +49,8 @@ pub(crate) struct Teller<'a, S: State, N, C> {
     pub telling: &'a Telling,
     /// The nodes on the way down.
     pub names: Arc<[String]>,
+    /// The same with their tasks, as events have them.
+    pub places: Arc<[String]>,
     /// The channels it shows, if not all.
     pub output: Option<&'a Mask>,
 }
@@ -101,7 +105,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     }
 
     async fn checkpoint(&self, made: &Position<S>, ran: &[String]) {
-        if !self.telling.sink.wants(Mode::Checkpoints, &self.names) {
+        if !self.telling.sink.wants(Mode::Checkpoints, self.names.is_empty()) {
             return;
         }
         let tasks = planned(self.table, made);
@@ -150,7 +154,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
             (None, None) => View::of_state(state, table),
         };
         let (node, sent) = (self.name(task.node), task.packet.is_some());
-        self.send(step.made.step + 1, EventKind::TaskStart { node, input, sent, remaining_steps: 0 }).await;
+        let task = self.event_task(step, task);
+        self.send(step.made.step + 1, EventKind::TaskStart { node, task, input, sent, remaining_steps: 0 }).await;
+    }
+
+    fn event_task(&self, step: &Recorded<S>, task: &Task<S>) -> EventTask {
+        EventTask::below(&self.places, &self.name(task.node), task_id(step.made.id, stored(step, task)))
     }
 
     /// What a node emitted, and subgraphs of it that are not kept.
@@ -177,15 +186,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
                 continue;
             }
             let Some(child) = called(self.reader, children, tip).await? else { continue };
-            let row = self.table.row(task.node);
-            let mut names = self.names.to_vec();
-            names.push(if handler { row.handler.name.to_string() } else { row.name.to_string() });
-            if call > 0 {
-                names.push(format!("#{call}"));
-            }
-            child.0.told(self.reader, (step.made.id, tip), self.telling, names.into()).await?;
+            let way = self.below(step, task, handler, call);
+            child.0.told(self.reader, (step.made.id, tip), self.telling, way).await?;
         }
         Ok(())
+    }
+
+    /// The way down to a subgraph that a task, or its error handler, called.
+    fn below(&self, step: &Recorded<S>, task: &Task<S>, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
+        let row = self.table.row(task.node);
+        let name = if handler { &row.handler.name } else { &row.name };
+        let own = EventTask::below(&self.places, name, task_id(step.made.id, stored(step, task)));
+        let again = || (call > 0).then(|| format!("#{call}"));
+        let names = self.names.iter().cloned().chain([name.to_string()]).chain(again()).collect();
+        (names, own.path.iter().cloned().chain(again()).collect())
     }
 
     /// What a task asked, and was answered. Returns whether it was.
@@ -238,40 +252,44 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         self.send(at, EventKind::Interrupt { questions: questions.clone() }).await;
         let values = self.shown(Arc::clone(&step.before.state));
         self.send(at, EventKind::Values { values, questions: questions.clone() }).await;
-        self.task_end(step, self.name(task.node), None, Writes::default(), questions).await;
+        self.task_end(step, task, self.name(task.node), None, Writes::default(), questions).await;
     }
 
     async fn answer(&self, step: &Recorded<S>, task: &Task<S>, answer: AnswerInfo) {
         let node = self.name(task.node);
-        self.send(step.made.step + 1, EventKind::Answered { node, answer }).await;
+        let task = self.event_task(step, task);
+        self.send(step.made.step + 1, EventKind::Answered { node, task, answer }).await;
     }
 
     async fn ended(&self, step: &Recorded<S>, task: &Task<S>) {
         let mut node = self.name(task.node);
         if let Some(handled) = &task.handled {
-            self.task_end(step, Arc::clone(&node), Some(handled.error.clone()), Writes::default(), vec![]).await;
+            self.task_end(step, task, Arc::clone(&node), Some(handled.error.clone()), Writes::default(), vec![]).await;
             node = Arc::clone(&self.table.row(task.node).handler.name);
         }
         if let Stand::Done(done) = &task.stand {
             let writes = View::of_writes(self.shown_writes(done), Arc::clone(self.table));
-            let update = EventKind::Update { node: Arc::clone(&node), writes, cached: false };
+            let event_task = self.event_task(step, task);
+            let update = EventKind::Update { node: Arc::clone(&node), task: event_task, writes, cached: false };
             self.send(step.made.step + 1, update).await;
-            self.task_end(step, node, None, done.writes.clone(), vec![]).await;
+            self.task_end(step, task, node, None, done.writes.clone(), vec![]).await;
         } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
-            self.task_end(step, node, task.error.clone(), Writes::default(), vec![]).await;
+            self.task_end(step, task, node, task.error.clone(), Writes::default(), vec![]).await;
         }
     }
 
     async fn task_end(
         &self,
         step: &Recorded<S>,
+        task: &Task<S>,
         node: Arc<str>,
         error: Option<String>,
         writes: Writes<S>,
         questions: Vec<Question>,
     ) {
         let writes = View::of_writes(writes, Arc::clone(self.table));
-        self.send(step.made.step + 1, EventKind::TaskEnd { node, error, writes, questions }).await;
+        let task = self.event_task(step, task);
+        self.send(step.made.step + 1, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 
     /// The state that a superstep led to; of one that waits, the state with the results so far.
@@ -318,7 +336,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     }
 
     async fn send(&self, step: i64, kind: EventKind) {
-        self.telling.sink.send(&self.names, step, kind).await;
+        self.telling.sink.send(&self.places, step, kind).await;
     }
 }
 
@@ -351,12 +369,12 @@ pub(crate) fn told<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     reader: &'a Reader,
     (since, tip): (CheckpointId, CheckpointId),
     telling: &'a Telling,
-    names: Arc<[String]>,
+    (names, places): (Arc<[String]>, Arc<[String]>),
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
         let line = reader.nested_line(tip, since).await?;
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
-        let teller = Teller { table, reader, telling, names, output: table.output.as_ref() };
+        let teller = Teller { table, reader, telling, names, places, output: table.output.as_ref() };
         teller.tell(walk, u64::MAX).await.map(drop)
     })
 }

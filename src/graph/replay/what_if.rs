@@ -9,10 +9,10 @@ use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::state_json;
 use crate::graph::run::position::Finished;
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::Task;
+use crate::graph::run::view::state_json;
 use crate::graph::thread::snapshot::planned;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {

@@ -15,6 +15,7 @@ use super::clock::Outside;
 use super::error::RunError;
 use super::event::Sink;
 use super::keep::Keeps;
+use super::origin::task_id;
 use super::places::Places;
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::Question;
@@ -23,7 +24,6 @@ use crate::graph::journal::book::Journal;
 use crate::graph::journal::effect::Stage;
 use crate::graph::records::recorder::Recorder;
 use crate::graph::replay::report::Comparison;
-use crate::graph::thread::snapshot::task_id;
 
 /// The run's context and the task's identity; one pointer wide.
 pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx<C>>);
@@ -121,8 +121,10 @@ pub(crate) struct Limits {
 /// Where a graph runs: the root, or a subgraph in a task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
-    /// For events: the nodes on the way down.
+    /// The nodes on the way down.
     pub names: Arc<[String]>,
+    /// The same for events, with their tasks; empty where no event is sent or stored.
+    pub places: Arc<[String]>,
     /// For the store: tells activations apart.
     pub path: String,
     /// Whether it is a subgraph that keeps its state for the thread.
@@ -150,9 +152,21 @@ pub(crate) struct Borrowed {
     pub places: Mutex<Places>,
     pub checkpoint: CheckpointId,
     pub task: u32,
+    /// Its id.
+    pub id: String,
 }
 
 impl Level {
+    /// Names a task of this graph within its thread. A superstep that is not stored has no checkpoint to name it by: its
+    /// number takes the place, below the nearest task that is stored.
+    pub(crate) fn task_id(&self, checkpoint: CheckpointId, step: i64, task: u32) -> String {
+        match &self.borrowed {
+            Some(lender) => format!("{}{}-{step}.{task:x}", lender.id, self.asker.replace(['/', ':'], "-")),
+            None if checkpoint.0 == 0 => format!("{step}-{task:x}"),
+            None => task_id(checkpoint, task),
+        }
+    }
+
     /// The nodes whose subgraphs this is in are alive.
     pub(crate) fn beat(&self) {
         self.beats.iter().for_each(|beat| beat.notify_one());
@@ -172,6 +186,8 @@ pub(crate) struct Facts {
     pub first_name: Arc<str>,
     /// The questions it may ask; none: any.
     pub asks: Option<Arc<Declarations>>,
+    /// The tags for messages.
+    pub tags: Arc<[String]>,
     /// Whether it is the node's error handler.
     pub handler: bool,
 }
@@ -299,7 +315,7 @@ impl<C> Ctx<C> {
     /// Returns a name of this task that stays the same over retries, resumes and processes, and is unique within its thread:
     /// with the thread's name, a key by which to make side effects repeatable.
     pub fn task_id(&self) -> String {
-        task_id(self.0.checkpoint, self.0.task)
+        self.0.id()
     }
 
     /// Returns how many supersteps are left before the recursion limit. LangGraph: `RemainingSteps`.
@@ -338,6 +354,10 @@ impl<C> Ctx<C> {
 }
 
 impl<C> TaskCtx<C> {
+    pub(crate) fn id(&self) -> String {
+        self.level.task_id(self.checkpoint, self.step, self.task)
+    }
+
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
         let kept = self.children.as_ref()?.iter().find(|(known, _)| known == name)?;
         Some(kept.1)

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::ctx::{Ctx, TaskCtx};
 use super::event::EventKind;
+use super::origin::{EventTask, MessageMetadata};
 use crate::checkpoint::{EventRecord, EventRecordKind};
 use crate::graph::records::recorder::Recorder;
 
@@ -35,17 +36,32 @@ impl<C> Ctx<C> {
             self.0.record_event(recorder, kind, &value).await;
         }
         if let Some(sink) = &shared.sink {
-            let node = Arc::clone(&self.0.facts.name);
+            let (node, task) = (Arc::clone(&self.0.facts.name), self.0.event_task());
             let kind = match kind {
-                EventRecordKind::Custom => EventKind::Custom { node, value },
-                EventRecordKind::Message => EventKind::Message { node, value },
+                EventRecordKind::Custom => EventKind::Custom { node, task, value },
+                EventRecordKind::Message => EventKind::Message { metadata: self.0.metadata(), node, task, value },
             };
-            sink.send(&self.0.level.names, self.0.step, kind).await;
+            sink.send(&self.0.level.places, self.0.step, kind).await;
         }
     }
 }
 
 impl<C> TaskCtx<C> {
+    /// Whether events are sent or stored.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.shared.sink.is_some() || self.shared.records_events
+    }
+
+    /// The task as events name it.
+    pub(crate) fn event_task(&self) -> EventTask {
+        EventTask::below(&self.level.places, &self.facts.name, self.id())
+    }
+
+    fn metadata(&self) -> MessageMetadata {
+        let (node, tags) = (Arc::clone(&self.facts.name), Arc::clone(&self.facts.tags));
+        MessageMetadata { node, step: self.step, tags }
+    }
+
     /// A store that fails now fails the run at its next commit, which tells why.
     async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value) {
         let (checkpoint, task) = match &self.level.borrowed {
@@ -56,10 +72,11 @@ impl<C> TaskCtx<C> {
             kind,
             checkpoint,
             task,
-            namespace: self.level.names.to_vec(),
             step: self.step,
             node: self.facts.name.to_string(),
             value: value.to_string(),
+            path: self.event_task().path.to_vec(),
+            tags: self.facts.tags.to_vec(),
             at: self.shared.now(),
         };
         let root = self.level.journal.as_ref().map_or(self.checkpoint, |journal| journal.checkpoint());

@@ -42,6 +42,7 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     if call > 0 {
         names.push(format!("#{call}"));
     }
+    let places = if task.is_heard() { places(ctx, call) } else { [].into() };
     let own = own_name(ctx, call);
     let path = match persistence {
         // tasks of one worker run at once
@@ -57,7 +58,13 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.beat).cloned().collect();
     let (journal, place) = (Some(Arc::clone(task.journal())), task.place_below(call));
-    Level { names: names.into(), path, keeps_own, unsaved, borrowed, asker, beats, journal, place, base: 0 }
+    Level { names: names.into(), places, path, keeps_own, unsaved, borrowed, asker, beats, journal, place, base: 0 }
+}
+
+/// The namespace of what a call of a task emits.
+fn places<C>(ctx: &Ctx<C>, call: u32) -> Arc<[String]> {
+    let own = ctx.0.event_task().path;
+    own.iter().cloned().chain((call > 0).then(|| format!("#{call}"))).collect()
 }
 
 /// Starts the child, or goes on where it stopped.

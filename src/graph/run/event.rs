@@ -1,17 +1,14 @@
 //! What a run tells while it goes on: one typed event, filtered by modes, in one order. Knows no store.
 
-use std::any::Any;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::checkpoint::{CheckpointId, Source, ThreadId};
 
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
+use super::origin::{EventTask, MessageMetadata, node_of};
+use super::view::View;
 use crate::graph::define::interrupt::Question;
 use crate::graph::thread::snapshot::AnswerInfo;
 
@@ -43,8 +40,8 @@ pub struct Event {
     pub seq: u64,
     /// The thread; none for a run without one.
     pub thread: Option<ThreadId>,
-    /// The nodes whose subgraphs the event comes from, outermost first; empty for the root graph. A subgraph that one task
-    /// calls again adds `#1`, and so on.
+    /// The tasks whose subgraphs the event comes from, outermost first, each as `node:task`; empty for the root graph. A
+    /// subgraph that one task calls again adds `#1`, and so on.
     pub namespace: Arc<[String]>,
     /// The superstep, as in [`StateSnapshot::step`](crate::graph::StateSnapshot).
     pub step: i64,
@@ -66,6 +63,8 @@ pub enum EventKind {
     Update {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: EventTask,
         /// Its writes, in order.
         writes: View,
         /// Whether the result was taken from an earlier run or the cache.
@@ -80,6 +79,8 @@ pub enum EventKind {
     Answered {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: EventTask,
         /// The answer.
         answer: AnswerInfo,
     },
@@ -87,6 +88,8 @@ pub enum EventKind {
     Custom {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: EventTask,
         /// The value.
         value: Value,
     },
@@ -94,13 +97,19 @@ pub enum EventKind {
     Message {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: EventTask,
         /// The piece.
         value: Value,
+        /// Where it comes from.
+        metadata: MessageMetadata,
     },
     /// A task starts.
     TaskStart {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: EventTask,
         /// The state or payload it starts with.
         input: View,
         /// Whether a send started it, with a payload.
@@ -113,6 +122,8 @@ pub enum EventKind {
     TaskEnd {
         /// The node.
         node: Arc<str>,
+        /// The task.
+        task: EventTask,
         /// How it failed.
         error: Option<String>,
         /// Its writes.
@@ -142,6 +153,26 @@ impl EventKind {
 }
 
 impl Event {
+    /// Returns the task that the event comes from, if it comes from one.
+    pub fn task(&self) -> Option<&EventTask> {
+        match &self.kind {
+            EventKind::Update { task, .. }
+            | EventKind::Answered { task, .. }
+            | EventKind::Custom { task, .. }
+            | EventKind::Message { task, .. }
+            | EventKind::TaskStart { task, .. }
+            | EventKind::TaskEnd { task, .. } => Some(task),
+            EventKind::Values { .. } | EventKind::Interrupt { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {
+                None
+            }
+        }
+    }
+
+    /// Returns the nodes whose subgraphs the event comes from, outermost first: the namespace without the tasks.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.namespace.iter().map(|place| node_of(place))
+    }
+
     /// Returns whether a mode carries this event.
     pub fn is(&self, mode: Mode) -> bool {
         let own = self.kind.mode();
@@ -186,157 +217,6 @@ pub struct TaskView {
     pub subgraph: bool,
 }
 
-/// A state, a payload or writes of any graph: typed when asked for the right type, JSON otherwise. Secrets never show.
-#[derive(Clone)]
-pub struct View(Arc<dyn Erased>);
-
-trait Erased: Send + Sync {
-    fn json(&self) -> Value;
-    fn any(&self) -> &(dyn Any + Send + Sync);
-}
-
-impl View {
-    /// Returns the value as JSON, without secret channels. Writes are a list of `{channel: value}`, where
-    /// `{"$overwrite": value}` marks a value that replaces a reduced channel.
-    pub fn json(&self) -> Value {
-        self.0.json()
-    }
-
-    /// Returns the value, if it is of this type (a state, a payload, or [`Writes`] of a state).
-    pub fn get<T: 'static>(&self) -> Option<&T> {
-        self.0.any().downcast_ref()
-    }
-}
-
-impl fmt::Debug for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.json())
-    }
-}
-
-/// What is needed to show a state: its schema.
-pub(crate) trait Showing<S: State>: Send + Sync + 'static {
-    fn schema(&self) -> &S::Schema;
-}
-
-struct StateView<S, T>(Arc<S>, Arc<T>);
-
-impl<S: State, T: Showing<S>> Erased for StateView<S, T> {
-    fn json(&self) -> Value {
-        state_json(&*self.0, self.1.schema(), None)
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &*self.0
-    }
-}
-
-struct PartView<S, T>(Arc<S>, Arc<T>, Mask);
-
-impl<S: State, T: Showing<S>> Erased for PartView<S, T> {
-    fn json(&self) -> Value {
-        state_json(&*self.0, self.1.schema(), Some(&self.2))
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &*self.0
-    }
-}
-
-struct WritesView<S: State, T>(Writes<S>, Arc<T>);
-
-impl<S: State, T: Showing<S>> Erased for WritesView<S, T> {
-    fn json(&self) -> Value {
-        writes_json::<S>(&self.0, self.1.schema())
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &self.0
-    }
-}
-
-struct PayloadView(Arc<dyn crate::graph::define::command::Payload>);
-
-impl Erased for PayloadView {
-    fn json(&self) -> Value {
-        self.0.json()
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &*self.0
-    }
-}
-
-impl View {
-    pub(crate) fn of_state<S: State, T: Showing<S>>(state: Arc<S>, table: Arc<T>) -> Self {
-        Self(Arc::new(StateView(state, table)))
-    }
-
-    pub(crate) fn of_writes<S: State, T: Showing<S>>(writes: Writes<S>, table: Arc<T>) -> Self {
-        Self(Arc::new(WritesView(writes, table)))
-    }
-
-    /// Only some channels of a state: what a node reads.
-    pub(crate) fn of_part<S: State, T: Showing<S>>(state: Arc<S>, table: Arc<T>, only: Mask) -> Self {
-        Self(Arc::new(PartView(state, table, only)))
-    }
-
-    pub(crate) fn of_payload(payload: Arc<dyn crate::graph::define::command::Payload>) -> Self {
-        Self(Arc::new(PayloadView(payload)))
-    }
-}
-
-fn shows(channel: &crate::graph::channels::channel::Channel, at: usize, only: Option<&Mask>) -> bool {
-    !channel.is_secret() && only.is_none_or(|only| only.contains(at))
-}
-
-/// The state as JSON: channels that have a value, without secrets.
-pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, only: Option<&Mask>) -> Value {
-    let mut map = Map::new();
-    for (at, channel) in S::channels(schema).iter().enumerate() {
-        if let Some(value) = shows(channel, at, only).then(|| channel_json(state, schema, at)).flatten() {
-            map.insert(channel.name().to_owned(), value);
-        }
-    }
-    Value::Object(map)
-}
-
-/// A channel's value as JSON, secret or not; none if it has none.
-pub(crate) fn channel_json<S: State>(state: &S, schema: &S::Schema, at: usize) -> Option<Value> {
-    let json = || state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
-    state.is_set(schema, at).then(json)
-}
-
-/// A state in debugging output, without secrets. A schema that is known only at run time is not at hand here, so of a
-/// data-defined state nothing is shown.
-pub(crate) struct Shown<'a, S>(pub &'a S);
-
-impl<S: State> fmt::Debug for Shown<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nothing: &dyn Any = &();
-        match nothing.downcast_ref::<S::Schema>() {
-            Some(schema) => write!(f, "{}", state_json(self.0, schema, None)),
-            None => f.write_str("{..}"),
-        }
-    }
-}
-
-fn writes_json<S: State>(writes: &Writes<S>, schema: &S::Schema) -> Value {
-    let channels = S::channels(schema);
-    let seen = writes.0.iter().filter(|write| {
-        let at = S::channel_of(write);
-        shows(&channels[at], at, None)
-    });
-    let entry = |write: &S::Write| {
-        let mut value = S::encode_write(schema, write, serde_json::value::Serializer).unwrap_or_default();
-        if S::overwrites(write) {
-            value = serde_json::json!({ "$overwrite": value });
-        }
-        Value::Object(Map::from_iter([(channels[S::channel_of(write)].name().to_owned(), value)]))
-    };
-    Value::Array(seen.map(entry).collect())
-}
-
 /// Where a run's events go.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink(Arc<SinkInner>);
@@ -366,9 +246,9 @@ impl Sink {
     }
 
     /// Whether anybody listens to these events at this depth.
-    pub(crate) fn wants(&self, mode: Mode, namespace: &[String]) -> bool {
+    pub(crate) fn wants(&self, mode: Mode, root: bool) -> bool {
         let debug = matches!(mode, Mode::Tasks | Mode::Checkpoints) && self.0.modes.contains(&Mode::Debug);
-        let deep = namespace.is_empty() || self.0.subgraphs;
+        let deep = root || self.0.subgraphs;
         deep && (debug || self.0.modes.contains(&mode))
     }
 
@@ -379,7 +259,7 @@ impl Sink {
 
     /// Sends an event, waiting while the reader is behind. A reader that is gone is no failure.
     pub(crate) async fn send(&self, namespace: &Arc<[String]>, step: i64, kind: EventKind) {
-        if !self.wants(kind.mode(), namespace) {
+        if !self.wants(kind.mode(), namespace.is_empty()) {
             return;
         }
         let Ok(permit) = self.0.sender.reserve().await else { return };

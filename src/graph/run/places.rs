@@ -52,7 +52,7 @@ impl<C> TaskCtx<C> {
         }
         let lend = || {
             let (answers, places) = (self.answers.clone(), Mutex::new(Places::of(&self.answers)));
-            Arc::new(Borrowed { answers, places, checkpoint: self.checkpoint, task: self.task })
+            Arc::new(Borrowed { answers, places, checkpoint: self.checkpoint, task: self.task, id: self.id() })
         };
         Arc::clone(self.inside().lent.get_or_insert_with(lend))
     }

@@ -16,10 +16,11 @@ use super::control::START_NODE;
 use super::ctx::{Level, Shared, TaskCtx};
 use super::delta::Delta;
 use super::error::RunError;
-use super::event::{EventKind, Mode, View};
+use super::event::{EventKind, Mode};
 use super::position::Position;
 use super::task::{Stand, Task, plan};
 use super::trace;
+use super::view::View;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
@@ -347,12 +348,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn wants(&self, mode: Mode) -> bool {
-        self.shared.sink.as_ref().is_some_and(|sink| sink.wants(mode, &self.level.names))
+        self.shared.sink.as_ref().is_some_and(|sink| sink.wants(mode, self.is_root()))
     }
 
     pub(crate) async fn emit(&self, step: i64, kind: EventKind) {
         if let Some(sink) = &self.shared.sink {
-            sink.send(&self.level.names, step, kind).await;
+            sink.send(&self.level.places, step, kind).await;
         }
     }
 

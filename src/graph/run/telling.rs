@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::control::START_NODE;
-use super::event::{CheckpointView, EventKind, Mode, TaskView, View};
+use super::event::{CheckpointView, EventKind, Mode, TaskView};
+use super::origin::EventTask;
 use super::settle::{Ending, TookOver};
 use super::superstep::Run;
 use super::task::{Stand, Task};
+use super::view::View;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::Writes;
 use crate::graph::define::interrupt::Question;
@@ -65,17 +67,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.tell_start(at, node).await;
             }
         }
-        for task in self.tasks.iter().filter(|task| shown(task)) {
-            if let Stand::Done(done) = &task.stand {
-                self.tell_done(&self.node_name(task.node), &done.writes, true).await;
-            }
+        for at in (0..self.tasks.len()).filter(|&at| shown(&self.tasks[at])) {
+            self.tell_result(at, &self.node_name(self.tasks[at].node), true).await;
         }
     }
 
     async fn tell_start(&self, at: usize, node: Arc<str>) {
         let step = self.pos.step + 1;
         let (input, sent) = (self.input(at), self.tasks[at].packet.is_some());
-        self.emit(step, EventKind::TaskStart { node, input, sent, remaining_steps: self.stop - step }).await;
+        let (task, remaining_steps) = (self.event_task(at), self.stop - step);
+        self.emit(step, EventKind::TaskStart { node, task, input, sent, remaining_steps }).await;
+    }
+
+    /// A task as events name it.
+    fn event_task(&self, at: usize) -> EventTask {
+        let task = &self.tasks[at];
+        let id = self.level.task_id(self.pos.id, self.pos.step + 1, task.key);
+        EventTask::below(&self.level.places, &self.node_name(task.node), id)
     }
 
     pub(crate) fn input(&self, at: usize) -> View {
@@ -140,20 +148,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         match ending {
             Ending::Cached => self.tell_result(at, &node, true).await,
             Ending::Done { took_over, by_handler } => {
-                self.tell_took_over(&node, took_over).await;
+                self.tell_took_over(at, &node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
                 self.tell_result(at, &node, false).await;
             }
             Ending::Asked { took_over } => {
-                self.tell_took_over(&node, took_over).await;
+                self.tell_took_over(at, &node, took_over).await;
                 self.tell_questions(at, &node).await;
             }
             Ending::Failed { took_over, answered } => {
                 let by_handler = took_over.is_some();
-                self.tell_took_over(&node, took_over).await;
+                self.tell_took_over(at, &node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
                 if let Some(error) = self.tasks[at].error.clone() {
-                    self.tell_failed(&node, error, answered).await;
+                    self.tell_failed(at, &node, error, answered).await;
                 }
             }
         }
@@ -164,22 +172,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// The failure that an error handler took over; that the handler starts is not told.
-    async fn tell_took_over(&self, node: &Arc<str>, took_over: Option<TookOver>) {
+    async fn tell_took_over(&self, at: usize, node: &Arc<str>, took_over: Option<TookOver>) {
         let Some(TookOver { error, answered }) = took_over else { return };
-        self.tell_failed(node, error, answered).await;
+        self.tell_failed(at, node, error, answered).await;
     }
 
     /// A task that used answers shows that it ended, before it shows that it failed.
-    async fn tell_failed(&self, node: &Arc<str>, error: String, answered: bool) {
+    async fn tell_failed(&self, at: usize, node: &Arc<str>, error: String, answered: bool) {
         if answered {
-            self.tell_update(node, &Writes::default(), false).await;
+            self.tell_update(at, node, &Writes::default(), false).await;
         }
-        self.tell_end(node, Some(error), Writes::default(), vec![]).await;
+        self.tell_end(at, node, Some(error), Writes::default(), vec![]).await;
     }
 
     async fn tell_result(&self, at: usize, node: &Arc<str>, cached: bool) {
         if let Stand::Done(done) = &self.tasks[at].stand {
-            self.tell_done(node, &done.writes, cached).await;
+            self.tell_done(at, node, &done.writes, cached).await;
         }
     }
 
@@ -194,27 +202,36 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let values = self.view();
             self.emit(step, EventKind::Values { values, questions: questions.clone() }).await;
         }
-        self.tell_end(node, None, Writes::default(), questions).await;
+        self.tell_end(at, node, None, Writes::default(), questions).await;
     }
 
-    async fn tell_done(&self, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
-        self.tell_update(node, writes, cached).await;
+    async fn tell_done(&self, at: usize, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
+        self.tell_update(at, node, writes, cached).await;
         if !cached {
-            self.tell_end(node, None, writes.clone(), vec![]).await;
+            self.tell_end(at, node, None, writes.clone(), vec![]).await;
         }
     }
 
-    async fn tell_update(&self, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
+    async fn tell_update(&self, at: usize, node: &Arc<str>, writes: &Writes<S>, cached: bool) {
         if self.wants(Mode::Updates) {
             let writes = View::of_writes(self.shown_writes(writes), Arc::clone(&self.table));
-            self.emit(self.pos.step + 1, EventKind::Update { node: Arc::clone(node), writes, cached }).await;
+            let (node, task) = (Arc::clone(node), self.event_task(at));
+            self.emit(self.pos.step + 1, EventKind::Update { node, task, writes, cached }).await;
         }
     }
 
-    async fn tell_end(&self, node: &Arc<str>, error: Option<String>, writes: Writes<S>, questions: Vec<Question>) {
+    async fn tell_end(
+        &self,
+        at: usize,
+        node: &Arc<str>,
+        error: Option<String>,
+        writes: Writes<S>,
+        questions: Vec<Question>,
+    ) {
         if self.wants(Mode::Tasks) {
             let writes = View::of_writes(writes, Arc::clone(&self.table));
-            let kind = EventKind::TaskEnd { node: Arc::clone(node), error, writes, questions };
+            let (node, task) = (Arc::clone(node), self.event_task(at));
+            let kind = EventKind::TaskEnd { node, task, error, writes, questions };
             self.emit(self.pos.step + 1, kind).await;
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
 
 use super::handle::Thread;
-use super::snapshot::{Nested, TaskSnapshot, children_of, name, planned, task_id};
+use super::snapshot::{Nested, TaskSnapshot, children_of, name, planned};
 use crate::graph::channels::state::State;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
@@ -14,10 +14,11 @@ use crate::graph::records::mapping::{Mapping, refuse};
 use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::View;
+use crate::graph::run::origin::task_id;
 use crate::graph::run::position::Position;
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::Task;
+use crate::graph::run::view::View;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Drops open questions that the graph asks no more: nobody would take the answer.

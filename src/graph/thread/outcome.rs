@@ -10,9 +10,9 @@ use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
-use crate::graph::run::event::Shown;
 use crate::graph::run::superstep::{Budget, Exit, Run};
 use crate::graph::run::task::Task;
+use crate::graph::run::view::Shown;
 
 /// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
 ///

@@ -22,9 +22,10 @@ use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::clock;
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
-use crate::graph::run::event::{Shown, View, state_json};
+use crate::graph::run::origin::task_id;
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes, merged};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task, plan};
+use crate::graph::run::view::{Shown, View, state_json};
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
 ///
@@ -378,11 +379,6 @@ pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: 
 
 pub(crate) fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
     if node == START_NODE { &[] } else { &table.row(node).children }
-}
-
-/// Names a task within its thread.
-pub(crate) fn task_id(checkpoint: CheckpointId, task: u32) -> String {
-    format!("{checkpoint}-{task:x}")
 }
 
 /// Whether a record says that its task failed.
