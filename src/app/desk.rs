@@ -11,7 +11,7 @@ use super::erased::Call;
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(crate) enum Ask {
     /// A list of [`ThreadLine`](super::shapes::ThreadLine).
-    Threads { status: Option<String>, waiting: bool },
+    Threads(ThreadsAsk),
     /// A [`Stand`](super::shapes::Stand).
     Status { thread: String },
     /// A list of [`Step`](super::shapes::Step), newest first.
@@ -26,6 +26,24 @@ pub(crate) enum Ask {
     Answer(AnswerAsk),
     /// Cancels a run; a [`Stand`](super::shapes::Stand).
     Cancel { thread: String },
+}
+
+/// Which threads are to be listed, the latest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ThreadsAsk {
+    pub status: Option<String>,
+    /// Only those with pending questions.
+    pub waiting: bool,
+    pub prefix: String,
+    pub graph: Option<String>,
+    pub metadata: Vec<(String, String)>,
+    /// In milliseconds since 1970.
+    pub since: Option<u64>,
+    /// In milliseconds since 1970.
+    pub before: Option<u64>,
+    pub limit: Option<usize>,
+    /// The last thread of the page before.
+    pub after: Option<String>,
 }
 
 /// An answer on its way.

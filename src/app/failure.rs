@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::caller::Caller;
 use super::exit::Exit;
 use crate::checkpoint::CheckpointError;
+use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
 
 /// Why arguments or a command of a program's own are refused: what is wrong, what to do about it, and the exit code it ends
@@ -56,6 +57,9 @@ impl From<Box<Refusal>> for Failure {
 #[must_use]
 pub(crate) struct Failure {
     pub error: String,
+    /// The kind of error, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Box<str>>,
     pub causes: Vec<String>,
     pub help: Option<String>,
     #[serde(default = "one")]
@@ -71,7 +75,7 @@ fn one() -> u8 {
 
 impl Failure {
     pub(crate) fn new(error: impl Into<String>) -> Self {
-        Self { error: error.into(), causes: vec![], help: None, code: 1, hint: None }
+        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None }
     }
 
     /// A call that makes no sense, whatever the store holds.
@@ -114,17 +118,6 @@ impl Failure {
         }
         self
     }
-
-    /// The error with the causes that its own words do not hold.
-    fn of(error: &dyn Error) -> Self {
-        let mut failure = Self::new(error.to_string());
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            failure.causes.push(inner.to_string());
-            cause = inner.source();
-        }
-        failure
-    }
 }
 
 /// Commands that are about no thread.
@@ -139,19 +132,12 @@ fn command(text: &str) -> Option<(&str, &str, &str)> {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        let mut failure = Self::of(&error);
-        if let RunError::Node { error, .. } = &error {
-            let mut cause = error.source().source();
-            while let Some(inner) = cause {
-                failure.causes.push(inner.to_string());
-                cause = inner.source();
-            }
-        }
+        let ErrorShape { error: message, kind, causes, help, .. } = ErrorShape::from(&error);
+        let mut failure = Self { kind: kind.map(Into::into), causes, help, ..Self::new(message) };
         failure.hint = hint(&error).map(str::to_owned);
         if matches!(error, RunError::MistypedAnswer { .. }) {
             failure.code = 2;
         }
-        failure.help = error.help();
         failure
     }
 }
@@ -200,6 +186,7 @@ impl From<CheckpointError> for Failure {
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        Self::usage(error.to_string()).help(error.help())
+        let ErrorShape { error, kind, help, .. } = ErrorShape::from(&error);
+        Self { kind: kind.map(Into::into), help, ..Self::usage(error) }
     }
 }

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::decide::{Reply, Verdict};
-use super::desk::{AnswerAsk, Ask, Desk, Saying, Tell};
+use super::desk::{AnswerAsk, Ask, Desk, Saying, Tell, ThreadsAsk};
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::near::near;
-use super::shapes::{Shown, Stand, ThreadLine};
-use super::time::rfc3339;
+use super::shapes::{Asked, Shown, Stand, ThreadLine};
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, ThreadId};
-use crate::graph::{Answer, InterruptId, Standing, ThreadInfo};
+use crate::graph::{Answer, InterruptId, Question, Standing, ThreadFilter, ThreadInfo};
 
 /// How many near names of threads are looked for.
 const NAMES: usize = 10_000;
@@ -86,21 +86,28 @@ impl Local {
         })
     }
 
-    async fn threads(&self, status: Option<String>, waiting: bool) -> Result<Vec<ThreadLine>, Failure> {
+    async fn threads(&self, ask: ThreadsAsk) -> Result<Vec<ThreadLine>, Failure> {
         let mut lines = vec![];
-        for info in ThreadInfo::all(&*self.store).await? {
-            if waiting && info.standing != Standing::Interrupted {
+        for info in filter(&ask).page(&*self.store).await?.threads {
+            if ask.waiting && info.standing != Standing::Interrupted {
                 continue;
             }
-            let asked = waiting || self.only_its_graph_knows(&info);
+            let asked = ask.waiting || self.only_its_graph_knows(&info);
             let stand = if asked { Some(self.stand(&info).await) } else { None };
-            let mut line = line(info, stand);
-            line.questions.take_if(|_| !waiting);
-            let fits = status.as_ref().is_none_or(|status| *status == line.status);
-            let asks = !waiting || line.status == Standing::Interrupted.as_str();
+            let line = line(&info, stand);
+            let fits = ask.status.as_ref().is_none_or(|status| *status == line.status);
+            let asks = !ask.waiting || line.status == Standing::Interrupted.as_str();
             lines.extend((fits && asks).then_some(line));
         }
         lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
+        if let Some(after) = &ask.after {
+            let last = lines.iter().position(|line| line.thread == *after).ok_or_else(|| {
+                Failure::usage(format!("the list has no thread `{after}`"))
+                    .help("give the last thread of the page before, with the same options")
+            })?;
+            lines.drain(..=last);
+        }
+        lines.truncate(ask.limit.unwrap_or(usize::MAX));
         Ok(lines)
     }
 
@@ -128,7 +135,7 @@ impl Local {
         shown.tasks.retain(|shown| shown.id == task || shown.node == task);
         if shown.tasks.is_empty() {
             let help = if ids.is_empty() { "it has none".into() } else { format!("its tasks are {}", ids.join(", ")) };
-            let error = format!("checkpoint {} has no task `{task}`", shown.step.checkpoint);
+            let error = format!("checkpoint {} has no task `{task}`", shown.info.checkpoint);
             return Err(Failure::new(error).help(help));
         }
         Ok(shown)
@@ -146,7 +153,7 @@ impl Desk for Local {
     fn ask(&self, ask: Ask) -> Call<'_, Value> {
         Box::pin(async move {
             match ask {
-                Ask::Threads { status, waiting } => json(&self.threads(status, waiting).await?),
+                Ask::Threads(ask) => json(&self.threads(ask).await?),
                 Ask::Status { thread } => json(&self.thread(&thread).await?.stand().await?),
                 Ask::History { thread, channel, limit } => {
                     let thread = self.thread(&thread).await?;
@@ -176,25 +183,27 @@ impl Desk for Local {
     }
 }
 
+/// What can be told off the records alone; the status of some threads only their graph knows.
+fn filter(ask: &ThreadsAsk) -> ThreadFilter {
+    let time = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+    let mut filter = ThreadFilter::new().prefix(&ask.prefix);
+    filter = ask.graph.iter().fold(filter, ThreadFilter::graph);
+    filter = ask.metadata.iter().fold(filter, |filter, (key, value)| filter.metadata(key, value));
+    filter = ask.since.map(time).into_iter().fold(filter, ThreadFilter::updated_since);
+    ask.before.map(time).into_iter().fold(filter, ThreadFilter::updated_before)
+}
+
 /// A thread in a list, with what its graph says of it. What keeps one from being read hides no other.
-fn line(info: ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine {
-    let mut line = ThreadLine {
-        thread: info.id.to_string(),
-        graph: info.graph,
-        status: info.standing.to_string(),
-        step: info.step,
-        updated_at: rfc3339(info.updated_at),
-        origin: info.foreign.into(),
-        reason: info.reason,
-        questions: None,
-    };
+fn line(info: &ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine {
+    let asked = |question: &Question| Asked { question: question.into(), ..Asked::default() };
+    let mut line = ThreadLine::of(info, &asked);
     match stand {
         None => {}
         Some(Err(failure)) => line.reason = Some(failure.error),
         Some(Ok(stand)) => {
-            line.reason = stand.reason.filter(|_| stand.status == Standing::NeedsMigration.as_str());
-            line.questions = (stand.status == Standing::Interrupted.as_str()).then_some(stand.questions);
-            line.status = stand.status;
+            let position = stand.position;
+            line.reason = position.reason.filter(|_| position.status == Standing::NeedsMigration.as_str());
+            (line.questions, line.status) = (position.questions, position.status);
         }
     }
     line

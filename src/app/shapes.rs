@@ -1,43 +1,30 @@
-//! What the command line tells, as data: the JSON that programs read, and what text is made from. Knows no graph's types.
+//! The JSON of the command line, which text is made from too: the library's shapes (`graph::shape`), with what only a program
+//! with its graphs can add. Knows no graph's types.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::ops::{Deref, DerefMut};
 
-use crate::checkpoint::ForeignRecord;
+pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
+use crate::graph::shape::snapshot::{CheckpointShape, SnapshotShape};
+use crate::graph::shape::status::StatusShape;
+use crate::graph::shape::task::TaskShape;
+pub(crate) use crate::graph::shape::thread::Origin;
+use crate::graph::shape::thread::ThreadShape;
 
-/// Where a thread comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Origin {
-    /// Whether it was imported.
-    #[serde(default)]
-    pub foreign: bool,
-    /// Whether an imported one may be run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trusted: Option<bool>,
-}
+/// A task with the words that answer its questions.
+pub(crate) type ShownTask = TaskShape<Asked>;
+/// A thread in a list, with the commands that answer its questions.
+pub(crate) type ThreadLine = ThreadShape<Asked>;
 
-impl From<Option<ForeignRecord>> for Origin {
-    fn from(foreign: Option<ForeignRecord>) -> Self {
-        Self { foreign: foreign.is_some(), trusted: foreign.map(|foreign| foreign.trusted) }
-    }
-}
-
-impl Origin {
-    /// Whether it may be looked at only.
-    pub(crate) fn is_untrusted(self) -> bool {
-        self.trusted == Some(false)
-    }
-}
-
-/// A thread as it stands: what `status` and everything that runs prints.
+/// A thread: what `status` and everything that runs prints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Stand {
     pub thread: String,
     pub graph: String,
-    pub status: String,
+    #[serde(flatten)]
+    pub position: StatusShape<Asked>,
     pub step: i64,
-    pub next: Vec<String>,
-    pub questions: Vec<Asked>,
     pub state: Value,
     /// The state in the program's own words, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,27 +32,29 @@ pub(crate) struct Stand {
     pub checkpoint: Option<u64>,
     #[serde(flatten)]
     pub origin: Origin,
-    /// Why it failed, or needs migration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The ways out, if it needs migration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
-    /// Until when it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
 }
 
-/// An open question.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+impl Deref for Stand {
+    type Target = StatusShape<Asked>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.position
+    }
+}
+
+impl DerefMut for Stand {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.position
+    }
+}
+
+/// A pending question with the ways to answer it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Asked {
-    pub id: String,
-    pub name: String,
-    pub node: String,
-    pub payload: Value,
-    /// What its answer looks like.
-    pub takes: String,
+    #[serde(flatten)]
+    pub question: QuestionShape,
     /// The plain words that can answer it.
+    #[serde(default)]
     pub words: Vec<String>,
     /// What each of them comes to here: the name of the answer.
     #[serde(default)]
@@ -75,39 +64,31 @@ pub(crate) struct Asked {
     pub commands: Vec<String>,
 }
 
+impl Deref for Asked {
+    type Target = QuestionShape;
+
+    fn deref(&self) -> &QuestionShape {
+        &self.question
+    }
+}
+
 /// A checkpoint in a history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Step {
-    pub checkpoint: u64,
-    pub parent: Option<u64>,
-    pub step: i64,
-    pub source: String,
+    #[serde(flatten)]
+    pub info: CheckpointShape,
     pub next: Vec<String>,
-    pub created_at: String,
-    /// Words of the user's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub metadata: Vec<(String, String)>,
     /// The value of the channel that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
-/// A thread in a list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ThreadLine {
-    pub thread: String,
-    pub graph: String,
-    pub status: String,
-    pub step: i64,
-    pub updated_at: String,
-    #[serde(flatten)]
-    pub origin: Origin,
-    /// What cannot be read of it, or does not fit its graph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Its open questions, where they were asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub questions: Option<Vec<Asked>>,
+impl Deref for Step {
+    type Target = CheckpointShape;
+
+    fn deref(&self) -> &CheckpointShape {
+        &self.info
+    }
 }
 
 /// A checkpoint with all that is known of it.
@@ -118,53 +99,21 @@ pub(crate) struct Shown {
     #[serde(flatten)]
     pub origin: Origin,
     #[serde(flatten)]
-    pub step: Step,
-    pub state: Value,
-    pub tasks: Vec<ShownTask>,
+    pub snapshot: SnapshotShape<Asked>,
 }
 
-/// A task of a superstep.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ShownTask {
-    pub id: String,
-    pub node: String,
-    pub status: String,
-    pub attempts: u32,
-    pub error: Option<String>,
-    /// Its failed attempts.
-    pub failures: Vec<Attempt>,
-    /// Until when it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-    /// How many effects and values are in its journal.
-    pub effects: u32,
-    /// What it wrote: a list of `{channel: value}`.
-    pub writes: Option<Value>,
-    pub questions: Vec<Asked>,
-    pub answers: Vec<Answered>,
-    /// What it was started with, where one task was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
-    /// The state of its subgraph.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<Value>,
+impl Deref for Shown {
+    type Target = SnapshotShape<Asked>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.snapshot
+    }
 }
 
-/// A failed attempt of a task.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Attempt {
-    pub error: String,
-    pub at: String,
-}
-
-/// An answer that a task has got.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Answered {
-    pub name: String,
-    pub value: Value,
-    pub by: Option<String>,
-    pub at: String,
-    pub note: Option<String>,
+impl DerefMut for Shown {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.snapshot
+    }
 }
 
 /// A registered graph.

@@ -7,16 +7,18 @@ use serde_json::Value;
 use super::decide::{Reply, Verdict, known, name_of};
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
-use super::happened::{gap, happened};
+use super::happened::gap;
 use super::local::json;
 use super::run::TypedRun;
-use super::shapes::{Answered, Asked, Attempt, Origin, Shown, ShownTask, Stand, Step};
-use super::time::{millis, rfc3339};
+use super::shapes::{Asked, Origin, QuestionShape, Shown, Stand, Step};
 use super::typed::Reading;
-use crate::checkpoint::{CheckpointId, Checkpointer, Source, ThreadId, foreign};
+use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId, foreign};
+use crate::graph::shape::event::brief;
+use crate::graph::shape::snapshot::SnapshotShape;
+use crate::graph::shape::status::StatusShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Question, Replay, Request,
-    RunError, State, StateUpdate, Status, TaskSnapshot, Thread, Writes,
+    RunError, State, StateUpdate, Status, Thread, Writes,
 };
 
 pub(crate) struct TypedThread<S: State, N, C> {
@@ -67,31 +69,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Box::pin(async move {
             let status = self.thread.status().await?;
             let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
-            let (mut questions, mut reason, mut help, mut until) = (vec![], None, None, None);
-            match &status {
-                Status::Interrupted { questions: open } => questions = open.iter().map(|one| self.asked(one)).collect(),
-                Status::Failed { reason: why } => reason = Some(why.clone()),
-                Status::Waiting { until: time, .. } => until = Some(rfc3339(millis(*time))),
-                Status::NeedsMigration { misfits } => {
-                    reason = misfits.first().map(ToString::to_string);
-                    help = misfits.first().map(|misfit| format!("{}{BY_HAND}", misfit.help()));
-                }
-                Status::Finished | Status::Pending { .. } | Status::Stopped { .. } | Status::Running => {}
-            }
+            let mut position = StatusShape::of(&status, &|question| self.asked(question));
+            position.next.clone_from(&snapshot.next);
+            position.help = position.help.map(|help| help + BY_HAND);
             Ok(Stand {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
-                status: status.standing().to_string(),
+                position,
                 step: snapshot.step,
-                next: snapshot.next.clone(),
-                questions,
                 summary: self.reading.summary.map(|told| told(&snapshot.values)),
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,
-                reason,
-                help,
-                until,
             })
         })
     }
@@ -126,7 +115,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             let mut steps: Vec<Step> = vec![];
             for snapshot in history.all().await? {
                 let value = snapshot.json(self.graph.schema()).get(channel).cloned().unwrap_or_default();
-                let same = |newer: &Step| newer.value.as_ref() == Some(&value) && newer.parent == Some(snapshot.id.0);
+                let same =
+                    |newer: &Step| newer.value.as_ref() == Some(&value) && newer.info.parent == Some(snapshot.id.0);
                 if steps.last().is_some_and(same) {
                     steps.pop(); // it changed before
                 }
@@ -142,7 +132,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             let mut told = self.at(from).replay(Replay::Recorded).stream_deep(TOLD);
             let mut events = vec![];
             while let Some(event) = told.next().await {
-                events.extend(happened(&event));
+                events.extend(brief(&event));
             }
             told.finish().await?;
             if from.is_none() {
@@ -180,9 +170,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
                 origin: self.origin().await?,
-                step: step(&snapshot.info(), snapshot.next.clone()),
-                state: snapshot.json(self.graph.schema()),
-                tasks: snapshot.tasks.iter().map(|task| self.task(task)).collect(),
+                snapshot: SnapshotShape::of(&snapshot, snapshot.json(self.graph.schema()), &|one| self.asked(one)),
             })
         })
     }
@@ -280,79 +268,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         let reply = |verdict| Reply { verdict, feedback: Some("..".into()), by: None };
         let fitting: Vec<(Verdict, Value)> =
             words.into_iter().filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?))).collect();
-        let mut takes = question.answer_shape();
-        if takes == "any JSON" && !fitting.is_empty() {
+        let mut shape = QuestionShape::from(question);
+        if shape.takes == "any JSON" && !fitting.is_empty() {
             let samples = fitting.iter().map(|(_, answer)| answer.to_string());
-            takes = samples.collect::<Vec<_>>().join(" or ");
+            shape.takes = samples.collect::<Vec<_>>().join(" or ");
         }
         Asked {
-            id: question.id().to_string(),
-            name: question.name().to_owned(),
-            node: [question.namespace(), &[question.node().to_owned()]].concat().join("/"),
-            payload: question.json(),
-            takes,
+            question: shape,
             words: fitting.iter().map(|(verdict, _)| verdict.word().to_owned()).collect(),
             means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
             commands: vec![],
         }
     }
-
-    fn task(&self, task: &TaskSnapshot) -> ShownTask {
-        let open = task.questions.iter().any(|question| !question.is_answered());
-        let status = match (&task.result, &task.error) {
-            (Some(_), _) => "done",
-            (None, _) if open => "interrupted",
-            (None, Some(_)) => "failed",
-            (None, None) if task.wake.is_some() => "waiting",
-            (None, None) => "pending",
-        };
-        let answers = task.answers.iter().map(|answer| Answered {
-            name: answer.name.clone(),
-            value: answer.value.clone(),
-            by: answer.by.clone(),
-            at: rfc3339(answer.at),
-            note: answer.note.clone(),
-        });
-        let failures = task.failures.iter();
-        let failures = failures.map(|failure| Attempt { error: failure.error.clone(), at: rfc3339(failure.at) });
-        ShownTask {
-            id: task.id.clone(),
-            node: task.name.clone(),
-            status: status.into(),
-            attempts: task.attempts,
-            error: task.error.clone(),
-            failures: failures.collect(),
-            until: task.wake.map(|wake| rfc3339(millis(wake))),
-            effects: task.effects,
-            writes: task.result.as_ref().map(|result| result.json()),
-            questions: task.questions.iter().map(|question| self.asked(question)).collect(),
-            answers: answers.collect(),
-            input: Some(task.input.json()),
-            inside: task.state.as_ref().map(|nested| nested.values.json()),
-        }
-    }
 }
 
 fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
-    Step {
-        checkpoint: info.id.0,
-        parent: info.parent.map(|parent| parent.0),
-        step: info.step,
-        source: source(info.source).into(),
-        next,
-        created_at: rfc3339(info.created_at),
-        metadata: info.metadata.clone(),
-        value: None,
-    }
-}
-
-pub(super) fn source(source: Source) -> &'static str {
-    match source {
-        Source::Input => "input",
-        Source::Loop => "loop",
-        Source::Update => "update",
-        Source::Fork => "fork",
-    }
+    Step { info: info.into(), next, value: None }
 }
 
 fn never_ran(id: &ThreadId) -> Failure {

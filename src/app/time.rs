@@ -1,19 +1,62 @@
-//! Times as programs write them.
+//! Times as programs and people write them.
+
+use std::time::Duration;
 
 use crate::checkpoint::time::date;
-pub(crate) use crate::checkpoint::time::{millis, now};
+pub(crate) use crate::checkpoint::time::now;
 
-/// Returns a time in milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.
-pub(crate) fn rfc3339(millis: u64) -> String {
-    let (seconds, rest) = (millis / 1000, millis % 1000);
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
+/// Reads a span of time: a number, and s, m, h or d.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no span of time: write a number with s, m, h or d, as 30d");
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let number: u64 = text[..split].parse().map_err(|_| wrong())?;
+    let seconds = match &text[split..] {
+        "s" => Some(number),
+        "m" => number.checked_mul(60),
+        "h" => number.checked_mul(3600),
+        "d" => number.checked_mul(86_400),
+        _ => None,
+    };
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// Reads a moment, in milliseconds since 1970: `2026-01-31`, `2026-01-31T09:30:00Z`, or a span before now, as `2h`.
+pub(crate) fn moment(text: &str) -> Result<u64, String> {
+    if let Ok(ago) = span(text) {
+        return Ok(now().saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)));
+    }
+    parsed(text).ok_or_else(|| {
+        format!("`{text}` is no time: write 2026-01-31, 2026-01-31T09:30:00Z, or how long ago, as 2h or 30d")
+    })
+}
+
+/// A time by RFC 3339 in UTC; its clock may be left out.
+fn parsed(text: &str) -> Option<u64> {
+    let (day, clock) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
+    let mut parts = day.split('-');
+    let mut number = || parts.next()?.parse::<u64>().ok();
+    let (year, month, day) = (number()?, number()?, number()?);
+    let clock = clock.strip_suffix('Z')?;
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let mut parts = clock.split(':');
+    let mut number = |below: u64| parts.next()?.parse::<u64>().ok().filter(|&number| number < below);
+    let seconds = number(24)? * 3600 + number(60)? * 60 + number(60)?;
+    let millis: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let days = (1970..=9999).contains(&year).then(|| days_of((year, month, day)))??;
+    Some((days * 86_400 + seconds) * 1000 + millis)
+}
+
+/// Days since 1970 of a date of the calendar.
+fn days_of(wanted: (u64, u64, u64)) -> Option<u64> {
+    let first = (wanted.0 - 1970) * 365; // leap days come after it
+    let near = first + (wanted.1.checked_sub(1)? * 28);
+    (near..near + 2_100).find(|&day| date(day) == wanted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::time::rfc3339;
 
     #[rstest::rstest]
     #[case(0, "1970-01-01T00:00:00.000Z")]
@@ -21,5 +64,18 @@ mod tests {
     #[case(1_798_761_599_250, "2026-12-31T23:59:59.250Z")]
     fn times_are_written_by_the_standard(#[case] millis: u64, #[case] text: &str) {
         assert_eq!(rfc3339(millis), text);
+        assert_eq!(moment(text), Ok(millis));
+    }
+
+    #[rstest::rstest]
+    #[case("2024-02-29", Some(1_709_164_800_000))]
+    #[case("2026-01-31T09:30:00Z", Some(1_769_851_800_000))]
+    #[case("2026-02-29", None)]
+    #[case("2026-13-01", None)]
+    #[case("2026-01-31T24:00:00Z", None)]
+    #[case("2026-01-31T09:30:00+01:00", None)]
+    #[case("yesterday", None)]
+    fn times_are_read_by_the_standard(#[case] text: &str, #[case] millis: Option<u64>) {
+        assert_eq!(moment(text).ok(), millis);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::id::{CheckpointId, ThreadId};
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
-#[derive(Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// Another run holds the thread.

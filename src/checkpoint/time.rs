@@ -12,8 +12,15 @@ pub(crate) fn millis(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Returns a time in milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.
+pub(crate) fn rfc3339(millis: u64) -> String {
+    let (seconds, rest) = (millis / 1000, millis % 1000);
+    let (year, month, day) = date(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
+}
+
 /// Year, month and day of a day since 1970. Howard Hinnant's `civil_from_days`.
-#[cfg(feature = "sled")]
 pub(crate) fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -11,6 +11,7 @@
 //! | `kit` | what tests of a graph need; feature `test-util` |
 //! | `journal` | effects, recorded values, times: what a task does and learns once |
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
+//! | `shape` | the JSON of what programs read |
 //! | `thread` | one conversation: run, answer, read, rewrite |
 //!
 //! Nothing here knows agents, plans or a command line.
@@ -25,6 +26,7 @@ pub mod kit;
 mod records;
 mod replay;
 mod run;
+pub(crate) mod shape;
 mod thread;
 
 pub use channels::reducers;
@@ -66,6 +68,7 @@ pub use run::superstep::Budget;
 pub use run::view::View;
 pub use superstep_macros::{Labels, NodeId, State};
 pub use thread::edit::{StateUpdate, Updated};
+pub use thread::filter::{ThreadFilter, ThreadPage};
 pub use thread::handle::{RECURSION_LIMIT, STATE_LIMIT, Thread};
 pub use thread::history::{CheckpointInfo, History};
 pub use thread::listing::{Standing, ThreadInfo};

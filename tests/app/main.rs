@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod interrupts;
+mod json;
 mod listing;
 mod live;
 mod log;

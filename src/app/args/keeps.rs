@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::app::time::span;
+
 /// Remove what no rule keeps
 ///
 /// Removes the checkpoints that no rule keeps, of all threads or of one, with all that only they need. Always
@@ -24,7 +26,7 @@ pub(crate) struct Gc {
     pub keep_last: Option<usize>,
 
     /// Keep checkpoints that are not older, as 90s, 15m, 12h, 30d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = span)]
     pub max_age: Option<Duration>,
 
     /// Remove older branches that wait for an answer or a time, too
@@ -63,19 +65,4 @@ pub(crate) struct Tag {
     /// Take the name away
     #[arg(long, requires = "name", conflicts_with = "at")]
     pub remove: bool,
-}
-
-/// Reads a span of time: a number, and s, m, h or d.
-fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no age: write a number with s, m, h or d, as 30d");
-    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-    let number: u64 = text[..split].parse().map_err(|_| wrong())?;
-    let seconds = match &text[split..] {
-        "s" => Some(number),
-        "m" => number.checked_mul(60),
-        "h" => number.checked_mul(3600),
-        "d" => number.checked_mul(86_400),
-        _ => None,
-    };
-    seconds.map(Duration::from_secs).ok_or_else(wrong)
 }

@@ -4,6 +4,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::app::erased::Format;
+use crate::app::time::moment;
 use crate::graph::Standing;
 
 impl ValueEnum for Standing {
@@ -32,13 +33,14 @@ fn told(standing: Standing) -> &'static str {
 
 /// List threads, or the questions that are open
 ///
-/// Lists the threads of the store: graph, status, superstep, time of the last one. With --waiting, lists all open questions
-/// with the command that answers each.
+/// Lists the threads of the store, the latest first: graph, status, superstep, time of the last one. With --waiting, lists all
+/// open questions with the command that answers each. Options narrow the list; --limit and --after page through it.
 ///
 /// One that needs migration was stored by another version of its graph: `status THREAD` says what does not fit and what to do.
 /// One that is damaged has a record that cannot be read: `repair` saves what can be, `delete` removes it.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  {bin} threads --status failed\n  {bin} threads --waiting")]
+#[command(after_help = "Examples:\n  {bin} threads --status failed\n  {bin} threads --waiting\n  \
+                        {bin} threads --prefix order- --since 7d --limit 20")]
 pub(crate) struct Threads {
     /// Only threads that stand so
     #[arg(long, value_name = "STATUS")]
@@ -47,6 +49,39 @@ pub(crate) struct Threads {
     /// Only threads with open questions, with the questions
     #[arg(long, conflicts_with = "status")]
     pub waiting: bool,
+
+    /// Only threads whose names begin so
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub prefix: String,
+
+    /// Only threads of this graph
+    #[arg(long, value_name = "NAME")]
+    pub graph: Option<String>,
+
+    /// Only threads whose newest checkpoint has this metadata; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub metadata: Vec<(String, String)>,
+
+    /// Only threads that changed at or after this time: 2026-01-31, 2026-01-31T09:30:00Z, or how long ago, as 2h
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub since: Option<u64>,
+
+    /// Only threads that changed before this time
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub before: Option<u64>,
+
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Begin after this thread of the list: the last one of the page before
+    #[arg(long, value_name = "THREAD")]
+    pub after: Option<String>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is no metadata: write KEY=VALUE"))?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// Show how a thread stands: its state, what runs next, what it asks

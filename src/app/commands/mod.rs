@@ -114,7 +114,8 @@ impl Session {
 
     /// A thread as it stands, as text and JSON.
     fn stands(&self, mut stand: Stand, code: u8) -> Result<Told, Failure> {
-        self.add_commands(&stand.thread, &mut stand.questions);
+        let thread = stand.thread.clone();
+        self.add_commands(&thread, &mut stand.questions);
         let mut text = text::stand(&stand);
         if stand.origin.is_untrusted() {
             let trust = self.caller.on("trust", &stand.thread);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Session, Told};
 use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads};
-use crate::app::desk::Ask;
+use crate::app::desk::{Ask, ThreadsAsk};
 use crate::app::failure::Failure;
 use crate::app::print::try_say;
 use crate::app::shapes::{GraphLine, Shown, Stand, Step, ThreadLine};
@@ -13,12 +13,13 @@ use crate::app::watch::View;
 
 impl Session {
     pub(super) async fn threads(&self, args: Threads) -> Result<Told, Failure> {
-        let Threads { status, waiting } = args;
+        let Threads { status, waiting, prefix, graph, metadata, since, before, limit, after } = args;
         let status = status.map(|word| word.as_str().to_owned());
-        let mut lines: Vec<ThreadLine> = self.ask(Ask::Threads { status, waiting }).await?;
+        let asked = ThreadsAsk { status, waiting, prefix, graph, metadata, since, before, limit, after };
+        let mut lines: Vec<ThreadLine> = self.ask(Ask::Threads(asked)).await?;
         for line in &mut lines {
             let ThreadLine { thread, questions, .. } = line;
-            self.add_commands(thread, questions.as_deref_mut().unwrap_or_default());
+            self.add_commands(thread, questions);
         }
         Told::new(if waiting { text::waiting(&lines) } else { text::threads(&lines) }, &lines)
     }

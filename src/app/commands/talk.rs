@@ -29,7 +29,7 @@ impl Session {
             return Ok(told);
         }
         loop {
-            let Some(asked) = thread.stand().await?.questions.into_iter().next() else { return Ok(told) };
+            let Some(asked) = thread.stand().await?.position.questions.into_iter().next() else { return Ok(told) };
             let Some(answer) = heard(thread, name, asked).await? else { return Ok(told) };
             match self.follow(thread, name, Go::Answer(Box::new(answer))).await {
                 Ok(next) => told = next,
@@ -116,8 +116,7 @@ mod tests {
 
     fn said(line: &str) -> Option<Saying> {
         let words = vec!["approve".into(), "reject".into(), "revise".into()];
-        let [id, name, node, takes] = Default::default();
-        read(line, &Asked { id, name, node, takes, words, payload: Value::Null, means: vec![], commands: vec![] })
+        read(line, &Asked { words, ..Asked::default() })
     }
 
     #[rstest::rstest]

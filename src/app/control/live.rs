@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 use tokio::sync::broadcast;
 
-use crate::app::happened::happened;
+use crate::graph::shape::event::brief;
 use crate::graph::{CancellationToken, Event};
 
 /// How many events of a run are kept for those who come later.
@@ -81,7 +81,7 @@ impl Live {
 impl Running {
     /// Something happened.
     pub(crate) fn tell(&self, event: &Event) {
-        let Some(told) = happened(event) else { return };
+        let Some(told) = brief(event) else { return };
         let text = told.to_string();
         let line = if text.len() <= LARGEST {
             text

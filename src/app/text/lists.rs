@@ -37,7 +37,7 @@ pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
         return "no open questions\n".into();
     }
     let thread = |line: &ThreadLine| {
-        let mut asked = questions(line.questions.as_deref().unwrap_or_default());
+        let mut asked = questions(&line.questions);
         line.reason.iter().for_each(|reason| asked.push_str(&format!("  {}\n", clean_lines(reason, 2))));
         format!("{} ({})\n{asked}", clean(&line.thread), clean(&line.graph))
     };

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::block::value;
 use super::escape::{clean, clean_lines};
-use crate::app::shapes::{Answered, Asked, Origin, Shown, ShownTask, Stand};
+use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand};
 
 /// How a thread stands, its state, what it asks.
 pub(crate) fn stand(stand: &Stand) -> String {
@@ -92,7 +92,7 @@ pub(crate) fn meant(asked: &Asked) -> Option<String> {
 
 /// A checkpoint with its state and tasks.
 pub(crate) fn shown(shown: &Shown) -> String {
-    let step = &shown.step;
+    let step = &shown.info;
     let parent = step.parent.map(|parent| format!(", after {parent}")).unwrap_or_default();
     let mut text = format!(
         "{}: checkpoint {}{parent}\n  graph {}, superstep {}, made by {} at {}\n",
@@ -104,8 +104,8 @@ pub(crate) fn shown(shown: &Shown) -> String {
         step.created_at
     );
     text.push_str(origin(shown.origin));
-    if !step.next.is_empty() {
-        text.push_str(&format!("  next: {}\n", clean(&step.next.join(", "))));
+    if !shown.next.is_empty() {
+        text.push_str(&format!("  next: {}\n", clean(&shown.next.join(", "))));
     }
     text.push_str(&fields(&shown.state));
     shown.tasks.iter().for_each(|task| text.push_str(&self::task(task)));
@@ -129,7 +129,7 @@ fn task(task: &ShownTask) -> String {
         Some(other) => add("wrote", other),
         None => {}
     }
-    task.inside.iter().for_each(|state| add("inside", state));
+    task.inside.iter().for_each(|state| add("inside", &state.state));
     for asked in &task.questions {
         add(&format!("asks {}", asked.name), &asked.payload);
     }
@@ -137,7 +137,7 @@ fn task(task: &ShownTask) -> String {
     text
 }
 
-fn answered(answer: &Answered) -> String {
+fn answered(answer: &AnswerShape) -> String {
     let by = answer.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let note = answer.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
     value(&format!("answer to {} at {}{by}{note}", answer.name, answer.at), &answer.value, 2)

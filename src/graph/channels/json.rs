@@ -6,7 +6,8 @@ use super::state::State;
 use super::writes::Writes;
 
 /// Why JSON is no input for a state.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum InputError {
     /// It is no object.

@@ -128,6 +128,13 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         None
     }
 
+    /// Returns the schema, if the state knows it: one without a schema of its own always does.
+    #[doc(hidden)]
+    fn known_schema(&self) -> Option<&Self::Schema> {
+        let nothing: &'static dyn std::any::Any = &();
+        nothing.downcast_ref()
+    }
+
     /// Returns the names of channels that are gone for good: what is stored of them is dropped without a word.
     fn removed(_schema: &Self::Schema) -> Vec<&str> {
         vec![]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::sketch::sketch;
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{CheckpointId, QuestionRecord};
 use crate::graph::channels::{reading, value};
 use crate::graph::run::error::RunError;
 
@@ -137,6 +137,21 @@ fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
 }
 
 impl Question {
+    /// Returns a stored question of whatever type: its payload and answer are JSON.
+    pub(crate) fn untyped(record: &QuestionRecord, birth: u64, payload: Vec<u8>) -> Self {
+        let QuestionRecord { checkpoint, task, place, .. } = *record;
+        Self {
+            id: InterruptId { birth, checkpoint, task, place },
+            name: record.name.clone(),
+            node: record.node.clone(),
+            namespace: record.namespace.clone(),
+            payload,
+            shows: Shows::of::<AnyQuestion>(),
+            answered: record.answered,
+            asker: record.asker.clone().unwrap_or_default(),
+        }
+    }
+
     /// Returns what names it in an answer.
     pub fn id(&self) -> InterruptId {
         self.id

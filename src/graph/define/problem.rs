@@ -16,7 +16,8 @@ pub enum Lint {
 }
 
 /// One thing wrong with a graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum Problem {

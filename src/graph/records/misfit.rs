@@ -5,7 +5,8 @@ use std::fmt;
 use crate::graph::run::error::Unreadable;
 
 /// Why a paused thread cannot go on with this version of the graph. It stays readable: state, history and status.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum Misfit {

@@ -16,7 +16,8 @@ pub(crate) const INPUT: &str = "the input";
 ///
 /// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
 /// purpose; [`coming_from_langgraph`](crate::coming_from_langgraph) lists them.
-#[derive(Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum RunError {

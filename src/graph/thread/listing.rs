@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
-    Key, Order, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,
+    Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,
 };
 
 use super::past::Status;
 use super::snapshot::is_failed;
+use crate::graph::define::interrupt::Question;
 use crate::graph::records::reader::Tasks;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
@@ -93,7 +94,7 @@ impl Status {
     }
 }
 
-/// A thread as a list shows it.
+/// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
 #[derive(Clone, Debug)]
 pub struct ThreadInfo {
     /// Its name.
@@ -114,6 +115,13 @@ pub struct ThreadInfo {
     pub fingerprint: u64,
     /// When it was imported and whether it is trusted, if it was made elsewhere.
     pub foreign: Option<ForeignRecord>,
+    /// The metadata of its newest checkpoint: [`Thread::metadata`](crate::graph::Thread::metadata).
+    pub metadata: Vec<(String, String)>,
+    /// The pending questions, if it is [`Interrupted`](Standing::Interrupted). Their types are not known here: payloads are
+    /// JSON, and so are answers.
+    pub questions: Vec<Question>,
+    /// When it can resume, if it is [`Waiting`](Standing::Waiting).
+    pub wake: Option<SystemTime>,
     /// Why it is [`Damaged`](Standing::Damaged).
     pub reason: Option<String>,
 }
@@ -153,14 +161,14 @@ impl ThreadInfo {
         let mut listing = Listing::over(store, now);
         let mut all = vec![];
         for id in store.threads(None, usize::MAX).await? {
-            all.extend(listing.info(&id).await.or_else(|error| damaged(&id, error).map(Some))?);
+            all.extend(listing.read(&id).await?);
         }
         Ok(all)
     }
 }
 
 /// A reading of many threads: what they share is read once.
-struct Listing<'a> {
+pub(super) struct Listing<'a> {
     store: &'a dyn Checkpointer,
     /// How many sources each join has, by the graph's fingerprint.
     joins: HashMap<u64, Vec<(usize, u32)>>,
@@ -169,8 +177,13 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    fn over(store: &'a dyn Checkpointer, now: SystemTime) -> Self {
+    pub(super) fn over(store: &'a dyn Checkpointer, now: SystemTime) -> Self {
         Self { store, joins: HashMap::new(), now: clock::millis(now) }
+    }
+
+    /// Returns one thread; a damaged one if its records cannot be read.
+    pub(super) async fn read(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
+        self.info(id).await.or_else(|error| damaged(id, error).map(Some))
     }
 
     async fn info(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
@@ -182,7 +195,8 @@ impl<'a> Listing<'a> {
         let commanded = found.pop().flatten().is_some();
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
-        let standing = self.standing(id, head, record.as_ref(), commanded).await?;
+        let Found { standing, questions, wake } = self.standing(id, head, record.as_ref(), commanded).await?;
+        let metadata = record.as_ref().map(|record| record.metadata.clone()).unwrap_or_default();
         Ok(Some(ThreadInfo {
             id: id.clone(),
             graph: about.graph,
@@ -193,6 +207,9 @@ impl<'a> Listing<'a> {
             updated_at: record.as_ref().map_or(about.created_at, |record| record.created_at),
             fingerprint: record.map_or(0, |record| record.shape),
             foreign: of_store(self.store, about.foreign),
+            metadata,
+            questions,
+            wake: wake.map(clock::time),
             reason: None,
         }))
     }
@@ -203,32 +220,48 @@ impl<'a> Listing<'a> {
         head: Head,
         record: Option<&CheckpointRecord>,
         commanded: bool,
-    ) -> Result<Standing, RunError> {
+    ) -> Result<Found, RunError> {
         if self.store.is_claimed(id) {
-            return Ok(Standing::Running);
+            return Ok(Standing::Running.into());
         }
-        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::Finished) };
+        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::Finished.into()) };
         if !commanded && plans_nothing(&record.control) {
-            return Ok(Standing::Finished); // most are: their tasks are not looked for
+            return Ok(Standing::Finished.into()); // most are: their tasks are not looked for
         }
         let mut tasks = self.tasks(id, checkpoint).await?;
         let command = tasks.remove(&COMMAND_KEY).unwrap_or_default();
-        let asks = |task: &&TaskRecord| task.status == TaskStatus::Interrupted;
-        if tasks.values().filter(asks).any(|task| task.questions.iter().any(|asked| !asked.answered)) {
-            return Ok(Standing::Interrupted);
+        let questions = self.questions(id, head.birth, &tasks).await?;
+        if !questions.is_empty() {
+            return Ok(Found { questions, ..Standing::Interrupted.into() });
         }
         if tasks.values().any(is_failed) {
-            return Ok(Standing::Failed);
+            return Ok(Standing::Failed.into());
         }
         let planned = self.planned(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
+        let sleeping: Vec<u64> = sleeping(&tasks, self.now).collect();
         Ok(match planned {
-            0 => Standing::Finished,
+            0 => Standing::Finished.into(),
             // All have ended, and yet no checkpoint follows: their results could not be applied.
-            planned if done == planned => Standing::Failed,
-            planned if done + sleeping(&tasks, self.now) == planned => Standing::Waiting,
-            _ => Standing::Pending,
+            planned if done == planned => Standing::Failed.into(),
+            planned if done + sleeping.len() == planned => {
+                Found { wake: sleeping.into_iter().min(), ..Standing::Waiting.into() }
+            }
+            _ => Standing::Pending.into(),
         })
+    }
+
+    /// The pending questions, without the types that declare them.
+    async fn questions(&self, id: &ThreadId, birth: u64, tasks: &Tasks) -> Result<Vec<Question>, RunError> {
+        let asking = tasks.values().filter(|task| task.status == TaskStatus::Interrupted);
+        let open: Vec<&QuestionRecord> =
+            asking.flat_map(|task| &task.questions).filter(|asked| !asked.answered).collect();
+        let keys: Vec<Key> = open.iter().map(|asked| Key::Row(asked.payload)).collect();
+        let rows = if keys.is_empty() { vec![] } else { self.store.get(id, keys).await? };
+        let question = |(record, payload): (&QuestionRecord, Option<Vec<u8>>)| {
+            Question::untyped(record, birth, payload.unwrap_or_default())
+        };
+        Ok(open.into_iter().zip(rows).map(question).collect())
     }
 
     async fn tasks(&self, id: &ThreadId, checkpoint: CheckpointId) -> Result<Tasks, RunError> {
@@ -279,6 +312,20 @@ impl<'a> Listing<'a> {
     }
 }
 
+/// A thread's status with what belongs to it.
+struct Found {
+    standing: Standing,
+    questions: Vec<Question>,
+    /// In milliseconds since 1970.
+    wake: Option<u64>,
+}
+
+impl From<Standing> for Found {
+    fn from(standing: Standing) -> Self {
+        Self { standing, questions: vec![], wake: None }
+    }
+}
+
 /// Whether nothing follows a checkpoint, whatever its graph is.
 fn plans_nothing(control: &ControlRecord) -> bool {
     let joins = control.joins.iter().any(|(_, join)| join.arrived.iter().any(|word| *word != 0));
@@ -302,14 +349,17 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
         updated_at: 0,
         fingerprint: 0,
         foreign: None,
+        metadata: vec![],
+        questions: vec![],
+        wake: None,
         reason: Some(error.to_string()),
     })
 }
 
-/// How many tasks wait for a time that has not come.
-fn sleeping(tasks: &Tasks, now: u64) -> usize {
-    let waits = |task: &&TaskRecord| task.status == TaskStatus::Waiting && task.wake.is_some_and(|wake| wake > now);
-    tasks.values().filter(waits).count()
+/// The wake times of tasks that wait for a time that has not come.
+fn sleeping(tasks: &Tasks, now: u64) -> impl Iterator<Item = u64> + '_ {
+    let waiting = tasks.values().filter(|task| task.status == TaskStatus::Waiting);
+    waiting.filter_map(|task| task.wake).filter(move |&wake| wake > now)
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(

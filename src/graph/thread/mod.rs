@@ -7,6 +7,7 @@ pub(crate) mod carry;
 pub(crate) mod copy;
 pub(crate) mod diff;
 pub(crate) mod edit;
+pub(crate) mod filter;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;

@@ -43,8 +43,9 @@ use super::writes::Put;
 /// ```
 ///
 /// Its `Debug` names channels by index and shows no values, as some may be secret.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct DataState {
+    schema: DataSchema,
     values: Vec<Option<Value>>,
     /// Channels whose value waits for the run to go quiet.
     held: BTreeSet<usize>,
@@ -83,6 +84,19 @@ impl DataState {
     }
 }
 
+/// Two states are equal if their values are.
+impl PartialEq for DataState {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.values, &self.held, &self.returned) == (&other.values, &other.held, &other.returned)
+    }
+}
+
+impl Serialize for DataState {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        self.to_json(&self.schema).serialize(out)
+    }
+}
+
 impl fmt::Debug for DataState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = (0..self.values.len()).filter(|&channel| self.values[channel].is_some());
@@ -99,8 +113,17 @@ impl State for DataState {
         schema.channels()
     }
 
+    fn known_schema(&self) -> Option<&DataSchema> {
+        Some(&self.schema)
+    }
+
     fn empty(schema: &DataSchema) -> Self {
-        Self { values: schema.kinds().map(Kind::start).collect(), held: BTreeSet::new(), returned: None }
+        Self {
+            schema: schema.clone(),
+            values: schema.kinds().map(Kind::start).collect(),
+            held: BTreeSet::new(),
+            returned: None,
+        }
     }
 
     fn apply(&mut self, schema: &DataSchema, write: DataWrite, merge: &mut Merge) -> Result<(), ApplyError> {

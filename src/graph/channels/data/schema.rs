@@ -25,7 +25,11 @@ use crate::graph::channels::writes::{Put, Writes};
 /// # Ok::<(), superstep::graph::SchemaError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct DataSchema {
+pub struct DataSchema(Arc<Table>);
+
+/// The table itself; states share it.
+#[derive(Clone, Debug, Default)]
+struct Table {
     channels: Vec<Channel>,
     kinds: Vec<Kind>,
     by_name: HashMap<String, usize>,
@@ -44,7 +48,8 @@ impl fmt::Debug for Upgrade {
 }
 
 /// What is wrong with a table of channels.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum SchemaError {
     /// Two channels with one name.
@@ -77,26 +82,15 @@ impl DataSchema {
     /// # Errors
     /// [`SchemaError::Twice`] if two channels have one name.
     pub fn new(channels: impl IntoIterator<Item = (impl Into<String>, Kind)>) -> Result<Self, SchemaError> {
-        let mut schema = Self {
-            channels: vec![],
-            kinds: vec![],
-            by_name: HashMap::new(),
-            removed: vec![],
-            upgrades: HashMap::new(),
-        };
+        let mut table = Table::default();
         for (name, kind) in channels {
-            schema.add(name.into(), kind)?;
+            table.add(name.into(), kind)?;
         }
-        Ok(schema)
+        Ok(Self(Arc::new(table)))
     }
 
-    fn add(&mut self, name: String, kind: Kind) -> Result<(), SchemaError> {
-        if self.by_name.insert(name.clone(), self.kinds.len()).is_some() {
-            return Err(SchemaError::Twice { channel: name });
-        }
-        self.channels.push(Channel::named(name, kind.name(), kind.stored()).rule(kind.name()));
-        self.kinds.push(kind);
-        Ok(())
+    fn table(&mut self) -> &mut Table {
+        Arc::make_mut(&mut self.0)
     }
 
     /// Marks a channel as never to be printed or exported.
@@ -105,7 +99,7 @@ impl DataSchema {
     /// [`SchemaError::Unknown`] if no channel has this name.
     pub fn secret(mut self, name: &str) -> Result<Self, SchemaError> {
         let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
-        self.channels[at] = self.channels[at].clone().secret();
+        self.table().channels[at] = self.0.channels[at].clone().secret();
         Ok(self)
     }
 
@@ -116,7 +110,7 @@ impl DataSchema {
     pub fn was(mut self, name: &str, old: &str) -> Result<Self, SchemaError> {
         let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
         self.is_free(old)?;
-        self.channels[at] = self.channels[at].clone().formerly(old);
+        self.table().channels[at] = self.0.channels[at].clone().formerly(old);
         Ok(self)
     }
 
@@ -126,7 +120,7 @@ impl DataSchema {
     /// [`SchemaError::Twice`] if a channel has this name.
     pub fn removed(mut self, old: &str) -> Result<Self, SchemaError> {
         self.is_free(old)?;
-        self.removed.push(old.to_owned());
+        self.table().removed.push(old.to_owned());
         Ok(self)
     }
 
@@ -141,8 +135,8 @@ impl DataSchema {
         upgrade: impl Fn(Value, u32) -> Result<Value, String> + Send + Sync + 'static,
     ) -> Result<Self, SchemaError> {
         let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
-        self.channels[at] = self.channels[at].clone().version(version);
-        self.upgrades.insert(at, Upgrade(Arc::new(upgrade)));
+        self.table().channels[at] = self.0.channels[at].clone().version(version);
+        self.table().upgrades.insert(at, Upgrade(Arc::new(upgrade)));
         Ok(self)
     }
 
@@ -154,21 +148,21 @@ impl DataSchema {
     }
 
     pub(super) fn gone(&self) -> impl Iterator<Item = &str> {
-        self.removed.iter().map(String::as_str)
+        self.0.removed.iter().map(String::as_str)
     }
 
     pub(super) fn upgrade(&self, channel: usize, value: Value, from: u32) -> Option<Result<Value, String>> {
-        self.upgrades.get(&channel).map(|upgrade| (upgrade.0)(value, from))
+        self.0.upgrades.get(&channel).map(|upgrade| (upgrade.0)(value, from))
     }
 
     /// Returns the index of the channel with this name.
     pub fn channel(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        self.0.by_name.get(name).copied()
     }
 
     /// Returns the kind of a channel. An index that no channel has is a bug of the caller.
     pub fn kind(&self, channel: usize) -> Kind {
-        self.kinds.get(channel).copied().unwrap_or_else(|| no_channel(channel))
+        self.0.kinds.get(channel).copied().unwrap_or_else(|| no_channel(channel))
     }
 
     /// Returns a write to the channel with this name; none if there is no such channel.
@@ -195,11 +189,22 @@ impl DataSchema {
     }
 
     pub(super) fn channels(&self) -> &[Channel] {
-        &self.channels
+        &self.0.channels
     }
 
     pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
-        self.kinds.iter().copied()
+        self.0.kinds.iter().copied()
+    }
+}
+
+impl Table {
+    fn add(&mut self, name: String, kind: Kind) -> Result<(), SchemaError> {
+        if self.by_name.insert(name.clone(), self.kinds.len()).is_some() {
+            return Err(SchemaError::Twice { channel: name });
+        }
+        self.channels.push(Channel::named(name, kind.name(), kind.stored()).rule(kind.name()));
+        self.kinds.push(kind);
+        Ok(())
     }
 }
 

@@ -1,0 +1,126 @@
+//! Errors as JSON: the message, the causes that it does not contain, and what to do.
+
+use std::error::Error;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::serialize_as;
+use crate::checkpoint::CheckpointError;
+use crate::graph::channels::data::SchemaError;
+use crate::graph::channels::json::InputError;
+use crate::graph::define::node::{Class, NodeError};
+use crate::graph::define::problem::{CompileError, Problem};
+use crate::graph::records::misfit::Misfit;
+use crate::graph::run::error::RunError;
+
+/// An error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ErrorShape {
+    pub error: String,
+    /// The kind of error, for programs: `unknown_question`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    pub causes: Vec<String>,
+    pub help: Option<String>,
+    /// The single problems of an error that reports several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Self>,
+}
+
+impl ErrorShape {
+    fn new(error: impl ToString, kind: &str, help: Option<String>) -> Self {
+        Self { error: error.to_string(), kind: Some(kind.to_owned()), help, ..Self::default() }
+    }
+
+    fn because(mut self, mut cause: Option<&(dyn Error + 'static)>) -> Self {
+        while let Some(error) = cause {
+            self.causes.push(error.to_string());
+            cause = error.source();
+        }
+        self
+    }
+}
+
+impl From<&RunError> for ErrorShape {
+    fn from(error: &RunError) -> Self {
+        let kind = match error {
+            RunError::Checkpoint(inner) => inner.into(),
+            other => other.into(),
+        };
+        let shape = Self::new(error, kind, error.help()).because(error.source());
+        match error {
+            RunError::Node { error, .. } => shape.because(error.source().source()),
+            _ => shape,
+        }
+    }
+}
+
+impl From<&CheckpointError> for ErrorShape {
+    fn from(error: &CheckpointError) -> Self {
+        Self::new(error, error.into(), error.help().map(str::to_owned)).because(error.source())
+    }
+}
+
+impl From<&NodeError> for ErrorShape {
+    fn from(error: &NodeError) -> Self {
+        let kind = match error.class() {
+            Class::Transient => "transient",
+            Class::Permanent => "permanent",
+            Class::Unclassified => "unclassified",
+        };
+        Self::new(error.source(), kind, None).because(error.source().source())
+    }
+}
+
+impl From<&CompileError> for ErrorShape {
+    fn from(error: &CompileError) -> Self {
+        let problems: Vec<Self> = error.problems().iter().map(Self::from).collect();
+        let count = problems.len();
+        let message =
+            if count == 1 { "the graph has a problem".into() } else { format!("the graph has {count} problems") };
+        Self { problems, ..Self::new(message, "compile", None) }
+    }
+}
+
+impl From<&Problem> for ErrorShape {
+    fn from(problem: &Problem) -> Self {
+        Self::new(problem, problem.into(), Some(problem.help()))
+    }
+}
+
+impl From<&InputError> for ErrorShape {
+    fn from(error: &InputError) -> Self {
+        Self::new(error, error.into(), Some(error.help()))
+    }
+}
+
+impl From<&SchemaError> for ErrorShape {
+    fn from(error: &SchemaError) -> Self {
+        Self::new(error, error.into(), Some(error.help()))
+    }
+}
+
+impl From<&Misfit> for ErrorShape {
+    fn from(misfit: &Misfit) -> Self {
+        Self::new(misfit, misfit.into(), Some(misfit.help()))
+    }
+}
+
+serialize_as!(RunError => ErrorShape::from);
+serialize_as!(CheckpointError => ErrorShape::from);
+serialize_as!(NodeError => ErrorShape::from);
+serialize_as!(CompileError => ErrorShape::from);
+serialize_as!(Problem => ErrorShape::from);
+serialize_as!(InputError => ErrorShape::from);
+serialize_as!(SchemaError => ErrorShape::from);
+serialize_as!(Misfit => ErrorShape::from);
+
+impl Serialize for Class {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        out.serialize_str(match self {
+            Self::Transient => "transient",
+            Self::Permanent => "permanent",
+            Self::Unclassified => "unclassified",
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! An event as JSON: the same for a run under way and for one that is replayed.
+
+use serde_json::{Map, Value, json};
+
+use super::question::{AnswerShape, QuestionShape};
+use super::{serialize_as, source};
+use crate::graph::define::interrupt::Question;
+use crate::graph::run::event::{CheckpointView, Event, EventKind, TaskView};
+
+fn shape(event: &Event) -> Value {
+    let mut told = kind(&event.kind);
+    told["step"] = event.step.into();
+    if let Some(task) = event.task() {
+        told["task"] = (*task.id).into();
+        told["path"] = json!(*task.path);
+    }
+    if !event.namespace.is_empty() {
+        told["namespace"] = json!(event.namespace.to_vec());
+    }
+    told["seq"] = event.seq.into();
+    if let Some(thread) = &event.thread {
+        told["thread"] = thread.as_str().into();
+    }
+    told
+}
+
+fn kind(kind: &EventKind) -> Value {
+    match kind {
+        EventKind::Values { values, questions } => {
+            json!({ "kind": "values", "state": values.json(), "questions": asked(questions) })
+        }
+        EventKind::Update { node, writes, cached, .. } => {
+            json!({ "kind": "update", "node": &**node, "writes": writes.json(), "cached": cached })
+        }
+        EventKind::Interrupt { questions } => json!({ "kind": "interrupt", "questions": asked(questions) }),
+        EventKind::Answered { node, answer, .. } => {
+            let AnswerShape { name, value, by, at, note } = answer.into();
+            json!({ "kind": "answered", "node": &**node, "question": name, "answer": value, "by": by, "note": note, "at": at })
+        }
+        EventKind::Custom { node, value, .. } => json!({ "kind": "custom", "node": &**node, "value": value }),
+        EventKind::Message { node, value, metadata, .. } => {
+            json!({ "kind": "message", "node": &**node, "value": value, "tags": *metadata.tags })
+        }
+        EventKind::TaskStart { node, input, sent, remaining_steps, .. } => json!({
+            "kind": "start", "node": &**node, "input": input.json(), "sent": sent, "remaining_steps": remaining_steps,
+        }),
+        EventKind::TaskEnd { node, error: Some(error), .. } => {
+            json!({ "kind": "failed", "node": &**node, "error": error })
+        }
+        EventKind::TaskEnd { node, questions, .. } if !questions.is_empty() => {
+            json!({ "kind": "asked", "node": &**node, "questions": asked(questions) })
+        }
+        EventKind::TaskEnd { node, writes, .. } => json!({ "kind": "end", "node": &**node, "writes": writes.json() }),
+        EventKind::Checkpoint(made) => checkpoint(made),
+        EventKind::Stored => json!({ "kind": "stored" }),
+    }
+}
+
+fn checkpoint(made: &CheckpointView) -> Value {
+    json!({
+        "kind": "checkpoint",
+        "checkpoint": made.id,
+        "source": source(made.source),
+        "next": made.next,
+        "ran": made.ran,
+        "state": made.values.json(),
+        "tasks": made.tasks.iter().map(task).collect::<Vec<_>>(),
+    })
+}
+
+fn task(task: &TaskView) -> Value {
+    json!({
+        "node": task.name,
+        "error": task.error,
+        "writes": task.result.as_ref().map(|result| result.json()),
+        "questions": asked(&task.questions),
+    })
+}
+
+fn asked(questions: &[Question]) -> Vec<QuestionShape> {
+    questions.iter().map(QuestionShape::from).collect()
+}
+
+serialize_as!(Event => shape);
+
+/// The event as the command line prints it; none for what another event reports too. Left out: the count of the event and
+/// its thread, which differ between a run and its replay, and states, which `show` prints.
+pub(crate) fn brief(event: &Event) -> Option<Value> {
+    let left_out: &[&str] = match &event.kind {
+        EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } | EventKind::Stored => {
+            return None;
+        }
+        EventKind::TaskStart { .. } => &["input", "sent", "remaining_steps"],
+        EventKind::Checkpoint(_) => &["ran", "state", "tasks"],
+        EventKind::Answered { .. } | EventKind::Custom { .. } => &[],
+        EventKind::Message { .. } | EventKind::TaskEnd { .. } => &[],
+    };
+    let Value::Object(told) = shape(event) else { return None };
+    let is_told = |key: &str| key != "seq" && key != "thread" && !left_out.contains(&key);
+    Some(Value::Object(told.into_iter().filter(|(key, _)| is_told(key)).collect::<Map<_, _>>()))
+}

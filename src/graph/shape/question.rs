@@ -1,0 +1,72 @@
+//! A question and an answer as JSON.
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use super::serialize_as;
+use crate::checkpoint::time::rfc3339;
+use crate::graph::define::interrupt::{InterruptId, Question};
+use crate::graph::thread::snapshot::AnswerInfo;
+
+/// A question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct QuestionShape {
+    pub id: String,
+    pub name: String,
+    /// The node, after the nodes whose subgraphs it is in: `Research/Ask`.
+    pub node: String,
+    pub payload: Value,
+    /// What its answer looks like.
+    pub takes: String,
+    /// Whether it has an answer that its task has not used yet.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub answered: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl From<&Question> for QuestionShape {
+    fn from(question: &Question) -> Self {
+        Self {
+            id: question.id().to_string(),
+            name: question.name().to_owned(),
+            node: [question.namespace(), &[question.node().to_owned()]].concat().join("/"),
+            payload: question.json(),
+            takes: question.answer_shape(),
+            answered: question.is_answered(),
+        }
+    }
+}
+
+/// An answer that a task has received.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AnswerShape {
+    pub name: String,
+    pub value: Value,
+    pub by: Option<String>,
+    pub at: String,
+    pub note: Option<String>,
+}
+
+impl From<&AnswerInfo> for AnswerShape {
+    fn from(answer: &AnswerInfo) -> Self {
+        Self {
+            name: answer.name.clone(),
+            value: answer.value.clone(),
+            by: answer.by.clone(),
+            at: rfc3339(answer.at),
+            note: answer.note.clone(),
+        }
+    }
+}
+
+serialize_as!(Question => QuestionShape::from);
+serialize_as!(AnswerInfo => AnswerShape::from);
+
+impl Serialize for InterruptId {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        out.collect_str(self)
+    }
+}

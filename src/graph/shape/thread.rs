@@ -1,0 +1,86 @@
+//! A thread in a list as JSON.
+
+use serde::{Deserialize, Serialize};
+
+use super::question::QuestionShape;
+use super::{metadata, serialize_as};
+use crate::checkpoint::ForeignRecord;
+use crate::checkpoint::time::rfc3339;
+use crate::graph::define::interrupt::Question;
+use crate::graph::thread::listing::ThreadInfo;
+
+/// The origin of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// Whether it was imported.
+    #[serde(default)]
+    pub foreign: bool,
+    /// Whether an imported one may be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+}
+
+impl From<Option<ForeignRecord>> for Origin {
+    fn from(foreign: Option<ForeignRecord>) -> Self {
+        Self { foreign: foreign.is_some(), trusted: foreign.map(|foreign| foreign.trusted) }
+    }
+}
+
+impl Origin {
+    /// Returns whether the thread may be read but not run.
+    #[cfg(feature = "app")]
+    pub(crate) fn is_untrusted(self) -> bool {
+        self.trusted == Some(false)
+    }
+}
+
+/// A thread in a list, with questions as `Q`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ThreadShape<Q = QuestionShape> {
+    pub thread: String,
+    pub graph: String,
+    pub status: String,
+    pub checkpoint: Option<u64>,
+    pub step: i64,
+    pub created_at: String,
+    pub updated_at: String,
+    /// The metadata of its newest checkpoint.
+    #[serde(with = "metadata", default, skip_serializing_if = "Vec::is_empty")]
+    pub metadata: Vec<(String, String)>,
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// The time until which it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Why it cannot be read, or does not fit its graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its pending questions.
+    pub questions: Vec<Q>,
+}
+
+impl<Q> ThreadShape<Q> {
+    /// Returns the shape of a thread, its questions made by `question`.
+    pub(crate) fn of(info: &ThreadInfo, question: &dyn Fn(&Question) -> Q) -> Self {
+        Self {
+            thread: info.id.to_string(),
+            graph: info.graph.clone(),
+            status: info.standing.to_string(),
+            checkpoint: info.checkpoint.map(|checkpoint| checkpoint.0),
+            step: info.step,
+            created_at: rfc3339(info.created_at),
+            updated_at: rfc3339(info.updated_at),
+            metadata: info.metadata.clone(),
+            origin: info.foreign.clone().into(),
+            until: info.wake.map(super::time),
+            reason: info.reason.clone(),
+            questions: info.questions.iter().map(question).collect(),
+        }
+    }
+}
+
+fn shape(info: &ThreadInfo) -> ThreadShape {
+    ThreadShape::of(info, &|question| question.into())
+}
+
+serialize_as!(ThreadInfo => shape);

@@ -1,0 +1,138 @@
+//! Which threads of a store a list shows, and how many at once.
+
+use std::time::SystemTime;
+
+use crate::checkpoint::{Checkpointer, ThreadId};
+
+use super::listing::{Listing, Standing, ThreadInfo};
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+
+/// A choice of threads: by name, status, graph, metadata and time, a page at a time. A filter without conditions chooses all.
+///
+/// ```
+/// # use superstep::checkpoint::{Checkpointer, CheckpointError};
+/// # use superstep::graph::{RunError, Standing, ThreadFilter};
+/// # async fn example(store: &dyn Checkpointer) -> Result<(), RunError> {
+/// let failed = ThreadFilter::new().prefix("order-").status(Standing::Failed).limit(50);
+/// let mut page = failed.page(store).await?;
+/// loop {
+///     page.threads.iter().for_each(|thread| println!("{} {}", thread.id, thread.step));
+///     let Some(next) = page.next else { break };
+///     page = failed.clone().after(next).page(store).await?;
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a filter reads nothing until `page` is called"]
+pub struct ThreadFilter {
+    prefix: String,
+    status: Option<Standing>,
+    graph: Option<String>,
+    metadata: Vec<(String, String)>,
+    since: Option<u64>,
+    before: Option<u64>,
+    after: Option<ThreadId>,
+    limit: Option<usize>,
+    now: Option<SystemTime>,
+}
+
+/// A page of threads.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ThreadPage {
+    /// The threads, in byte order of length and name.
+    pub threads: Vec<ThreadInfo>,
+    /// The last thread of the page, if others may follow: [`ThreadFilter::after`] takes it.
+    pub next: Option<ThreadId>,
+}
+
+impl ThreadFilter {
+    /// Returns a filter that chooses every thread.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Chooses threads whose names begin so.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Chooses threads with this status, as their records show it: see [`ThreadInfo::standing`].
+    pub fn status(mut self, status: Standing) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Chooses threads of the graph with this name.
+    pub fn graph(mut self, name: impl Into<String>) -> Self {
+        self.graph = Some(name.into());
+        self
+    }
+
+    /// Chooses threads whose newest checkpoint has this metadata; called again, all of it.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.push((key.into(), value.into()));
+        self
+    }
+
+    /// Chooses threads whose newest checkpoint was made at this time or later.
+    pub fn updated_since(mut self, time: SystemTime) -> Self {
+        self.since = Some(clock::millis(time));
+        self
+    }
+
+    /// Chooses threads whose newest checkpoint was made before this time.
+    pub fn updated_before(mut self, time: SystemTime) -> Self {
+        self.before = Some(clock::millis(time));
+        self
+    }
+
+    /// Begins after this thread.
+    pub fn after(mut self, thread: ThreadId) -> Self {
+        self.after = Some(thread);
+        self
+    }
+
+    /// Ends a page after so many threads; without, there is one page.
+    pub fn limit(mut self, threads: usize) -> Self {
+        self.limit = Some(threads);
+        self
+    }
+
+    /// Sets the time by which threads wait; the machine's unless set.
+    pub fn at(mut self, now: SystemTime) -> Self {
+        self.now = Some(now);
+        self
+    }
+
+    /// Returns the threads of a store that the filter chooses.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn page(&self, store: &dyn Checkpointer) -> Result<ThreadPage, RunError> {
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let mut listing = Listing::over(store, self.now.unwrap_or_else(SystemTime::now));
+        let mut threads: Vec<ThreadInfo> = vec![];
+        for id in store.threads(self.after.as_ref(), usize::MAX).await? {
+            if threads.len() >= limit {
+                return Ok(ThreadPage { next: threads.last().map(|thread| thread.id.clone()), threads });
+            }
+            if !id.as_str().starts_with(&self.prefix) {
+                continue;
+            }
+            threads.extend(listing.read(&id).await?.filter(|info| self.fits(info)));
+        }
+        Ok(ThreadPage { threads, next: None })
+    }
+
+    /// Returns whether the filter chooses a thread, whatever the page.
+    pub fn fits(&self, info: &ThreadInfo) -> bool {
+        info.id.as_str().starts_with(&self.prefix)
+            && self.status.is_none_or(|status| status == info.standing)
+            && self.graph.as_ref().is_none_or(|graph| *graph == info.graph)
+            && self.metadata.iter().all(|wanted| info.metadata.contains(wanted))
+            && self.since.is_none_or(|since| info.updated_at >= since)
+            && self.before.is_none_or(|before| info.updated_at < before)
+    }
+}
