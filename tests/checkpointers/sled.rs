@@ -356,6 +356,82 @@ async fn a_store_whose_witness_is_gone_is_told_and_can_be_repaired(
 }
 
 #[rstest]
+#[case::truncated(&|tip: &mut Vec<u8>| tip.truncate(7))]
+#[case::other(&|tip: &mut Vec<u8>| *tip = b"not a witness".to_vec())]
+#[case::flipped(&|tip: &mut Vec<u8>| tip.iter_mut().skip(15).step_by(512).for_each(|byte| *byte ^= 1))]
+#[tokio::test]
+async fn a_witness_that_cannot_be_read_is_told(#[case] harm: &dyn Fn(&mut Vec<u8>), #[values(100, 40)] kept: u64) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let store = SledCheckpointer::open(path).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    let log = OpenOptions::new().write(true).open(path.join("db")).unwrap();
+    log.set_len(log.metadata().unwrap().len() * kept / 100).unwrap();
+    let mut tip = fs::read(path.join("tip")).unwrap();
+    harm(&mut tip);
+    fs::write(path.join("tip"), tip).unwrap();
+    let error = SledCheckpointer::open(path).unwrap_err();
+    assert!(error.to_string().contains("its file `tip` cannot be read"), "{error}");
+    assert!(error.help().unwrap().contains("repair"), "{error:?}");
+}
+
+#[rstest]
+#[tokio::test]
+async fn half_a_witness_notices_a_cut_log(#[values(0, 8192)] slot: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let store = SledCheckpointer::open(path).unwrap();
+    write(&store, "t", COMMITS).await;
+    store.close().await.unwrap();
+    let mut tip = fs::read(path.join("tip")).unwrap();
+    tip[slot + 12] ^= 1;
+    fs::write(path.join("tip"), tip).unwrap();
+    Damage::Truncate.apply(&path.join("db"), 10);
+    assert!(matches!(SledCheckpointer::open(path), Err(CheckpointError::DamagedStore { .. })));
+}
+
+/// Returns the names and contents of the files of a store, but for the one that is locked.
+fn contents(store: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    let files = paths.filter(|path| !path.ends_with("holder"));
+    let mut found: Vec<_> = files.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect();
+    found.sort();
+    found
+}
+
+#[rstest]
+#[case::settings("conf")]
+#[case::snapshot("snap.")]
+#[tokio::test]
+async fn a_damaged_file_is_named_and_nothing_is_created(
+    #[case] name: &str,
+    #[values(&["tip"][..], &["holder"], &["format"])] gone: &[&str],
+) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    for _ in 0..2 {
+        let store = SledCheckpointer::open(path).unwrap();
+        write(&store, if path.join("again").exists() { "u" } else { "t" }, 2).await;
+        store.close().await.unwrap();
+        fs::write(path.join("again"), "").unwrap();
+    }
+    fs::remove_file(path.join("again")).unwrap();
+    let names = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let file = names.filter(|found| found.starts_with(name)).max().unwrap();
+    let mut bytes = fs::read(path.join(&file)).unwrap();
+    bytes[3] ^= 0x10;
+    fs::write(path.join(&file), bytes).unwrap();
+    let has_holder = !gone.contains(&"holder");
+    gone.iter().for_each(|gone| fs::remove_file(path.join(gone)).unwrap());
+    let before = contents(path);
+    let error = SledCheckpointer::open(path).unwrap_err().to_string();
+    let named = if gone == ["tip"] { "tip" } else { &file };
+    assert!(error.contains(&format!("its file `{named}` ")), "{error}");
+    assert!(contents(path) == before && path.join("holder").exists() == has_holder);
+}
+
+#[rstest]
 #[tokio::test]
 async fn a_store_that_holds_nothing_yet_needs_no_witness(
     #[values(&["tip"][..], &["tip", "format"], &["tip", "format", "conf"])] gone: &[&str],
@@ -388,7 +464,12 @@ fn a_missing_log_is_told() {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());
     fs::remove_file(directory.path().join("db")).unwrap();
-    assert!(matches!(open_and_read(directory.path().into()), Err(CheckpointError::DamagedStore { .. })));
+    for gone in ["none", "holder", "tip"] {
+        let _ = fs::remove_file(directory.path().join(gone));
+        let before = contents(directory.path());
+        assert!(matches!(open_and_read(directory.path().into()), Err(CheckpointError::DamagedStore { .. })));
+        assert!(contents(directory.path()) == before, "{gone}");
+    }
 }
 
 // --- kill ---

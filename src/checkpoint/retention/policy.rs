@@ -1,6 +1,6 @@
 //! Which checkpoints are kept. Pure, but for the clock's default.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use crate::checkpoint::threads::anatomy::Anatomy;
@@ -81,8 +81,10 @@ impl Retention {
         // Whether a thread stands at a breakpoint is read off the checkpoint before its newest.
         let newest = head.checkpoint.and_then(|id| anatomy.checkpoints.get(&id));
         kept.extend(newest.and_then(|made| made.record.parent));
+        let left: HashSet<CheckpointId> = anatomy.roots().filter_map(|(_, record)| record.parent).collect();
         for (place, (id, record)) in anatomy.roots().enumerate() {
-            if self.is_recent(place, record) || (self.unfinished && waits(anatomy, id, record)) {
+            let waits = || waits(anatomy, id, record, left.contains(&id));
+            if self.is_recent(place, record) || (self.unfinished && waits()) {
                 kept.insert(id);
             }
         }
@@ -101,14 +103,13 @@ impl Retention {
     }
 }
 
-/// Whether a person or a time is waited for at a checkpoint, or its superstep was never finished.
-fn waits(anatomy: &Anatomy, id: CheckpointId, record: &CheckpointRecord) -> bool {
+/// Returns whether a person or a time is waited for at a checkpoint, or its superstep was never finished: none follows it.
+fn waits(anatomy: &Anatomy, id: CheckpointId, record: &CheckpointRecord, is_left: bool) -> bool {
     let waiting = |status| matches!(status, TaskStatus::Interrupted | TaskStatus::Waiting);
     if anatomy.tasks_of(id).any(|(_, task)| waiting(task.status)) {
         return true;
     }
-    let is_left = || anatomy.roots().any(|(_, next)| next.parent == Some(id));
-    has_work(record, anatomy.shapes.get(&record.shape)) && !is_left()
+    !is_left && has_work(record, anatomy.shapes.get(&record.shape))
 }
 
 fn has_work(record: &CheckpointRecord, shape: Option<&Shape>) -> bool {

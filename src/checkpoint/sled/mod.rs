@@ -19,6 +19,7 @@ mod read;
 mod repair;
 mod rows;
 mod segment;
+mod small;
 mod survey;
 #[cfg(feature = "test-util")]
 mod testing;

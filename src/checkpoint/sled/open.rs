@@ -15,8 +15,9 @@ use super::disk::{Disk, broken, io_at};
 use super::files::{self, Access};
 use super::lock::Lock;
 use super::rows::STORE;
+use super::small;
 use super::survey;
-use super::tip::Tip;
+use super::tip::{Tip, Witness};
 use super::{EPOCH_SHIFT, SledOptions};
 use crate::checkpoint::envelope::{Envelope, Flaw};
 use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
@@ -46,25 +47,39 @@ struct StoreRecord {
 /// Opens or creates the store in the directory `path`.
 pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     create_directory(path)?;
+    if !path.join("holder").exists() {
+        check(path)?; // a damaged store gets no file that it does not have
+    }
     let lock = Lock::take(path)?;
     compact::settle(path)?;
     let is_old = check_marker(path)?;
+    let witness = check(path)?;
     let tip = Tip::open(path)?;
-    if tip.is_blank(path)? {
-        survey::check_empty(path)?;
-    }
-    survey::check(path, tip.number(path)?)?;
     remove_unfinished_snapshots(path)?;
     let disk = open_disk(path, options)?;
-    match take_up(path, is_old, &disk, &tip) {
+    match take_up(path, is_old, &disk, witness.as_ref(), &tip) {
         Ok(epoch) => Ok(Opened { disk, tip, lock, epoch }),
         Err(error) => Err(disk.discard(error)),
     }
 }
 
+/// Checks that the files of a store are whole, before sled gets to see them; writes nothing.
+fn check(path: &Path) -> Result<Option<Witness>> {
+    let witness = Witness::read(path)?;
+    if witness.is_none() {
+        survey::check_empty(path)?;
+        if path.join(MARKER).exists() && !path.join("db").exists() {
+            return Err(broken(path, "its file `db` is missing"));
+        }
+    }
+    small::check(path)?;
+    survey::check(path, witness.as_ref().map(|witness| witness.number))?;
+    Ok(witness)
+}
+
 /// Brings an open database up to date and returns how often it was opened, this time included.
-fn take_up(path: &Path, is_old: bool, disk: &Disk, tip: &Tip) -> Result<u64> {
-    tip.check(disk, path)?;
+fn take_up(path: &Path, is_old: bool, disk: &Disk, witness: Option<&Witness>, tip: &Tip) -> Result<u64> {
+    witness.map_or(Ok(()), |witness| witness.check(disk, path))?;
     let epoch = raise_epoch(disk, path, is_old)?;
     tip.write(epoch << EPOCH_SHIFT, STORE);
     delete::finish_all(disk)?;
@@ -101,7 +116,7 @@ fn create_directory(path: &Path) -> Result<()> {
 /// Returns whether the directory was begun by an earlier opening.
 fn is_ours(path: &Path) -> bool {
     let is_there = |name: &str| path.join(name).symlink_metadata().is_ok();
-    (is_there(MARKER) && is_there("db")) || is_there("holder")
+    (is_there(MARKER) && (is_there("db") || is_there("conf"))) || is_there("holder")
 }
 
 /// Lets nobody but the owner into the directory of a store. One that its owner made unwritable stays so.

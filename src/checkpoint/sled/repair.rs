@@ -10,7 +10,7 @@ use super::backup::{built_beside, refuse_existing};
 use super::disk::{broken, io_at};
 use super::files::{self, Access};
 use super::lock::Lock;
-use super::tip::Tip;
+use super::tip::Witness;
 use super::tracked::Tracked;
 use crate::checkpoint::repair::carve::Carved;
 use crate::checkpoint::threads::deposit::deposit;
@@ -49,7 +49,7 @@ async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repair
         bytes: carved.bytes,
         rows: carved.rows,
         broken: carved.broken,
-        has_newest: Tip::named(damaged).map(|newest| newest <= carved.newest),
+        has_newest: newest(damaged).map(|newest| newest <= carved.newest),
         threads: vec![],
     };
     let store = SledCheckpointer::open(partial)?;
@@ -69,6 +69,11 @@ async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repair
         return Err(broken(damaged, "nothing of it can be restored"));
     }
     Ok(report)
+}
+
+/// Returns the number of the newest acknowledged commit, if it is known.
+fn newest(store: &Path) -> Option<u64> {
+    Witness::read(store).ok().flatten().map(|witness| witness.number)
 }
 
 /// Returns the files that rows may stand in, wherever sled would look for them.

@@ -2,12 +2,16 @@
 //! know what the row is.
 //!
 //! sled takes damage in its newest segment for the torn end of its log and drops everything after it without a word.
-//! The witness is written after each sync, off the path of the answer, so what it names must be in the log. It is not synced itself (the system keeps
-//! it over a kill), so after a power cut it may name an older batch, which must be there as well. Only the first time it is:
-//! a store that holds anything has a witness.
+//! The witness is written after each sync, off the path of the answer, so what it names must be in the log. It is not synced
+//! itself (the system keeps it over a kill), so after a power cut it may name an older batch, which must be there as well.
+//! Only the first time it is: a store that holds anything has a witness.
+//!
+//! The file has two slots with the same content, each with a checksum: one that is torn or damaged leaves the other. A slot
+//! is a magic number (8 bytes), the number of the commit (8, least byte first), the length of the key (4), the key, and the
+//! crc32c of all that. Earlier releases wrote one slot without a magic number at the start of the file.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,6 +21,69 @@ use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
 
 const NAME: &str = "tip";
+/// The room of a slot in bytes: keys are shorter.
+const SLOT: usize = 8 << 10;
+/// No commit has this number: that of its opening would be greater than any.
+const MAGIC: [u8; 8] = *b"tip 2\r\n\xff";
+
+/// The newest acknowledged commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Witness {
+    /// Its number.
+    pub(super) number: u64,
+    /// The key of a row that it wrote.
+    key: Vec<u8>,
+}
+
+impl Witness {
+    /// Reads the witness of a store; none if there is none yet.
+    ///
+    /// # Errors
+    /// [`CheckpointError::DamagedStore`] if there is one that cannot be read.
+    pub(super) fn read(store: &Path) -> Result<Option<Self>, CheckpointError> {
+        let path = store.join(NAME);
+        let mut bytes = vec![];
+        match files::read(&path).and_then(|file| file.take(4 * SLOT as u64).read_to_end(&mut bytes)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => io_at(&path, "read the file", read)?,
+        };
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Ok(None);
+        }
+        let reason = "its file `tip` cannot be read, so whether its newest commits are there is unknown";
+        Self::newest(&bytes).map(Some).ok_or_else(|| broken(store, reason))
+    }
+
+    /// Returns the newest that the slots name.
+    fn newest(bytes: &[u8]) -> Option<Self> {
+        let slots = bytes.chunks(SLOT).take(2).filter_map(|slot| Self::parse(slot.strip_prefix(&MAGIC)?, &MAGIC));
+        let earlier = if bytes.starts_with(&MAGIC) { None } else { Self::parse(bytes, &[]) };
+        slots.chain(earlier).max_by_key(|witness| witness.number)
+    }
+
+    /// Reads what follows the start of a slot.
+    fn parse(bytes: &[u8], start: &[u8]) -> Option<Self> {
+        let (number, rest) = bytes.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let crc = crc32c::crc32c_append(crc32c::crc32c(start), &bytes[..bytes.len() - rest.len()]);
+        let is_whole = rest.starts_with(&crc.to_le_bytes());
+        is_whole.then(|| Self { number: u64::from_le_bytes(*number), key: key.to_vec() })
+    }
+
+    /// Checks that what it names is in the log.
+    ///
+    /// # Errors
+    /// [`CheckpointError::DamagedStore`] if it is not.
+    pub(super) fn check(&self, disk: &Disk, store: &Path) -> Result<(), CheckpointError> {
+        let row = disk.get(&self.key)?;
+        let found = row.as_deref().and_then(|row| Envelope::carve(row).ok()).map(|row| row.commit);
+        match found {
+            Some(found) if found >= self.number => Ok(()),
+            _ => Err(broken(store, "its log ends before the newest acknowledged commit")),
+        }
+    }
+}
 
 /// The file that names the newest acknowledged row.
 #[derive(Debug)]
@@ -30,59 +97,26 @@ impl Tip {
         io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
     }
 
-    /// Returns whether nothing was ever written to the file, or it is gone.
-    pub(super) fn is_blank(&self, store: &Path) -> Result<bool, CheckpointError> {
-        Ok(self.bytes(store)?.iter().all(|&byte| byte == 0))
-    }
-
     /// Brings what the file names to the disk.
     pub(super) fn sync(&self, store: &Path) -> Result<(), CheckpointError> {
         io_at(&store.join(NAME), "sync the file", self.with_file(|file| file.sync_all()))
     }
 
-    /// Returns the number of the newest acknowledged commit, if the file names one.
-    pub(super) fn number(&self, store: &Path) -> Result<Option<u64>, CheckpointError> {
-        Ok(self.read(store)?.map(|(number, _)| number))
-    }
-
-    /// Returns the number of the newest acknowledged commit of a store that is not opened, if its file names one.
-    pub(super) fn named(store: &Path) -> Option<u64> {
-        std::fs::read(store.join(NAME)).ok().and_then(|bytes| parse(&bytes)).map(|(number, _)| number)
-    }
-
-    /// Checks that what the file names is in the log.
-    ///
-    /// # Errors
-    /// [`CheckpointError::DamagedStore`] if it is not.
-    pub(super) fn check(&self, disk: &Disk, store: &Path) -> Result<(), CheckpointError> {
-        let Some((number, key)) = self.read(store)? else { return Ok(()) };
-        let row = disk.get(&key)?;
-        let found = row.as_deref().and_then(|row| Envelope::carve(row).ok()).map(|row| row.commit);
-        match found {
-            Some(found) if found >= number => Ok(()),
-            _ => Err(broken(store, "its log ends before the newest acknowledged commit")),
-        }
-    }
-
     /// Names the row of the newest acknowledged commit.
     pub(super) fn write(&self, number: u64, key: &[u8]) {
-        let mut bytes = number.to_le_bytes().to_vec();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(number.to_le_bytes());
         bytes.extend((key.len() as u32).to_le_bytes());
         bytes.extend_from_slice(key);
         bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
-        // Without this witness the commit is no less durable; the older one stays true.
-        let _ = self.with_file(|file| file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&bytes)));
-    }
-
-    /// Returns what the file names; none if nothing yet, or if it was being written when the power went.
-    fn read(&self, store: &Path) -> Result<Option<(u64, Vec<u8>)>, CheckpointError> {
-        Ok(parse(&self.bytes(store)?))
-    }
-
-    fn bytes(&self, store: &Path) -> Result<Vec<u8>, CheckpointError> {
-        let mut bytes = Vec::new();
-        let read = self.with_file(|file| file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)));
-        io_at(&store.join(NAME), "read the file", read).map(|_| bytes)
+        if bytes.len() > SLOT {
+            return;
+        }
+        // The second slot first: the only one of an earlier release stands in the place of the first. Without this witness
+        // the commit is no less durable; the older one stays true.
+        let _ = [SLOT as u64, 0].into_iter().try_for_each(|slot| {
+            self.with_file(|file| file.seek(SeekFrom::Start(slot)).and_then(|_| file.write_all(&bytes)))
+        });
     }
 
     fn with_file<T>(&self, action: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
@@ -96,25 +130,60 @@ impl Drop for Tip {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    let (length, rest) = rest.split_first_chunk()?;
-    let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    let crc = crc32c::crc32c(&bytes[..bytes.len() - rest.len()]);
-    rest.starts_with(&crc.to_le_bytes()).then(|| (u64::from_le_bytes(*number), key.to_vec()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    fn read(store: &Path) -> Option<(u64, Vec<u8>)> {
+        Witness::read(store).unwrap().map(|witness| (witness.number, witness.key))
+    }
 
     #[test]
     fn a_shorter_name_may_follow_a_longer_one() {
         let store = tempfile::tempdir().unwrap();
+        assert_eq!(read(store.path()), None);
         let tip = Tip::open(store.path()).unwrap();
-        assert_eq!(tip.read(store.path()).unwrap(), None);
+        assert_eq!(read(store.path()), None);
         tip.write(7, b"a long name");
         tip.write(8, b"name");
-        assert_eq!(tip.read(store.path()).unwrap(), Some((8, b"name".to_vec())));
+        assert_eq!(read(store.path()), Some((8, b"name".to_vec())));
+    }
+
+    #[test]
+    fn no_number_makes_a_slot_one_of_an_earlier_release() {
+        let store = tempfile::tempdir().unwrap();
+        for number in (1 << 40)..(1 << 40) + 40 {
+            Tip::open(store.path()).unwrap().write(number, b"name");
+            assert_eq!(read(store.path()), Some((number, b"name".to_vec())));
+        }
+    }
+
+    #[rstest::rstest]
+    #[case::first(0)]
+    #[case::second(SLOT)]
+    fn a_damaged_slot_leaves_the_other(#[case] slot: usize) {
+        let store = tempfile::tempdir().unwrap();
+        Tip::open(store.path()).unwrap().write(8, b"name");
+        let path = store.path().join(NAME);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[slot + 20] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(read(store.path()), Some((8, b"name".to_vec())));
+        bytes[SLOT - slot + 20] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert!(matches!(Witness::read(store.path()), Err(CheckpointError::DamagedStore { .. })));
+    }
+
+    #[test]
+    fn the_file_of_an_earlier_release_is_read_and_replaced() {
+        let store = tempfile::tempdir().unwrap();
+        let mut bytes = [&9_u64.to_le_bytes()[..], &4_u32.to_le_bytes(), b"name"].concat();
+        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+        fs::write(store.path().join(NAME), &bytes).unwrap();
+        assert_eq!(read(store.path()), Some((9, b"name".to_vec())));
+        Tip::open(store.path()).unwrap().write(10, b"n");
+        assert_eq!(read(store.path()), Some((10, b"n".to_vec())));
     }
 }
