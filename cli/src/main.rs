@@ -7,7 +7,7 @@ mod tasks;
 use std::process::ExitCode;
 
 use superstep::app::{App, Exit, Register};
-use superstep::nodes::{AgentQuestion, Crew, Halted, PlanChanged, ReviewUnavailable};
+use superstep::nodes::{AgentQuestion, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused};
 use superstep::workflows::demo::{approval, essay, map_reduce};
 use superstep::workflows::task_based;
 
@@ -47,7 +47,8 @@ fn main() -> ExitCode {
                 .decides::<Halted>()
                 .decides::<PlanChanged>()
                 .decides::<AgentQuestion>()
-                .decides::<ReviewUnavailable>(),
+                .decides::<ReviewUnavailable>()
+                .decides::<SessionRefused>(),
             Crew::new(),
         )
         .command("salvage", "List work that was put aside, or bring some of it back", salvage::salvage)

@@ -128,7 +128,8 @@ impl Decide for crate::workflows::demo::essay::Approve {
 mod agents {
     use super::{Decide, Reply, Verdict};
     use crate::nodes::{
-        AfterHalt, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, WhichPlan, WithoutReview,
+        AfterHalt, AfterRefusal, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
+        WhichPlan, WithoutReview,
     };
 
     impl Decide for Halted {
@@ -146,6 +147,16 @@ mod agents {
             match reply.verdict {
                 Verdict::Approve => Some(WithoutReview::Accept),
                 Verdict::Reject => Some(WithoutReview::Abort),
+                Verdict::Revise => None,
+            }
+        }
+    }
+
+    impl Decide for SessionRefused {
+        fn decide(&self, reply: &Reply) -> Option<AfterRefusal> {
+            match reply.verdict {
+                Verdict::Approve => Some(AfterRefusal::Fresh),
+                Verdict::Reject => Some(AfterRefusal::Abort),
                 Verdict::Revise => None,
             }
         }

@@ -26,6 +26,33 @@ pub enum ErrorClass {
     Fatal,
 }
 
+/// Words by which servers say that they refuse what a session holds, in lower case.
+const REFUSALS: [&str; 17] = [
+    "prompt is too long",
+    "input is too long",
+    "request too large",
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "maximum context",
+    "too many tokens",
+    "max_tokens_exceeded",
+    "content_filter",
+    "content filter",
+    "content management policy",
+    "content_policy",
+    "content policy",
+    "usage policy",
+    "invalid_prompt",
+];
+
+/// Whether a server's words say that it refuses what a session holds.
+pub(super) fn tells_refusal(words: &str) -> bool {
+    let lower = words.to_lowercase();
+    REFUSALS.iter().any(|known| lower.contains(known))
+}
+
 /// A turn that did not end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
@@ -43,12 +70,27 @@ pub struct DriverError {
     /// What the agent had said until then, cut where it is long.
     #[serde(default)]
     pub transcript: String,
+    /// Whether the service is out: it could not be reached, or failed, as often as [`Retry`](super::Retry) tries.
+    #[serde(default)]
+    pub outage: bool,
+    /// Whether the server refuses the session itself: what it holds is too long, or stopped by a filter, or taken for broken.
+    /// Another request in the same session is refused too.
+    #[serde(default)]
+    pub refusal: bool,
 }
 
 impl DriverError {
     /// Returns a failure of a kind.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), help: String::new(), retry_after: None, transcript: String::new() }
+        Self {
+            class,
+            message: message.into(),
+            help: String::new(),
+            retry_after: None,
+            transcript: String::new(),
+            outage: false,
+            refusal: false,
+        }
     }
 
     /// Returns the failure of a turn whose events ended without a result.

@@ -28,4 +28,4 @@ pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shel
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
 pub use sessions::SessionStore;
-pub use wrap::{Budget, Ledger, Left, Recording, Redacted, Replaying, Retry};
+pub use wrap::{Budget, Ledger, Left, Recording, Redacted, Replaying, Retry, RetrySettings};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::{Driver, DriverError, Limits};
+use crate::drivers::{Driver, DriverError, Limits, RetrySettings};
 
 /// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct AgentSpec {
     /// How much one of its turns may use.
     #[serde(default, with = "limits")]
     pub limits: Limits,
+    /// How failures of its service are met that may pass.
+    #[serde(default)]
+    pub retry: RetrySettings,
 }
 
 /// The context of a run whose nodes have agents work. Drivers hold keys and processes, so they live here and are never stored.

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use super::agents::{AgentSpec, Agents};
 use super::folder::{Folder, told_tampering};
 use super::prompts::Prompt;
+use super::questions::SessionRefused;
 use super::step::step;
-use super::turn::{Answer, Turn};
+use super::turn::{Answer, Taken, Then, Turn, Turned};
 use crate::drivers::{Session, SessionRef, Usage};
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Issue, PlanProposal};
 
 /// A plan to be written.
@@ -39,11 +40,13 @@ pub struct Architected {
     pub session: Option<SessionRef>,
     /// What it used.
     pub usage: Usage,
+    /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
+    pub model: Option<String>,
 }
 
 /// Returns a node that has an agent read the folder and write a plan: `job` reads from the state what for, `done` makes the
 /// update from the plan, or from why there is none.
-pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -53,7 +56,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, perform, done).asks::<SessionRefused>()
 }
 
 async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
@@ -64,10 +67,10 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
         session: session.map_or(Session::New, Session::Resume),
         ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
     };
-    let mut turned = turn.clone().take::<PlanProposal, C>(&ctx).await?;
+    let (mut turned, mut model) = take(turn.clone(), &ctx).await?;
     if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
         let fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn };
-        turned = fresh.take(&ctx).await?;
+        (turned, model) = take(fresh, &ctx).await?;
     }
     if !turned.tampered.is_empty() {
         untampered(&folder, &turn.key, &ctx).await?;
@@ -79,7 +82,23 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
     };
     let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
     let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
-    Ok(Architected { markdown, proposal: proposal.ok(), session: turned.session, usage: turned.usage })
+    let (session, usage) = (turned.session, turned.usage);
+    Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model })
+}
+
+/// Takes a turn. If the server refuses its session, a person is asked.
+async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposal>, Option<String>), NodeError> {
+    let question = SessionRefused { role: turn.agent.role.clone(), ..SessionRefused::default() };
+    let anew = Turn { session: Session::New, ..turn.clone() };
+    let fresh = |key: String| {
+        let anew = Turn { key, ..anew.clone() };
+        async { Ok(anew) }
+    };
+    let Taken { turned, model, then, .. } = turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
+    match then {
+        Then::Abort => Err(NodeError::permanent("a person ended the run: the server refuses the architect's session")),
+        Then::Done | Then::Fresh | Then::Skip => Ok((turned, model)),
+    }
 }
 
 /// Fails as long as git's hooks and configuration are not what they were before the turn: an attempt after a person has put

@@ -52,6 +52,16 @@ fn line(file: &FileDiff) -> String {
     format!("{size} {path}{what}")
 }
 
+/// The files as they are now.
+pub(super) async fn tree_now<C: Send + Sync + 'static>(
+    ctx: &Ctx<C>,
+    key: &str,
+    folder: &Folder,
+) -> Result<TreeId, NodeError> {
+    let look = |_| async { Ok::<_, NodeError>(folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree) };
+    ctx.effect(key, &(), look).await
+}
+
 /// The changes between two trees; in a file named after both where they are long. Kept in the journal, so that a replay needs no
 /// repository.
 pub(super) async fn diff<C: Send + Sync + 'static>(

@@ -3,10 +3,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::agents::{AgentSpec, Agents};
 use crate::drivers::api::{Api, ApiConfig};
-use crate::drivers::{CliAgent, Driver, DriverError, DriverName, ErrorClass, Retry, Scripted, SessionStore};
+use crate::drivers::{
+    CliAgent, Driver, DriverError, DriverName, ErrorClass, Retry, RetrySettings, Scripted, SessionStore,
+};
+
+/// The longest wait between two tries in quick succession.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The context of a run whose agents are chosen by name, from a profile: `api`, `cli:codex`, `scripted:FILE`, and drivers of
 /// your own. Keys are read from the environment when a driver is made, and are stored nowhere.
@@ -24,6 +30,7 @@ struct Which {
     api_key_env: Option<String>,
     home: PathBuf,
     prefix: Vec<String>,
+    retry: RetrySettings,
 }
 
 impl std::fmt::Debug for Crew {
@@ -57,6 +64,7 @@ impl Agents for Crew {
             api_key_env: agent.api_key_env.clone(),
             home: agent.home.clone().unwrap_or_else(|| PathBuf::from(".superstep")),
             prefix: agent.command_prefix.clone(),
+            retry: agent.retry,
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.get(&which) {
@@ -72,7 +80,7 @@ fn make(which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
     let name: DriverName =
         which.driver.parse().map_err(|error| DriverError::new(ErrorClass::Fatal, format!("{error}")))?;
     match name {
-        DriverName::Scripted(file) => scripted(&file, &which.home),
+        DriverName::Scripted(file) => scripted(&file, which),
         DriverName::Api { provider } => api(provider, which),
         DriverName::Codex => Ok(program(CliAgent::codex(), which)),
         DriverName::Claude => Ok(program(CliAgent::claude(), which)),
@@ -80,12 +88,13 @@ fn make(which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
 }
 
 /// A driver whose turns are tried again after failures that pass, and after short waits.
-fn patient(driver: impl Driver + 'static) -> Arc<dyn Driver> {
-    Arc::new(Retry::new(driver))
+fn patient(driver: impl Driver + 'static, which: &Which) -> Arc<dyn Driver> {
+    let RetrySettings { attempts, wait, .. } = which.retry;
+    Arc::new(Retry::new(driver).attempts(attempts).backoff(wait, LONGEST_WAIT.max(wait)))
 }
 
 fn program(agent: CliAgent, which: &Which) -> Arc<dyn Driver> {
-    patient(agent.behind(&which.prefix).keeping(sessions(which)))
+    patient(agent.behind(&which.prefix).keeping(sessions(which)), which)
 }
 
 fn sessions(which: &Which) -> SessionStore {
@@ -96,11 +105,11 @@ fn api(provider: Option<String>, which: &Which) -> Result<Arc<dyn Driver>, Drive
     let config = which.base_url.as_ref().map_or_else(ApiConfig::from_env, ApiConfig::new);
     let config = which.api_key_env.iter().fold(config, ApiConfig::key_from_env);
     let config = provider.into_iter().fold(config, ApiConfig::provider);
-    Ok(patient(Api::new(config, sessions(which))?))
+    Ok(patient(Api::new(config, sessions(which))?, which))
 }
 
-fn scripted(file: &Path, home: &Path) -> Result<Arc<dyn Driver>, DriverError> {
+fn scripted(file: &Path, which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
     let scenario = Scripted::open(file)
         .map_err(|error| DriverError::new(ErrorClass::Fatal, error.to_string()).help(error.help()))?;
-    Ok(patient(scenario.logged_in(home.join("scripted"))))
+    Ok(patient(scenario.logged_in(which.home.join("scripted")), which))
 }

@@ -1,11 +1,16 @@
 //! The node that has a task worked on. Knows turns and trees, not how the work is judged.
 
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
 use super::agents::{AgentSpec, Agents};
+use super::changes::{diff, tree_now};
 use super::folder::{After, Base, Folder, Kept};
 use super::prompts::{Brief, Feedback, Prompt};
-use super::questions::{AgentQuestion, AgentReply};
+use super::questions::{AgentQuestion, AgentReply, SessionRefused};
 use super::step::step;
-use super::turn::{Answer, Turn, Turned};
+use super::turn::{Answer, Taken, Then, Turn, Turned};
 use crate::drivers::{Access, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
@@ -39,6 +44,8 @@ pub struct DeveloperJob {
     pub reset: Option<TreeId>,
     /// Where the task began.
     pub base: Base,
+    /// The folder for diffs that are too long for a prompt.
+    pub long_diffs: PathBuf,
 }
 
 /// A task that was worked on.
@@ -56,6 +63,30 @@ pub struct Developed {
     pub salvaged: Option<String>,
     /// Whether the session of the attempt before was lost.
     pub session_lost: bool,
+    /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
+    pub model: Option<String>,
+    /// Set if the server refused the session and a person gave the task up.
+    pub given_up: Option<GivenUp>,
+}
+
+/// What a person decided of a task whose session the server refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivenUp {
+    /// The task is put aside.
+    Skip,
+    /// The run ends.
+    Abort,
+}
+
+impl GivenUp {
+    pub(super) fn of(then: Then) -> Option<Self> {
+        match then {
+            Then::Skip => Some(Self::Skip),
+            Then::Abort => Some(Self::Abort),
+            Then::Done | Then::Fresh => None,
+        }
+    }
 }
 
 /// Returns a node that has an agent work on a task: `job` reads from the state on which, `done` makes the update from the
@@ -71,10 +102,10 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<AgentQuestion>()
+    step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>()
 }
 
-async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
+async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
     job.folder.stand(&ctx, "stand", &job.base).await?;
     let salvaged = match &job.kept {
         Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
@@ -83,8 +114,10 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
     if let Some(tree) = &job.reset {
         job.folder.reset(&ctx, tree).await?;
     }
-    let told = salvaged.as_ref().filter(|_| job.reset.is_some()).or(job.taken_out.as_ref());
-    let (turned, session_lost) = work(&job, told.map(String::as_str), &ctx).await?;
+    let told = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
+    let before = job.agent.model.clone();
+    let Worked { turned, session_lost, then } = work(&mut job, told.as_deref(), &ctx).await?;
+    let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
     let usage = turned.usage;
     let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
     let after = job.folder.after(&ctx, turned.tampered, &base).await?;
@@ -93,18 +126,23 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
         Answer::Unusable(why) => Err(why),
         Answer::SessionLost => Err("the session was lost".into()),
     };
-    Ok(Developed { report, session: turned.session, usage, after, salvaged, session_lost })
+    let (session, given_up) = (turned.session, GivenUp::of(then));
+    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up })
+}
+
+/// What the turns of an attempt came to.
+struct Worked {
+    turned: Turned<WorkReport>,
+    session_lost: bool,
+    then: Then,
 }
 
 /// Turns until the work is handed over: what has to be answered in between is asked of a person.
-async fn work<C: Agents>(
-    job: &DeveloperJob,
-    salvaged: Option<&str>,
-    ctx: &Ctx<C>,
-) -> Result<(Turned<WorkReport>, bool), NodeError> {
-    let (mut turned, mut lost) = begin(job, salvaged, ctx).await?;
+async fn work<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<Worked, NodeError> {
+    let mut worked = begin(job, salvaged, ctx).await?;
     let mut answers = String::new();
     for nth in 1..=QUESTIONS {
+        let turned = &worked.turned;
         let report = match &turned.answer {
             Answer::Given(report) if turned.tampered.is_empty() && report.status != WorkStatus::Done => report,
             _ => break,
@@ -117,54 +155,94 @@ async fn work<C: Agents>(
         };
         let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
         answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
-        let usage = turned.usage;
-        let is_lost;
-        (turned, is_lost) = reply(job, salvaged, (nth, &text, &answers), turned.session, ctx).await?;
-        turned.usage += usage;
-        lost |= is_lost;
+        let (usage, session_lost) = (turned.usage, worked.session_lost);
+        worked = reply(job, salvaged, (nth, &text, &answers), worked.turned.session, ctx).await?;
+        worked.turned.usage += usage;
+        worked.session_lost |= session_lost;
     }
-    Ok((turned, lost))
+    Ok(worked)
 }
 
 /// The turn with a person's answer: in the session that asked, or with everything told anew if that is gone.
 async fn reply<C: Agents>(
-    job: &DeveloperJob,
+    job: &mut DeveloperJob,
     salvaged: Option<&str>,
     (nth, answer, answers): (u32, &str, &str),
     session: Option<SessionRef>,
     ctx: &Ctx<C>,
-) -> Result<(Turned<WorkReport>, bool), NodeError> {
+) -> Result<Worked, NodeError> {
     let had_session = session.is_some();
-    if let Some(session) = session {
-        let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
-        let turned = turn.take(ctx).await?;
-        if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
-            return Ok((turned, false));
-        }
-    }
     let mut feedback = job.feedback.clone();
     feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
-    let prompt = Prompt::developer(&job.brief, &feedback, salvaged);
-    Ok((turn(job, format!("reply/{nth}/fresh"), prompt, Session::New).take(ctx).await?, had_session))
+    let anew = Prompt::developer(&job.brief, &feedback, salvaged);
+    if let Some(session) = session {
+        let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
+        let (turned, then) = take(job, turn, &anew, ctx).await?;
+        if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
+            return Ok(Worked { turned, session_lost: false, then });
+        }
+    }
+    let turn = turn(job, format!("reply/{nth}/fresh"), anew.clone(), Session::New);
+    let (turned, then) = take(job, turn, &anew, ctx).await?;
+    Ok(Worked { turned, session_lost: had_session, then })
 }
 
 /// The first turn of an attempt: in the session of the one before, or with everything told anew.
-async fn begin<C: Agents>(
-    job: &DeveloperJob,
-    salvaged: Option<&str>,
-    ctx: &Ctx<C>,
-) -> Result<(Turned<WorkReport>, bool), NodeError> {
-    let fresh = |key: &str| {
-        let prompt = Prompt::developer(&job.brief, &job.feedback, salvaged);
-        turn(job, key.into(), prompt, Session::New)
+async fn begin<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<Worked, NodeError> {
+    let anew = Prompt::developer(&job.brief, &job.feedback, salvaged);
+    let fresh = |job: &DeveloperJob, key: &str| turn(job, key.into(), anew.clone(), Session::New);
+    let Some(session) = job.session.clone() else {
+        let turn = fresh(job, "work");
+        let (turned, then) = take(job, turn, &anew, ctx).await?;
+        return Ok(Worked { turned, session_lost: false, then });
     };
-    let Some(session) = &job.session else { return Ok((fresh("work").take(ctx).await?, false)) };
     let retry = Prompt::retry(&job.brief, &job.feedback, salvaged);
-    let turned = turn(job, "work".into(), retry, Session::Resume(session.clone())).take(ctx).await?;
+    let resumed = turn(job, "work".into(), retry, Session::Resume(session));
+    let (turned, then) = take(job, resumed, &anew, ctx).await?;
     match turned.answer {
-        Answer::SessionLost if turned.tampered.is_empty() => Ok((fresh("work/fresh").take(ctx).await?, true)),
-        _ => Ok((turned, false)),
+        Answer::SessionLost if turned.tampered.is_empty() => {
+            let turn = fresh(job, "work/fresh");
+            let (turned, then) = take(job, turn, &anew, ctx).await?;
+            Ok(Worked { turned, session_lost: true, then })
+        }
+        _ => Ok(Worked { turned, session_lost: false, then }),
     }
+}
+
+/// Takes a turn. If the server refuses its session, a person is asked; in a new session the developer is told `anew` and shown
+/// the changes so far.
+async fn take<C: Agents>(
+    job: &mut DeveloperJob,
+    taken: Turn,
+    anew: &Prompt,
+    ctx: &Ctx<C>,
+) -> Result<(Turned<WorkReport>, Then), NodeError> {
+    let question = SessionRefused {
+        role: job.agent.role.clone(),
+        task: job.brief.id.clone(),
+        title: job.brief.title.clone(),
+        ..SessionRefused::default()
+    };
+    let shown = &*job;
+    let fresh = |key: String| async move { continued(shown, key, anew, ctx).await };
+    let Taken { turned, model, then, .. } = taken.take_or_ask::<WorkReport, C, _, _>(ctx, question, fresh).await?;
+    if let Some(model) = model {
+        job.agent.model = Some(model);
+    }
+    Ok((turned, then))
+}
+
+/// The turn that goes on with the work of a session which was given up.
+async fn continued<C: Agents>(job: &DeveloperJob, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
+    let tree = tree_now(ctx, &format!("{key}/files"), &job.folder).await?;
+    if tree == job.base.tree {
+        return Ok(turn(job, key, anew.clone(), Session::New));
+    }
+    let between = [&job.base.tree, &tree];
+    let changes = diff(ctx, &format!("{key}/so far"), &job.folder, &job.long_diffs, between).await?;
+    let mut turn = turn(job, key, anew.followed_by(&Prompt::so_far(&changes)), Session::New);
+    turn.files.extend(changes.file());
+    Ok(turn)
 }
 
 fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Turn {

@@ -37,6 +37,7 @@
 
 mod agents;
 mod architect;
+mod asking;
 mod changes;
 mod commit;
 mod crew;
@@ -46,6 +47,7 @@ mod folder;
 mod halt;
 mod human_approval;
 mod next_task;
+mod outage;
 mod plan_file;
 mod plan_validator;
 mod prepare_workspace;
@@ -64,7 +66,7 @@ pub use architect::{ArchitectJob, Architected, architect};
 pub use changes::DIFF_LIMIT;
 pub use commit::{CommitJob, Moved, commit_task};
 pub use crew::Crew;
-pub use developer::{Developed, DeveloperJob, developer};
+pub use developer::{Developed, DeveloperJob, GivenUp, developer};
 pub use finalize::{FinalizeJob, Finalized, finalize};
 pub(crate) use folder::told_tampering;
 pub use folder::{After, Base, Folder, Kept};
@@ -76,7 +78,8 @@ pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
 pub use prompts::{Brief, Diff, Feedback, Prompt, Work};
 pub use questions::{
-    AfterHalt, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, WhichPlan, WithoutReview,
+    AfterHalt, AfterRefusal, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
+    WhichPlan, WithoutReview,
 };
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use run_command::run_command;

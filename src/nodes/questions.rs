@@ -155,3 +155,47 @@ impl Interrupt for ReviewUnavailable {
     type Resume = WithoutReview;
     const NAME: &'static str = "review_unavailable";
 }
+
+/// The question what becomes of a session that the server refuses, however often it is asked: it is too long, a filter stops it, or
+/// the server takes its requests for broken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRefused {
+    /// Whose session it is: `developer`.
+    pub role: String,
+    /// The task's number; empty if the session belongs to none.
+    pub task: String,
+    /// What the task is.
+    pub title: String,
+    /// The driver.
+    pub driver: String,
+    /// The model; none: the driver's own choice.
+    pub model: Option<String>,
+    /// What the server says.
+    pub reason: String,
+    /// How often it refused.
+    pub tries: u32,
+    /// Why the answer before could not be followed.
+    #[serde(default)]
+    pub problem: Option<String>,
+}
+
+/// What becomes of a session that the server refuses. As JSON: `"fresh"`, `{"model": "NAME"}`, `"retry"`, `"skip"` or `"abort"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterRefusal {
+    /// The work goes on in a new session, which is given the task, what was found so far, and the changes so far.
+    Fresh,
+    /// The same session goes on with another model, for the rest of the task.
+    Model(String),
+    /// The same request is sent again.
+    Retry,
+    /// The task is put aside, and the next begins.
+    Skip,
+    /// The run ends.
+    Abort,
+}
+
+impl Interrupt for SessionRefused {
+    type Resume = AfterRefusal;
+    const NAME: &'static str = "session_refused";
+}

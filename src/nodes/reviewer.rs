@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
 use super::changes::diff;
+use super::developer::GivenUp;
 use super::folder::Folder;
 use super::prompts::{Brief, Diff, Prompt, Work};
-use super::questions::{ReviewUnavailable, WithoutReview};
+use super::questions::{ReviewUnavailable, SessionRefused, WithoutReview};
 use super::step::step;
-use super::turn::{Answer, Turn};
+use super::turn::{Answer, Taken, Turn};
 use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Comment, Review, Severity};
@@ -51,6 +52,8 @@ pub struct Reviewed {
     pub verdict: Verdict,
     /// What it used.
     pub usage: Usage,
+    /// The model that a person chose because the server refused a session; none: they were not asked, or chose none.
+    pub model: Option<String>,
 }
 
 /// What a review came to.
@@ -62,6 +65,8 @@ pub enum Verdict {
     Accepted,
     /// No reviewer could be understood, and a person ended the run.
     Aborted,
+    /// The server refused the reviewer's session, and a person put the task aside.
+    Skipped,
     /// A reviewer changed git's hooks or configuration: what, each.
     Tampered(Vec<String>),
 }
@@ -79,34 +84,38 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<ReviewUnavailable>()
+    step(job, perform, done).asks::<ReviewUnavailable>().asks::<SessionRefused>()
 }
 
-async fn perform<C: Agents>(job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
+async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
     let changes = changes(&job, &ctx).await?;
     let mut usage = Usage::default();
     let mut all: Option<Review> = None;
     let mut said = vec![];
-    for kind in &job.kinds {
-        match judged(&job, kind, &changes, &ctx, &mut usage).await? {
+    let before = job.agent.model.clone();
+    for kind in job.kinds.clone() {
+        match judged(&mut job, &kind, &changes, &ctx, &mut usage).await? {
             Verdict::Judged(review) => {
                 let kind = if job.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
                 said.push(kind + &told(&review));
                 all = Some(together(all, review));
             }
             Verdict::Accepted => {}
-            ended @ (Verdict::Aborted | Verdict::Tampered(_)) => return Ok(Reviewed { verdict: ended, usage }),
+            ended @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_)) => {
+                return Ok(Reviewed { verdict: ended, usage, model: None });
+            }
         }
     }
     for line in said {
         ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
     }
-    Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage })
+    let model = job.agent.model.filter(|model| before.as_ref() != Some(model));
+    Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage, model })
 }
 
 /// One kind of review, asked for until it can be read or a person decides.
 async fn judged<C: Agents>(
-    job: &ReviewerJob,
+    job: &mut ReviewerJob,
     kind: &str,
     changes: &Changes,
     ctx: &Ctx<C>,
@@ -114,10 +123,25 @@ async fn judged<C: Agents>(
 ) -> Result<Verdict, NodeError> {
     for tries in 1.. {
         let key = format!("review/{kind}/{tries}");
-        let turned = turn(job, kind, changes, key).take::<Review, C>(ctx).await?;
+        let question = SessionRefused {
+            role: job.agent.role.clone(),
+            task: job.brief.id.clone(),
+            title: job.brief.title.clone(),
+            ..SessionRefused::default()
+        };
+        let shown = &*job;
+        let fresh = |key: String| async move { Ok(turn(shown, kind, changes, key)) };
+        let first = turn(shown, kind, changes, key);
+        let Taken { turned, model, then, .. } = first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
+        job.agent.model = model.or(job.agent.model.take());
         *usage += turned.usage;
         if !turned.tampered.is_empty() {
             return Ok(Verdict::Tampered(turned.tampered));
+        }
+        match GivenUp::of(then) {
+            Some(GivenUp::Skip) => return Ok(Verdict::Skipped),
+            Some(GivenUp::Abort) => return Ok(Verdict::Aborted),
+            None => {}
         }
         let reason = match turned.answer {
             Answer::Given(review) => return Ok(Verdict::Judged(review)),

@@ -379,6 +379,26 @@ async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[ca
     assert_eq!(error.retry_after, body.contains("12s").then_some(Duration::from_secs(12)));
 }
 
+#[rstest]
+#[case::claude_too_long(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"Prompt is too long"}'"#, [true, true])]
+#[case::claude_400(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 tool_use ids"}'"#, [false, true])]
+#[case::codex_too_long(true, r#"echo '{"type":"turn.failed","error":{"message":"Codex ran out of room in the model context window."}}'"#, [true, true])]
+#[case::codex_400(true, r#"echo '{"type":"turn.failed","error":{"message":"unexpected status 400 Bad Request: invalid arguments"}}'"#, [false, true])]
+#[tokio::test]
+async fn a_session_that_the_server_refuses_is_told_from_other_failures(
+    #[case] codex: bool,
+    #[case] body: &str,
+    #[case] refused: [bool; 2],
+) {
+    for (is_resumed, refused) in [false, true].into_iter().zip(refused) {
+        let stage = Stage::with(body);
+        let driver = if codex { stage.codex() } else { stage.claude() };
+        let request = if is_resumed { resume(stage.request(), "x") } else { stage.request() };
+        let error = told(driver, request).await.1.unwrap_err();
+        assert_eq!((error.refusal, error.class == ErrorClass::Content), (refused, refused), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_stream_that_breaks_off_keeps_what_was_said_and_shows_no_secret() {
     let body = r#"echo '{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"half of it, sk-abcdefghijkl"}}'

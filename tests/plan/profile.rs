@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::drivers::{DriverName, Limits};
+use superstep::drivers::{DriverName, Limits, RetrySettings};
 use superstep::workflows::{
     OnExhausted, Overrides, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
 };
@@ -274,4 +274,17 @@ fn a_profile_is_read_from_its_file() {
     std::fs::write(&file, "\nmodle = 'm'\n").unwrap();
     let told = Profile::read(&file).unwrap_err().to_string();
     assert!(told.starts_with(&format!("{}:2: modle: ", file.display())), "{told}");
+}
+
+#[test]
+fn retries_are_read_with_parts_of_a_second_and_none() {
+    let read = profile("[retry]\nattempts = 2\nwait = \"250ms\"\npatience = \"0s\"\n");
+    let retry = RetrySettings { attempts: 2, wait: Duration::from_millis(250), patience: Duration::ZERO };
+    assert_eq!((read.retry, Profile::default().retry.patience), (retry, Duration::from_secs(600)));
+    insta::assert_snapshot!(refused("[retry]\nattempts = 0\nwait = \"soon\"\npatience = \"60d\"\ntries = 3\n"), @"
+    p.toml:2: retry.attempts: must be at least 1
+    p.toml:3: retry.wait: must be a time: whole seconds, or a text such as `500ms`, `90s`, `10m`, not this text
+    p.toml:4: retry.patience: must be a time: whole seconds, or a text such as `500ms`, `90s`, `10m`, not this text
+    p.toml:5: retry.tries: this key is unknown; there are `attempts`, `wait`, `patience`
+    ");
 }

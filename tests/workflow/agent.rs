@@ -18,6 +18,7 @@ use crate::repository::write;
 pub(crate) struct Asked {
     pub(crate) role: String,
     pub(crate) prompt: String,
+    pub(crate) model: Option<String>,
     pub(crate) session: Session,
     /// The tool by which the result is handed over.
     pub(crate) tool: String,
@@ -104,6 +105,7 @@ impl Driver for Agent {
             let asked = Asked {
                 role,
                 prompt: request.prompt.clone(),
+                model: request.model.clone(),
                 session: request.session.clone(),
                 tool: request.submit.as_ref().map(|tool| tool.name.clone()).unwrap_or_default(),
                 task: request.place.task.clone(),

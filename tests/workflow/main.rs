@@ -17,8 +17,10 @@ mod many;
 mod model;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
+mod outages;
 mod play;
 mod reference;
+mod refused;
 mod replanned;
 mod replay;
 mod replay_changed;

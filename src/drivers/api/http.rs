@@ -217,7 +217,9 @@ impl<'a> Answer<'a> {
         }
         let last = self.events.finish();
         match (last, self.read) {
-            (Some(last), _) => self.waiting.push_back(last),
+            // A server may leave out the empty line after its last event; an event that is not whole is a cut.
+            (Some(last), _) if is_whole(&last) => self.waiting.push_back(last),
+            (Some(_), _) => return Err(self.http.server.cut()),
             (None, 0) => return Err(self.http.server.unreadable("nothing", "")),
             (None, _) if self.is_strange() => {
                 let head = String::from_utf8_lossy(&self.head).into_owned();
@@ -251,6 +253,11 @@ impl<'a> Answer<'a> {
         let message = format!("{} answered more than any answer may be", self.http.server.place);
         DriverError::new(ErrorClass::Content, message)
     }
+}
+
+/// Whether the data of an event was read to its end.
+fn is_whole(data: &str) -> bool {
+    data.trim() == DONE || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
 }
 
 /// The URL that is asked: `/chat/completions` behind the base, a query kept.

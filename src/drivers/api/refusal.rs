@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
 use super::key::Hide;
-use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::error::{DriverError, ErrorClass, tells_refusal};
 
 /// How much of a server's message is passed on, in characters.
 const SHOWN: usize = 1000;
@@ -27,7 +27,8 @@ impl Server {
     /// The failure of an answer that is none: `body` is what the server said, or its beginning.
     pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> DriverError {
         let class = class_of(status.as_u16());
-        let error = DriverError::new(class, format!("{} answered {status}{}", self.place, self.said(body)));
+        let message = format!("{} answered {status}{}", self.place, self.said(body));
+        let error = DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) };
         let error = match class {
             ErrorClass::Auth => error.help(self.about_key()),
             ErrorClass::Fatal if status == StatusCode::NOT_FOUND => {
@@ -54,7 +55,8 @@ impl Server {
             None => ErrorClass::Transient,
         };
         let body = serde_json::json!({ "error": told }).to_string();
-        DriverError::new(class, format!("{} broke its answer off{}", self.place, self.said(&body)))
+        let message = format!("{} broke its answer off{}", self.place, self.said(&body));
+        DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) }
     }
 
     /// The failure of a connection.
@@ -95,7 +97,7 @@ impl Server {
         }
     }
 
-    /// The message in a server's answer, in the shapes servers give it.
+    /// The message in a server's answer, in the shapes servers give it, after its code if that says more.
     fn said(&self, body: &str) -> String {
         let json: Option<Value> = serde_json::from_str(body).ok();
         let find = |at: &str| json.as_ref()?.pointer(at)?.as_str().map(str::to_owned);
@@ -103,7 +105,10 @@ impl Server {
         let message = message.unwrap_or_else(|| body.to_owned());
         match message.trim() {
             "" => String::new(),
-            message => format!(": {}", bounded(&self.hide.text(message))),
+            message => match find("/error/code").filter(|code| !message.contains(code) && tells_refusal(code)) {
+                Some(code) => format!(": {}", bounded(&self.hide.text(&format!("{code}: {message}")))),
+                None => format!(": {}", bounded(&self.hide.text(message))),
+            },
         }
     }
 }

@@ -14,7 +14,7 @@ use super::wire::{self, Assistant, ToolCall};
 use super::{Parts, blocking, usage};
 use crate::checkpoint::fnv::Fnv;
 use crate::drivers::driver::Sender;
-use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::error::{DriverError, ErrorClass, tells_refusal};
 use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
 use crate::drivers::request::{AgentRequest, Session};
 use crate::drivers::sessions::{OpenTurn, Opening, Said};
@@ -114,14 +114,18 @@ impl<'a> Turn<'a> {
 
     /// Asks the model, and stores its answer.
     async fn ask(&mut self, model: &str) -> Result<Assistant, DriverError> {
-        let body = wire::body(model, &self.open.said.joined, &self.offers);
+        let messages = wire::mended_messages(&self.open.said.joined);
+        let body = wire::body(model, &messages, &self.offers);
         let (size, began) = (body.len(), Instant::now());
         let mut heard = Heard::new(&self.hide, self.tell.clone());
         let idle = self.request.limits.idle;
         let asked = self.parts.http.ask(body, idle, &mut heard).await;
         heard.finish().await;
         append_bounded(self.transcript, &heard.said);
-        let mut reply = asked?;
+        let mut reply = asked.map_err(|error| self.judged(error))?;
+        if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
+            return Err(self.filtered());
+        }
         let used = self.used(&reply, size, began);
         self.open.usage += used;
         let message = self.message(&mut reply);
@@ -131,6 +135,17 @@ impl<'a> Turn<'a> {
             self.notice(&format!("the model's answer was cut: {reason}")).await;
         }
         Ok(message)
+    }
+
+    /// A refused request concerns the session if the server says so, or has answered in this session before.
+    fn judged(&self, error: DriverError) -> DriverError {
+        let refusal = error.refusal && (!self.open.said.tail.is_empty() || tells_refusal(&error.message));
+        DriverError { refusal, ..error }
+    }
+
+    fn filtered(&self) -> DriverError {
+        let message = format!("{} stopped the answer with its content filter", self.parts.http.server.place);
+        DriverError { refusal: true, ..DriverError::new(ErrorClass::Content, message) }
     }
 
     fn used(&self, reply: &Reply, asked: usize, began: Instant) -> Usage {
@@ -147,6 +162,7 @@ impl<'a> Turn<'a> {
         for call in &mut calls {
             self.hide.from(&mut call.function.name);
             self.hide.from(&mut call.function.arguments);
+            wire::mend(&mut call.function.arguments);
         }
         Assistant::new(self.hide.text(&reply.text).into_owned(), calls)
     }
@@ -192,17 +208,17 @@ impl<'a> Turn<'a> {
     /// What a call hands over, if it is one of the submit tool with an object.
     fn submitted(&self, call: &ToolCall) -> Option<Value> {
         self.request.submit.as_ref().filter(|submit| submit.name == call.function.name)?;
-        serde_json::from_str(&call.function.arguments).ok().filter(Value::is_object)
+        serde_json::from_str(&wire::as_written(&call.function.arguments)).ok().filter(Value::is_object)
     }
 
     async fn answer(&mut self, call: &ToolCall, submits: bool, may_be_done: bool) -> Result<(), DriverError> {
         let (id, name) = (call.id.clone(), call.function.name.clone());
-        let raw = &call.function.arguments;
-        let arguments = serde_json::from_str(raw).unwrap_or_else(|_| Value::String(raw.clone()));
+        let raw = wire::as_written(&call.function.arguments);
+        let arguments = serde_json::from_str(&raw).unwrap_or_else(|_| Value::String(raw.to_string()));
         self.tell.tell(AgentEvent::ToolCall { id: id.clone(), name: name.clone(), arguments }).await;
         let mut answer = match self.request.submit.as_ref().is_some_and(|submit| submit.name == name) {
-            true => submit_answer(submits, raw),
-            false => self.tools.call(&name, raw).await,
+            true => submit_answer(submits, &raw),
+            false => self.tools.call(&name, &raw).await,
         };
         if may_be_done && ["write", "edit", "shell"].contains(&&*name) {
             answer.text.insert_str(0, REPEATED);

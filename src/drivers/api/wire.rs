@@ -1,6 +1,10 @@
 //! The messages of OpenAI's chat completions, read leniently: servers that speak it differ in everything that is not needed.
 
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::drivers::request::SubmitTool;
@@ -39,6 +43,57 @@ pub(super) struct Function {
     pub(super) name: String,
     /// JSON, as the model wrote it; it may be cut or none at all.
     pub(super) arguments: String,
+}
+
+/// The one field of arguments that stand for some that no server could read.
+const UNREADABLE: &str = "unreadable_arguments";
+
+/// Makes an object of arguments that are none, with the text as the model wrote it: servers refuse a session that holds others.
+pub(super) fn mend(arguments: &mut String) {
+    if arguments.trim().is_empty() {
+        *arguments = "{}".to_owned();
+    } else if !is_object(arguments) {
+        *arguments = json!({ UNREADABLE: &*arguments }).to_string();
+    }
+}
+
+/// The arguments as the model wrote them.
+pub(super) fn as_written(arguments: &str) -> Cow<'_, str> {
+    let mended = |fields: Map<String, Value>| match fields.get(UNREADABLE) {
+        Some(Value::String(text)) if fields.len() == 1 => Some(text.clone()),
+        _ => None,
+    };
+    let written =
+        if arguments.contains(UNREADABLE) { serde_json::from_str(arguments).ok().and_then(mended) } else { None };
+    written.map_or(Cow::Borrowed(arguments), Cow::Owned)
+}
+
+fn is_object(arguments: &str) -> bool {
+    arguments.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
+}
+
+/// The messages of a session, in the JSON they are stored as, with arguments mended that were stored as the model wrote them.
+pub(super) fn mended_messages(joined: &str) -> Cow<'_, str> {
+    let broken = |message: &&RawValue| message.get().contains("\"tool_calls\"") && mended_message(message).is_some();
+    let list = format!("[{joined}]");
+    let Ok(messages) = serde_json::from_str::<Vec<&RawValue>>(&list) else { return Cow::Borrowed(joined) };
+    if !messages.iter().any(broken) {
+        return Cow::Borrowed(joined);
+    }
+    let mended = messages.iter().map(|message| mended_message(message).unwrap_or_else(|| message.get().to_owned()));
+    Cow::Owned(mended.collect::<Vec<_>>().join(","))
+}
+
+/// A message of the assistant with mended arguments; none if there is nothing to mend.
+fn mended_message(message: &RawValue) -> Option<String> {
+    let mut message: Assistant =
+        serde_json::from_str(message.get()).ok().filter(|said: &Assistant| said.role == "assistant")?;
+    let is_broken = |call: &ToolCall| !is_object(&call.function.arguments);
+    if !message.tool_calls.iter().any(is_broken) {
+        return None;
+    }
+    message.tool_calls.iter_mut().for_each(|call| mend(&mut call.function.arguments));
+    serde_json::to_string(&message).ok()
 }
 
 pub(super) fn system(text: &str) -> Value {

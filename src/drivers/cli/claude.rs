@@ -194,5 +194,10 @@ fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
         _ if kind == "error_max_structured_output_retries" => Some(ErrorClass::Content),
         _ => None,
     };
+    // A server that has answered in this session before, and refuses its request now, refuses the session.
+    let is_request = matches!(message["api_error_status"].as_u64(), Some(400 | 413 | 422));
+    if error.refusal || (is_request && turn.has_answers()) {
+        return DriverError { class: ErrorClass::Content, refusal: true, ..error };
+    }
     DriverError { class: by_status.or(by_name).unwrap_or(error.class), ..error }
 }

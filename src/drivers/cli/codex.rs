@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::turn::{ANSWER, End, Turn, cut};
+use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::{AgentEvent, Usage};
 use crate::drivers::request::{AgentRequest, Session};
 
@@ -45,7 +46,7 @@ pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
         }
         "turn.failed" => {
             let said = message["error"]["message"].as_str().unwrap_or(&turn.trouble).to_owned();
-            turn.end = Some(End::Failed(failure::read(&said)));
+            turn.end = Some(End::Failed(failed(turn, &said)));
             vec![]
         }
         // Also said when it connects again: whether the turn fails, another line says.
@@ -54,6 +55,15 @@ pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
             vec![turn.notice(&turn.trouble.clone())]
         }
         other => vec![turn.notice(&format!("unknown message `{other}`"))],
+    }
+}
+
+/// The failure of a turn. A server that has answered in this session before, and refuses its request now, refuses the session.
+fn failed(turn: &Turn, said: &str) -> DriverError {
+    let error = failure::read(said);
+    match turn.has_answers() && said.to_lowercase().contains("400 bad request") {
+        true => DriverError { class: ErrorClass::Content, refusal: true, ..error },
+        false => error,
     }
 }
 

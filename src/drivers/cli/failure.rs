@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::error::{DriverError, ErrorClass, tells_refusal};
 
 /// Words and what they tell of; the first that is found counts.
 const WORDS: [(ErrorClass, &[&str]); 5] = [
@@ -60,7 +60,9 @@ pub(super) fn read(words: &str) -> DriverError {
     let is_said = |said: &str| lower.contains(said);
     let found = WORDS.iter().find(|(_, said)| said.iter().any(|word| is_said(word)));
     let class = found.map_or(ErrorClass::Transient, |(class, _)| *class);
-    let error = DriverError::new(class, words);
+    let refusal = tells_refusal(words) && class != ErrorClass::RateLimited;
+    let class = if refusal { ErrorClass::Content } else { class };
+    let error = DriverError { refusal, ..DriverError::new(class, words) };
     match class {
         ErrorClass::RateLimited => wait(&lower).into_iter().fold(error, DriverError::retry_after),
         ErrorClass::Auth => error.help("log in with the agent's own program, or set its key in the environment"),

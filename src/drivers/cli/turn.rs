@@ -69,6 +69,11 @@ impl Turn {
         }
     }
 
+    /// Whether a server has answered in this session before.
+    pub(super) fn has_answers(&self) -> bool {
+        self.resumed.is_some() || self.usage.requests > 0 || !self.seen.is_empty()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some()
     }

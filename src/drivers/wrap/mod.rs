@@ -33,4 +33,4 @@ pub use budget::{Budget, Ledger, Left};
 pub use recording::Recording;
 pub use redacted::Redacted;
 pub use replaying::Replaying;
-pub use retry::Retry;
+pub use retry::{Retry, RetrySettings};

@@ -4,11 +4,31 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::checkpoint::BoxFuture;
 use crate::drivers::driver::{AgentEvents, Capabilities, Driver, Sender, events};
 use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::{AgentEvent, Finished};
 use crate::drivers::request::{AgentRequest, SessionRef};
+
+/// How often, and how long, requests to a service are repeated that cannot be reached or fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RetrySettings {
+    /// How often a request is tried in quick succession, the first time included; 4.
+    pub attempts: u32,
+    /// The first wait between two of them; half a second. Each wait is twice as long as the one before.
+    pub wait: Duration,
+    /// How long an outage is waited for after that; ten minutes.
+    pub patience: Duration,
+}
+
+impl Default for RetrySettings {
+    fn default() -> Self {
+        Self { attempts: 4, wait: Duration::from_millis(500), patience: Duration::from_secs(600) }
+    }
+}
 
 /// The shortest wait.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -62,7 +82,10 @@ impl<D: Driver + 'static> Retry<D> {
             if furthest > far {
                 stuck = Stuck::default();
             }
-            let Some(wait) = self.wait(&error, &mut stuck) else { return Err(error) };
+            let Some(wait) = self.wait(&error, &mut stuck) else {
+                let outage = error.class == ErrorClass::Transient && error.retry_after.is_none();
+                return Err(DriverError { outage, ..error });
+            };
             let notice = format!("attempt {attempt} failed: {error}; the next one begins in {wait:.1?}");
             tell.tell(AgentEvent::Notice(notice)).await;
             tokio::select! {

@@ -23,6 +23,7 @@ const WISHES: Template = template!("architect-wishes");
 const DEVELOPER: Template = template!("developer");
 const RETRY: Template = template!("developer-retry");
 const REPLY: Template = template!("developer-reply");
+const SO_FAR: Template = template!("developer-so-far");
 const REVIEWER: Template = template!("reviewer");
 const FINAL: Template = template!("final");
 const REPAIR: Template = template!("repair");
@@ -149,6 +150,11 @@ impl Prompt {
     /// Returns a person's answer to a developer's question.
     pub fn reply(text: &str) -> Self {
         Self::of(&REPLY, &[("reply", text)])
+    }
+
+    /// Returns what a developer has to know who goes on with the work of another session.
+    pub fn so_far(changes: &Diff) -> Self {
+        Self::of(&SO_FAR, &[("diff", &changes.text())])
     }
 
     /// Returns the wish for a review.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use crate::drivers::{DriverName, UnknownDriver};
+use crate::drivers::{DriverName, RetrySettings, UnknownDriver};
 
 use super::api::{self, Api, Endpoint};
 use super::choices::Role;
@@ -102,6 +102,13 @@ impl Profile {
             set(wall, limits.time("wall", problems));
             set(idle, limits.time("idle", problems));
             limits.end(problems);
+        }
+        if let Some(mut retry) = table.table("retry", problems) {
+            let RetrySettings { attempts, wait, patience } = &mut self.retry;
+            set(attempts, retry.count("attempts", problems));
+            set(wait, retry.wait("wait", problems));
+            set(patience, retry.wait("patience", problems));
+            retry.end(problems);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::{DriverName, Limits};
+use crate::drivers::{DriverName, Limits, RetrySettings};
 use crate::plan::TaskProgress;
 
 use super::api::Api;
@@ -62,6 +62,8 @@ pub struct Profile {
     pub verify_timeout: Duration,
     /// How much a turn of an agent may use.
     pub limits: TurnLimits,
+    /// How failures of a model's service are met that may pass.
+    pub retry: RetrySettings,
     /// Which servers the `api` drivers talk to.
     pub api: Api,
     /// What agents may do besides reading and editing.
@@ -154,6 +156,7 @@ impl Default for Profile {
             final_review: true,
             verify_timeout: Duration::from_secs(600),
             limits: TurnLimits::default(),
+            retry: RetrySettings::default(),
             api: Api::default(),
             tools: Tools::default(),
         }

@@ -168,6 +168,20 @@ impl<'t> Table<'t> {
         found.map(|(_, time)| time)
     }
 
+    /// Takes a time that may be none or a part of a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
+    pub(super) fn wait(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<Duration> {
+        let found = self.value(key, problems, |value| {
+            let told = || expected("a time: whole seconds, or a text such as `500ms`, `90s`, `10m`", value);
+            let time = match value.as_str() {
+                Some(text) => time(text).ok_or_else(told)?,
+                None => Duration::from_secs(whole(value).and_then(|number| number.try_into().ok()).ok_or_else(told)?),
+            };
+            let is_time = time <= Duration::from_secs(MAX_SECONDS);
+            if is_time { Ok(time) } else { Err("must be at most 30 days".to_owned()) }
+        });
+        found.map(|(_, time)| time)
+    }
+
     /// Takes one of a few words.
     pub(super) fn choice<C: Choice>(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<C> {
         let words: Vec<&str> = C::WORDS.iter().map(|(word, _)| *word).collect();
@@ -239,6 +253,13 @@ const MAX_SECONDS: u64 = 30 * 24 * 3600;
 fn whole(value: &DeValue<'_>) -> Option<i128> {
     let integer = value.as_integer()?;
     i128::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn time(text: &str) -> Option<Duration> {
+    match text.strip_suffix("ms") {
+        Some(digits) => digits.trim().parse().ok().map(Duration::from_millis),
+        None => seconds(text).map(Duration::from_secs),
+    }
 }
 
 fn seconds(text: &str) -> Option<u64> {

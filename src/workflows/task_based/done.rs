@@ -1,5 +1,7 @@
 //! What each node's result does to the state. Pure.
 
+use std::collections::BTreeMap;
+
 use super::state::{
     AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing,
 };
@@ -9,11 +11,11 @@ use crate::drivers::Usage;
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
-    Adopted, Approved, Architected, Developed, Finalized, Moved, PlanFile, PlanReviewed, Prepared, Reviewed, Verdict,
-    Verified, told_tampering,
+    Adopted, Approved, Architected, Developed, Finalized, GivenUp, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
+    Verdict, Verified, told_tampering,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
-use crate::workflows::Profile;
+use crate::workflows::{Profile, Role};
 
 /// How many attempts that change nothing stop a task.
 const EMPTY: u32 = 2;
@@ -34,6 +36,7 @@ fn cost(line: TaskLine, usage: Usage) -> TaskLine {
 pub(super) fn architect(state: &ExecutionState, written: Architected) -> Update {
     let update =
         update().architect_session(written.session).agentic_status(AgenticStatus::Running).usage(written.usage);
+    let update = update.models(state.models_with(Role::Architect, written.model));
     let (markdown, problems) = match written.markdown {
         Ok(markdown) => (Some(markdown), vec![]),
         Err(problems) => (None, problems),
@@ -146,7 +149,7 @@ pub(super) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, salvaged, session_lost } = worked;
+    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up } = worked;
     let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
     let mut notices = after.notices;
     if session_lost {
@@ -155,9 +158,11 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
     if let Err(why) = report {
         notices.push(format!("task {}: the developer handed over no report: {why}", line.id));
     }
-    let standing = match after.tampered.as_slice() {
-        [] => Standing::Unjudged,
-        changed => Standing::Tampered(told_tampering("the agent", changed)),
+    let standing = match (after.tampered.as_slice(), given_up) {
+        ([], None) => Standing::Unjudged,
+        ([], Some(GivenUp::Skip)) => Standing::Skipped,
+        ([], Some(GivenUp::Abort)) => Standing::Aborted,
+        (changed, _) => Standing::Tampered(told_tampering("the agent", changed)),
     };
     update()
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
@@ -166,6 +171,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         .tasks(put(cost(line, usage)))
         .salvage(salvaged.or_else(|| state.salvage.clone()))
         .taken_out(None)
+        .models(state.models_with(Role::Developer, model))
         .note(String::new())
         .standing(standing)
         .usage(usage)
@@ -184,7 +190,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
         failures.push("The attempt changed no file.".into());
     }
     let standing = match &state.standing {
-        stuck @ (Standing::Halted(_) | Standing::Tampered(_)) => stuck.clone(),
+        stuck if state.is_stuck() => stuck.clone(),
         _ if !tampered.is_empty() => Standing::Tampered(told_tampering("a check", &tampered)),
         _ if empty_attempts >= EMPTY => Standing::Halted(format!("{EMPTY} attempts in a row changed no file")),
         _ if failures.is_empty() => Standing::Verified,
@@ -216,18 +222,20 @@ fn halted(update: Update, line: TaskLine) -> Update {
 }
 
 pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
-    let Reviewed { verdict, usage } = reviewed;
+    let Reviewed { verdict, usage, model } = reviewed;
     let line = cost(TaskLine { reviews: state.line().reviews + 1, ..state.line() }, usage);
     let iteration = state.task_review_iteration + 1;
     let update = update()
         .review_iteration(state.review_iteration + 1)
         .task_review_iteration(iteration)
         .last_reviewed_tree(state.task_tree.clone())
+        .models(state.models_with(Role::Reviewer, model))
         .usage(usage);
     let review = match verdict {
         Verdict::Judged(review) => review,
         Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
         Verdict::Aborted => return halted(update.standing(Standing::Aborted), line),
+        Verdict::Skipped => return halted(update.standing(Standing::Skipped), line),
         Verdict::Tampered(what) => {
             return halted(update.standing(Standing::Tampered(told_tampering("a reviewer", &what))), line);
         }
@@ -268,6 +276,7 @@ pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, kn
         .open_comments(known.comments)
         .last_review(known.last_review)
         .salvage(known.salvage)
+        .models(BTreeMap::new())
         .note(note)
         .standing(Standing::Unjudged)
 }

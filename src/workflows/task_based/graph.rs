@@ -74,7 +74,7 @@ fn after_verify(state: &ExecutionState) -> AfterVerify {
 
 fn after_review(state: &ExecutionState) -> AfterTaskReview {
     match state.standing {
-        Standing::Aborted | Standing::Halted(_) | Standing::Tampered(_) => AfterTaskReview::Halt,
+        Standing::Aborted | Standing::Skipped | Standing::Halted(_) | Standing::Tampered(_) => AfterTaskReview::Halt,
         _ => route_after_review_or_task(&state.progress(), state.standing == Standing::Approved),
     }
 }

@@ -91,6 +91,7 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
         taken_out: state.taken_out.clone(),
         reset: reset.then(|| base.tree.clone()),
         base,
+        long_diffs: state.long_diffs(),
     })
 }
 
@@ -181,6 +182,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
     let ended = state.standing == Standing::Aborted;
     let unattended = match state.profile.on_exhausted {
         _ if ended => Some(AfterHalt::Abort),
+        _ if state.standing == Standing::Skipped => Some(AfterHalt::Skip),
         _ if matches!(state.standing, Standing::Tampered(_)) => None,
         OnExhausted::Halt => None,
         OnExhausted::Skip => Some(AfterHalt::Skip),

@@ -1,6 +1,7 @@
 //! What a run of the workflow knows: the state of its graph. Plain data; everything in it is stored, so no key and no
 //! transcript is.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::drivers::{SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
 use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
-use crate::workflows::Profile;
+use crate::workflows::{Profile, Role};
 use crate::workspace::TreeId;
 
 /// The state of a run: what is asked for, the plan, where each task stands.
@@ -100,6 +101,8 @@ pub struct ExecutionState {
     pub taken_out: Option<String>,
     /// The tasks that were worked on and wait, because another plan puts others before them.
     pub unfinished: Vec<Unfinished>,
+    /// The models that a person chose for the current task because a server refused a session.
+    pub models: BTreeMap<Role, String>,
     /// How often the work was stopped for a person.
     pub halts: u32,
 
@@ -161,6 +164,7 @@ impl Default for ExecutionState {
             salvage: Default::default(),
             taken_out: Default::default(),
             unfinished: Default::default(),
+            models: Default::default(),
             halts: Default::default(),
             agentic_status: Default::default(),
             usage: Default::default(),

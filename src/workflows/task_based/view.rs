@@ -1,5 +1,6 @@
 //! Questions that jobs, updates and routers ask of the state. Pure.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -63,6 +64,7 @@ impl ExecutionState {
 
     pub(super) fn agent(&self, role: Role) -> AgentSpec {
         let AgentProfile { driver, model } = self.profile.agent(role);
+        let model = self.models.get(&role).cloned().or(model);
         let endpoint = match &driver {
             DriverName::Api { provider } => self.profile.api.endpoint(provider.as_deref()),
             _ => None,
@@ -77,6 +79,7 @@ impl ExecutionState {
             home: Some(self.home()),
             command_prefix: self.profile.tools.command_prefix.clone(),
             limits: (&self.profile.limits).into(),
+            retry: self.profile.retry,
         }
     }
 
@@ -160,6 +163,13 @@ impl ExecutionState {
         Feedback { comments: self.open_comments.clone(), failures: self.failures.clone(), note: self.note.clone() }
     }
 
+    /// The chosen models, with one more if a person chose it now.
+    pub(super) fn models_with(&self, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
+        let mut models = self.models.clone();
+        models.extend(model.map(|model| (role, model)));
+        models
+    }
+
     /// What a person was not told yet.
     pub(super) fn untold(&self, mut notices: Vec<String>) -> Vec<String> {
         notices.retain(|notice| !self.notices.contains(notice));
@@ -168,7 +178,10 @@ impl ExecutionState {
 
     /// Whether trying again is no use.
     pub(super) fn is_stuck(&self) -> bool {
-        matches!(self.standing, Standing::Halted(_) | Standing::Tampered(_))
+        match self.standing {
+            Standing::Halted(_) | Standing::Tampered(_) | Standing::Skipped | Standing::Aborted => true,
+            Standing::Unjudged | Standing::Verified | Standing::Failed | Standing::Approved => false,
+        }
     }
 
     /// Why the current task waits for a person.

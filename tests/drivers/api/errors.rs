@@ -224,3 +224,53 @@ async fn content_errors_leave_the_session_as_it_was() {
     let asked = scene.server.requests();
     assert_eq!(asked[1].body, asked[2].body, "the request that was refused is the one that is made again");
 }
+
+#[rstest]
+#[case::in_a_chunk("data: {\"choices\": [{\"delta\": {\"content\": \"half of wh")]
+#[case::after_others("data: {\"choices\": [{\"delta\": {\"content\": \"half\"}}]}\n\ndata: {\"cho")]
+#[case::before_its_data("data: {\"choices\": [{\"delta\": {\"content\": \"half\"}}]}\n\ndata:")]
+#[tokio::test]
+async fn a_stream_that_ends_inside_a_frame_is_a_cut(#[case] body: &str) {
+    let how = How { no_content_type: true, ..How::default() };
+    let (scene, error) = error_of(Answer { body: Some(body.to_owned()), how, ..Answer::default() }).await;
+    assert_eq!(error.class, ErrorClass::Transient, "{error}");
+    assert!(error.message.contains("in the middle"), "{error}");
+    assert!(!scene.stored().contains("assistant"));
+}
+
+#[tokio::test]
+async fn an_event_without_its_empty_line_is_whole() {
+    let body = "data: {\"choices\": [{\"delta\": {\"content\": \"all\"}, \"finish_reason\": \"stop\"}]}";
+    let how = How { no_content_type: true, ..How::default() };
+    let scene = Scene::of([Answer { body: Some(body.into()), how, ..Answer::default() }]).await;
+    assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap().text, "all");
+}
+
+#[rstest]
+#[case::a_new_session("bad request", false)]
+#[case::too_long("This model's maximum context length is 8192 tokens", true)]
+#[case::filtered("The prompt was stopped by Azure's content management policy", true)]
+#[tokio::test]
+async fn a_request_that_is_refused_at_first_concerns_the_session_only_if_the_server_says_so(
+    #[case] says: &str,
+    #[case] refusal: bool,
+) {
+    let (_scene, error) = error_of(Answer::refusal(400, says)).await;
+    assert_eq!((error.class, error.refusal), (ErrorClass::Content, refusal), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_answered_before_and_refuses_now_refuses_the_session() {
+    let scene =
+        Scene::of([Answer::call("read", json!({ "path": "a.txt" })), Answer::refusal(400, "bad request")]).await;
+    let error = scene.finish(scene.request("t", "x")).await.unwrap_err();
+    assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_a_filter_stops_is_a_refusal_and_is_not_kept() {
+    let how = How { finish: Some("content_filter".into()), ..How::default() };
+    let (scene, error) = error_of(Answer::text("I").how(how)).await;
+    assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
+    assert!(error.message.contains("content filter") && !scene.stored().contains("assistant"), "{error}");
+}

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep::drivers::{AgentEvent, Driver, ErrorClass, Session, SessionStore};
 
 use super::{Scene, after, at, work_done};
@@ -267,4 +267,46 @@ async fn a_key_used_for_another_turn_is_refused() {
     let mut request = scene.request("1", "new");
     request.session = Session::New;
     assert_eq!(scene.finish(request).await.unwrap(), first, "the same key is the same turn");
+}
+
+/// The arguments of all calls that a request sends back.
+fn arguments(asked: &crate::model_server::Asked) -> Vec<String> {
+    let messages = asked.messages();
+    let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+    calls.map(|call| call["function"]["arguments"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn broken_arguments_are_never_sent_back_as_they_came() {
+    let broken = Answer::call("read", json!("{\"path\": \"a"))
+        .and_call("list", json!("[1]"))
+        .and_call("grep", json!(""))
+        .and_call("submit_work", json!("{\"summary\": "));
+    let scene = Scene::of([broken, Answer::call("submit_work", work_done())]).await;
+    let (events, finished) = scene.heard(scene.request("t", "x")).await;
+    assert_eq!(finished.unwrap().submitted, Some(work_done()));
+    let sent = arguments(&scene.server.requests()[1]);
+    assert_eq!(sent.len(), 4);
+    for arguments in &sent {
+        assert!(serde_json::from_str::<Value>(arguments).unwrap().is_object(), "{arguments}");
+    }
+    assert!(sent[0].contains("path"), "the model sees what it wrote: {}", sent[0]);
+    let told = serde_json::to_string(&events).unwrap();
+    assert!(told.contains("not JSON") && !told.contains("unreadable_arguments"), "{told}");
+}
+
+#[tokio::test]
+async fn broken_arguments_of_a_session_that_is_stored_with_them_are_mended() {
+    let whole = Answer::call("read", json!({ "path": "a.txt" }));
+    let scene = Scene::of([whole, Answer::text("done"), Answer::text("done")]).await;
+    let first = scene.finish(scene.request("t", "x")).await.unwrap();
+    let file = scene.store().join("t/t.jsonl");
+    let stored = std::fs::read_to_string(&file).unwrap();
+    let broken = stored.replace(r#""{\"path\":\"a.txt\"}""#, r#""{\"path\":\"a""#);
+    assert_ne!(stored, broken, "{stored}");
+    std::fs::write(&file, broken).unwrap();
+    let request = superstep::drivers::AgentRequest { session: after(&first), ..scene.request("u", "more") };
+    scene.finish(request).await.unwrap();
+    let sent = arguments(scene.server.requests().last().unwrap());
+    assert!(serde_json::from_str::<Value>(&sent[0]).unwrap().is_object(), "{sent:?}");
 }

@@ -144,7 +144,8 @@ async fn every_call_gets_a_result_whatever_it_is() {
     read-4: tides
     submit_work-5: error: the arguments are not JSON (EOF while parsing a value at line 1 column 11); call the tool again
     ");
-    assert_eq!(messages[2]["tool_calls"][1]["function"]["arguments"], "{\"path\": \"a", "sent back as it came");
+    let sent = messages[2]["tool_calls"][1]["function"]["arguments"].as_str().unwrap();
+    assert_eq!(sent, r#"{"unreadable_arguments":"{\"path\": \"a"}"#, "never sent back as it came");
     assert!(scene.stored().contains("there was another submission"));
 }
 

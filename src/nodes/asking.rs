@@ -1,0 +1,352 @@
+//! The requests of a turn: once each, journalled, after the waits that a busy service or an outage needs, and after a person's
+//! answer where a server refuses the session. Knows no task.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::agents::{AgentSpec, Agents};
+use super::folder::thread;
+use super::outage::{Outage, Progress, Waits, millis, now, told_outage, wait_until};
+use super::questions::{AfterRefusal, SessionRefused};
+use super::submit::Submit;
+use super::turn::{Then, Turn};
+use crate::drivers::{
+    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Place, Session, fenced_json,
+};
+use crate::graph::{Ctx, NodeError};
+use crate::workspace::Standing;
+
+/// How much of what an agent said last is stored, in bytes; the rest is in the session.
+const SAID: usize = 16 * 1024;
+/// How long a turn waits for a service that is busy and does not say for how long: at first, and at most.
+const WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+/// How long it waits at most for one that says: then it asks again.
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+/// What the journal has of one request to an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Recorded {
+    Finished(Finished),
+    /// The service is busy until then, in milliseconds since 1970. Then the turn goes on under its first name.
+    Busy {
+        until: u64,
+        turn: String,
+    },
+    /// It failed. Another attempt of the task goes on with the turn, under its first name.
+    Failed {
+        why: String,
+        turn: String,
+    },
+    /// The service cannot be reached or fails. The turn goes on under its first name at `until`, in milliseconds since 1970.
+    Down {
+        outage: Outage,
+        until: u64,
+        turn: String,
+        why: String,
+    },
+    /// The server refuses the session: a person decides.
+    Refused {
+        why: String,
+        turn: String,
+    },
+    SessionLost,
+}
+
+/// What is known of the repository around a request.
+pub(super) struct Around {
+    pub(super) tampered: Vec<String>,
+    pub(super) at: Option<Standing>,
+}
+
+/// How a turn ended, after all waiting.
+pub(super) enum Ended {
+    Finished(Finished),
+    SessionLost,
+    Failed(String),
+    /// The server refused the session, and a person decided.
+    Refused(String, Then),
+}
+
+/// What a request depends on: if it is another than the one recorded, its answer is no answer to it.
+#[derive(Serialize)]
+struct Asked<'a> {
+    /// The hash of the whole prompt: what is shown of a long one may be the same.
+    digest: &'a str,
+    role: &'a str,
+    driver: &'a str,
+    model: Option<&'a str>,
+    session: &'a Session,
+    submit: &'static str,
+    prompts: [&'a str; 2],
+    hashes: [&'a str; 2],
+    prompt: &'a str,
+}
+
+impl Turn {
+    /// Asks until there is an answer: after waits for a service that is busy or out, and after a person's answer to `question`
+    /// if the server refuses the session. A failure is the task's, and the next attempt of it asks again. With what was tampered
+    /// with.
+    pub(super) async fn ask<T: Submit, C: Agents>(
+        &mut self,
+        ctx: &Ctx<C>,
+        question: Option<&SessionRefused>,
+        refusals: &mut u32,
+    ) -> Result<(Ended, Around), NodeError> {
+        let mut progress = Progress::default();
+        loop {
+            let failure = Mutex::new(None);
+            let (recorded, around) = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
+            let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let is_final = self.is_optional || !around.tampered.is_empty();
+            let ended = match recorded {
+                Recorded::Finished(finished) => Ended::Finished(finished),
+                Recorded::SessionLost => Ended::SessionLost,
+                Recorded::Failed { why, .. } | Recorded::Refused { why, .. } | Recorded::Down { why, .. }
+                    if is_final =>
+                {
+                    Ended::Failed(why)
+                }
+                Recorded::Busy { .. } if !around.tampered.is_empty() => Ended::Failed("the service is busy".into()),
+                Recorded::Busy { until, turn } => {
+                    ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?;
+                    progress.next(turn, None);
+                    continue;
+                }
+                Recorded::Down { outage, until, turn, why } => {
+                    if failure.is_some() {
+                        ctx.emit(told_outage(&why, until, outage, &self.agent.retry)).await;
+                    }
+                    wait_until(until, ctx).await;
+                    progress.next(turn, Some(outage));
+                    continue;
+                }
+                Recorded::Refused { why, turn } => {
+                    *refusals += 1;
+                    match self.decided(ctx, question, &why, *refusals)? {
+                        Some(then) => Ended::Refused(why, then),
+                        None => {
+                            progress.next(turn, None);
+                            continue;
+                        }
+                    }
+                }
+                Recorded::Failed { turn, .. } => {
+                    if let Some(error) = failure {
+                        return Err(failed(error));
+                    }
+                    progress.next(turn, None); // of an attempt before
+                    continue;
+                }
+            };
+            return Ok((ended, around));
+        }
+    }
+
+    /// Asks a person what becomes of a session that the server refuses. None: the same turn goes on, with the model that they
+    /// chose.
+    fn decided<C>(
+        &mut self,
+        ctx: &Ctx<C>,
+        question: Option<&SessionRefused>,
+        why: &str,
+        tries: u32,
+    ) -> Result<Option<Then>, NodeError> {
+        let Some(question) = question else { return Ok(Some(Then::Done)) };
+        let mut asked = SessionRefused {
+            driver: self.agent.driver.clone(),
+            model: self.agent.model.clone(),
+            reason: why.to_owned(),
+            tries,
+            ..question.clone()
+        };
+        loop {
+            match ctx.interrupt(asked.clone())? {
+                AfterRefusal::Skip if question.task.is_empty() => {
+                    asked.problem = Some("there is no task yet that could be skipped".into());
+                }
+                AfterRefusal::Model(name) if name.trim().is_empty() => {
+                    asked.problem = Some("the model has no name".into());
+                }
+                AfterRefusal::Model(name) => {
+                    self.agent.model = Some(name);
+                    return Ok(None);
+                }
+                AfterRefusal::Retry => return Ok(None),
+                AfterRefusal::Fresh => return Ok(Some(Then::Fresh)),
+                AfterRefusal::Skip => return Ok(Some(Then::Skip)),
+                AfterRefusal::Abort => return Ok(Some(Then::Abort)),
+            }
+        }
+    }
+
+    /// Asks once, and looks whether git was tampered with meanwhile: what a person changes while nothing runs is their own
+    /// business.
+    async fn guarded<T: Submit, C: Agents>(
+        &self,
+        ctx: &Ctx<C>,
+        progress: &Progress,
+        asks: bool,
+        failure: &Mutex<Option<DriverError>>,
+    ) -> Result<(Recorded, Around), NodeError> {
+        let key = match progress.nth {
+            0 => self.key.clone(),
+            nth => format!("{}/{nth}", self.key),
+        };
+        let Some(folder) = &self.guard else {
+            let around = Around { tampered: vec![], at: None };
+            return Ok((self.once::<T, C>(ctx, key, (progress, asks), failure).await?, around));
+        };
+        let at = match &self.at {
+            Some(base) => Some(folder.stand(ctx, &format!("{key}/stand"), base).await?),
+            None => None,
+        };
+        let before = folder.guard(ctx, &key).await?;
+        let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
+        let tampered = folder.tampered(ctx, &key, &before).await?;
+        Ok((recorded, Around { tampered, at }))
+    }
+
+    /// Asks once more, under the name that the turn had first. A failure of now is put into `failure`.
+    async fn once<T: Submit, C: Agents>(
+        &self,
+        ctx: &Ctx<C>,
+        key: String,
+        (progress, asks): (&Progress, bool),
+        failure: &Mutex<Option<DriverError>>,
+    ) -> Result<Recorded, NodeError> {
+        let digest = crate::plan::hash(self.prompt.text());
+        let asked = Asked {
+            digest: &digest,
+            role: &self.agent.role,
+            driver: &self.agent.driver,
+            model: self.agent.model.as_deref(),
+            session: &self.session,
+            submit: T::TOOL,
+            prompts: [self.system.name(), self.prompt.name()],
+            hashes: [self.system.hash(), self.prompt.hash()],
+            prompt: self.prompt.text(),
+        };
+        let first = &progress.turn;
+        let body = |turn: String| async move {
+            if let Some(folder) = &self.guard {
+                folder.hold(ctx).await?;
+                if let Some(base) = &self.at {
+                    folder.stands(ctx, base).await?; // also after a kill
+                }
+            }
+            let turn = first.clone().unwrap_or(turn);
+            let mut furthest = 0;
+            let ended = self.run::<T, C>(ctx, turn.clone(), &mut furthest).await;
+            let waits = (!self.is_optional).then_some(Waits { progress, furthest, retry: &self.agent.retry });
+            let (recorded, error) = recorded(ended, turn, waits, asks);
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
+            Ok::<_, NodeError>(recorded)
+        };
+        let probe = |turn: String| async move {
+            let driver = driver(ctx, &self.agent)?;
+            let session = match &self.session {
+                Session::Resume(session) => Some(session),
+                Session::New => None,
+            };
+            let turn = first.clone().unwrap_or(turn);
+            let ended = driver.ended(session, &turn).await.map_err(failed)?;
+            Ok::<_, NodeError>(ended.map(|finished| Recorded::Finished(cut(finished))))
+        };
+        ctx.effect(key, &asked, body).probe(probe).await
+    }
+
+    /// Carries the turn out; `furthest` grows with what it uses.
+    async fn run<T: Submit, C: Agents>(
+        &self,
+        ctx: &Ctx<C>,
+        turn: String,
+        furthest: &mut u64,
+    ) -> Result<Finished, DriverError> {
+        let driver = ctx.context().driver(&self.agent)?;
+        let request = AgentRequest {
+            model: self.agent.model.clone(),
+            system: self.system.text().to_owned(),
+            session: self.session.clone(),
+            turn,
+            submit: Some(T::tool()),
+            access: self.access.clone(),
+            files: self.files.clone(),
+            place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
+            limits: self.agent.limits,
+            ..AgentRequest::new(&self.agent.role, self.prompt.text(), &self.directory)
+        };
+        let mut events = driver.run(request);
+        while let Some(event) = events.next().await {
+            ctx.heartbeat();
+            let event = event?;
+            if let AgentEvent::Usage(usage) = &event {
+                *furthest = usage.tokens().saturating_add(usage.requests).max(*furthest);
+            }
+            match event {
+                AgentEvent::Finished(finished) => return Ok(finished),
+                event => ctx.emit_message(&event).await,
+            }
+        }
+        Err(DriverError::unfinished(""))
+    }
+}
+
+fn driver<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Arc<dyn Driver>, NodeError> {
+    ctx.context().driver(agent).map_err(failed)
+}
+
+/// How long the `nth` wait for a busy service is, if the service does not say.
+fn wait(nth: u32) -> Duration {
+    WAIT.saturating_mul(1 << nth.min(10)).min(LONGEST_WAIT)
+}
+
+/// What is stored of how a request ended; and its failure, if it is one. `waits` is for a service that is busy or out; none:
+/// nothing waits for it. `asks`: a person is asked about a session that is refused.
+fn recorded(
+    ended: Result<Finished, DriverError>,
+    turn: String,
+    waits: Option<Waits<'_>>,
+    asks: bool,
+) -> (Recorded, Option<DriverError>) {
+    let error = match ended {
+        Ok(finished) => return (Recorded::Finished(cut(finished)), None),
+        Err(error) => error,
+    };
+    if error.class == ErrorClass::SessionLost {
+        return (Recorded::SessionLost, None);
+    }
+    let why = error.to_string();
+    if asks && error.refusal {
+        return (Recorded::Refused { why, turn }, Some(error));
+    }
+    let Some(waits) = waits else { return (Recorded::Failed { why, turn }, Some(error)) };
+    if error.class == ErrorClass::RateLimited || error.retry_after.is_some() {
+        let wait = error.retry_after.unwrap_or_else(|| wait(waits.progress.nth)).min(MONTH);
+        return (Recorded::Busy { until: now().saturating_add(millis(wait)), turn }, None);
+    }
+    match waits.outage(now()).filter(|_| error.outage) {
+        Some((outage, until)) => (Recorded::Down { outage, until, turn, why }, Some(error)),
+        None => (Recorded::Failed { why, turn }, Some(error)),
+    }
+}
+
+/// A failure of a driver as one of a node: what cannot succeed is not tried again by a retry policy.
+fn failed(error: DriverError) -> NodeError {
+    match error.class {
+        ErrorClass::Transient | ErrorClass::RateLimited => NodeError::transient(error),
+        _ => NodeError::permanent(error),
+    }
+}
+
+/// A result in the text is found before the text is cut.
+fn cut(mut finished: Finished) -> Finished {
+    finished.submitted = finished.submitted.or_else(|| fenced_json(&finished.text));
+    if finished.text.len() > SAID {
+        let end = (0..=SAID).rev().find(|&at| finished.text.is_char_boundary(at)).unwrap_or(0);
+        finished.text.truncate(end);
+    }
+    finished
+}

@@ -1,0 +1,88 @@
+//! Outages of a model's service: since when, how long it is waited for, and what is told of it. Knows times, no driver.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::drivers::RetrySettings;
+use crate::graph::Ctx;
+
+/// The longest wait between two requests during an outage, and how often such a wait shows that it is alive.
+const LONGEST_OUTAGE_WAIT: Duration = Duration::from_secs(60);
+const BEAT: Duration = Duration::from_secs(5);
+
+/// A time during which a service cannot be reached or fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Outage {
+    /// When it began, in milliseconds since 1970.
+    since: u64,
+    /// What the turn had used by then: a turn that gets further meets another outage.
+    furthest: u64,
+}
+
+/// Where a turn is between its requests.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// How many requests there were.
+    pub(super) nth: u32,
+    /// The name that the turn had first.
+    pub(super) turn: Option<String>,
+    outage: Option<Outage>,
+    /// How often the present outage was waited for.
+    waits: u32,
+}
+
+impl Progress {
+    pub(super) fn next(&mut self, turn: String, outage: Option<Outage>) {
+        let waits =
+            if outage.is_some() && outage == self.outage { self.waits + 1 } else { u32::from(outage.is_some()) };
+        *self = Self { nth: self.nth + 1, turn: Some(turn), outage, waits };
+    }
+}
+
+/// What decides whether a failed request is followed by another.
+pub(super) struct Waits<'a> {
+    pub(super) progress: &'a Progress,
+    pub(super) furthest: u64,
+    pub(super) retry: &'a RetrySettings,
+}
+
+impl Waits<'_> {
+    /// The outage that a request met, and when the next one is sent; none if the patience is used up.
+    pub(super) fn outage(&self, now: u64) -> Option<(Outage, u64)> {
+        let known = self.progress.outage.filter(|known| self.furthest <= known.furthest);
+        let outage = known.unwrap_or(Outage { since: now, furthest: self.furthest });
+        let end = outage.since.saturating_add(millis(self.retry.patience));
+        let waits = known.map_or(0, |_| self.progress.waits);
+        let wait = self.retry.wait.saturating_mul(10).saturating_mul(1 << waits.min(10)).min(LONGEST_OUTAGE_WAIT);
+        (now < end).then(|| (outage, now.saturating_add(millis(wait)).min(end)))
+    }
+}
+
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Waits in place: the time is in the journal, and another process waits for what is left of it.
+pub(super) async fn wait_until<C>(until: u64, ctx: &Ctx<C>) {
+    loop {
+        let left = Duration::from_millis(until.saturating_sub(now()));
+        if left.is_zero() {
+            return;
+        }
+        ctx.heartbeat();
+        tokio::time::sleep(left.min(BEAT)).await;
+    }
+}
+
+/// An outage in a line, for whoever watches.
+pub(super) fn told_outage(why: &str, until: u64, outage: Outage, retry: &RetrySettings) -> String {
+    let seconds = |millis: u64| Duration::from_secs(millis.div_ceil(1000));
+    let wait = seconds(until.saturating_sub(now()));
+    let left = seconds(outage.since.saturating_add(millis(retry.patience)).saturating_sub(now()));
+    format!("{why}; asks again in {wait:?}, and gives up in {left:?}")
+}

@@ -1,0 +1,132 @@
+//! Sessions that a server refuses however often it is asked: a person decides, and nothing of the work is lost.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use serde_json::Value;
+use superstep::drivers::{DriverError, ErrorClass, Session};
+use superstep::graph::{Replay, Replayed};
+use superstep::nodes::{AfterRefusal, SessionRefused};
+use superstep::workflows::task_based::{Mark, RunOutcome};
+
+use crate::agent::{Agent, Asked, approved, part, rejected};
+use crate::repository::write;
+use crate::scene::{Ran, Scene, asks, done, marks, plan, profile};
+
+fn refusal() -> DriverError {
+    let error = DriverError::new(ErrorClass::Content, "the prompt is too long");
+    DriverError { refusal: true, ..error }
+}
+
+/// Agents of which one role is refused whenever `refuses` says so, after it changed a file.
+fn refused(role: &'static str, refuses: impl Fn(&Asked, usize) -> bool + Send + Sync + 'static) -> Arc<Agent> {
+    Agent::new(move |asked, folder, nth| {
+        if asked.role == role && asked.tool != "submit_final_review" && refuses(asked, nth) {
+            if role == "developer" {
+                write(folder, &format!("half-{}.txt", asked.task), "half of it\n");
+            }
+            return Err(refusal());
+        }
+        Ok(match asked.role.as_str() {
+            "developer" => part(folder, &asked.task),
+            _ => review(asked),
+        })
+    })
+}
+
+/// Each first attempt at task 1 is rejected.
+fn review(asked: &Asked) -> Value {
+    if asked.task == "1" && asked.attempt == 1 { rejected("too thin") } else { approved() }
+}
+
+async fn answer(scene: &Scene, answer: AfterRefusal) -> Ran {
+    scene.thread.resume::<SessionRefused>(answer).await.unwrap()
+}
+
+async fn agrees(scene: &Scene) {
+    let asked = scene.agent.log.lock().unwrap().len();
+    let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
+    assert!(report.divergence.is_none(), "{report:?}");
+    assert_eq!(scene.agent.log.lock().unwrap().len(), asked, "nobody is asked again");
+}
+
+#[tokio::test]
+async fn a_fresh_session_knows_the_section_the_comments_and_the_changes_so_far() {
+    let scene = Scene::new(refused("developer", |asked, _| asked.session != Session::New));
+    let outcome = scene.run(&plan(2), profile()).await;
+    let question: SessionRefused = outcome.questions()[0].payload().unwrap();
+    insta::assert_snapshot!(serde_json::to_string(&question).unwrap(), @r#"{"role":"developer","task":"1","title":"Part 1","driver":"api","model":null,"reason":"the prompt is too long","tries":1,"problem":null}"#);
+    let state = answer(&scene, AfterRefusal::Fresh).await.finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1), done(2)]));
+    assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "1:developer-2", "2:developer-3"]);
+    let prompt = &scene.agent.asked("developer")[2].prompt;
+    for told in ["Write part 1.", "too thin", "half of it", "half-1.txt", "part-1.txt"] {
+        assert!(prompt.contains(told), "{told}: {prompt}");
+    }
+    assert_eq!(state.tasks[0].attempts, 2);
+    agrees(&scene).await;
+}
+
+#[rstest]
+#[tokio::test]
+async fn another_model_goes_on_in_the_session_and_stays_for_the_task(
+    #[values("developer", "reviewer")] role: &'static str,
+) {
+    let agent = refused(role, |asked, _| asked.model.is_none() && asked.task == "1");
+    let scene = Scene::new(agent);
+    assert_eq!(asks(&scene.run(&plan(2), profile()).await), "session_refused");
+    let empty = answer(&scene, AfterRefusal::Model(" ".into())).await;
+    assert!(empty.questions()[0].payload::<SessionRefused>().unwrap().problem.unwrap().contains("name"));
+    let state = answer(&scene, AfterRefusal::Model("larger".into())).await.finished().unwrap();
+    assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Done]));
+    let asked = scene.agent.asked(role);
+    let models: Vec<_> = asked.iter().map(|asked| (asked.task.as_str(), asked.model.as_deref())).collect();
+    assert_eq!(models, [("1", None), ("1", Some("larger")), ("1", Some("larger")), ("2", None)]);
+    assert_eq!(asked[0].turn, asked[1].turn, "the turn goes on");
+    agrees(&scene).await;
+}
+
+#[tokio::test]
+async fn a_refused_turn_is_tried_again_as_often_as_a_person_says() {
+    let scene = Scene::new(refused("developer", |_, nth| nth < 3));
+    let mut outcome = scene.run(&plan(1), profile()).await;
+    for tries in 1..=3 {
+        let question: SessionRefused = outcome.questions()[0].payload().unwrap();
+        assert_eq!(question.tries, tries);
+        outcome = answer(&scene, AfterRefusal::Retry).await;
+    }
+    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    let asked = scene.agent.asked("developer");
+    assert!(asked[..4].iter().all(|turn| turn.turn == asked[0].turn));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_refused_task_is_put_aside_or_ends_the_run(
+    #[values("developer", "reviewer")] role: &'static str,
+    #[values(AfterRefusal::Skip, AfterRefusal::Abort)] decision: AfterRefusal,
+) {
+    let scene = Scene::new(refused(role, |asked, _| asked.task == "1"));
+    assert_eq!(asks(&scene.run(&plan(2), profile()).await), "session_refused");
+    let skips = decision == AfterRefusal::Skip;
+    let state = answer(&scene, decision).await.finished().unwrap();
+    if skips {
+        assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Skipped, Mark::Done]));
+        assert_eq!((scene.commits(), scene.file("half-1.txt")), (vec![done(2)], None));
+        assert_eq!(scene.refs(), ["task-1/attempt-1"], "its work is kept");
+    } else {
+        assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![]));
+    }
+    agrees(&scene).await;
+}
+
+#[tokio::test]
+async fn a_fresh_session_that_is_refused_too_is_asked_about_again() {
+    let scene = Scene::new(refused("developer", |asked, _| asked.model.is_none()));
+    assert_eq!(asks(&scene.run(&plan(1), profile()).await), "session_refused");
+    let second = answer(&scene, AfterRefusal::Fresh).await;
+    assert_eq!(second.questions()[0].payload::<SessionRefused>().unwrap().tries, 2);
+    let state = answer(&scene, AfterRefusal::Model("larger".into())).await.finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    agrees(&scene).await;
+}
