@@ -11,6 +11,7 @@
 //! | `kit` | what tests of a graph need; feature `test-util` |
 //! | `journal` | effects, recorded values, times: what a task does and learns once |
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
+//! | `runner` | the threads of a store, resumed as soon as they can be |
 //! | `shape` | the JSON of what programs read |
 //! | `thread` | one conversation: run, answer, read, rewrite |
 //!
@@ -26,6 +27,7 @@ pub mod kit;
 mod records;
 mod replay;
 mod run;
+pub(crate) mod runner;
 pub(crate) mod shape;
 mod thread;
 
@@ -66,6 +68,7 @@ pub use run::origin::{EventTask, MessageMetadata};
 pub use run::subgraph::{CallError, Child, Mapped, Persistence};
 pub use run::superstep::Budget;
 pub use run::view::View;
+pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until, runner};
 pub use superstep_macros::{Labels, NodeId, State};
 pub use thread::edit::{StateUpdate, Updated};
 pub use thread::filter::{ThreadFilter, ThreadPage};

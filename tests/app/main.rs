@@ -12,6 +12,7 @@ mod origins;
 mod output;
 mod place;
 mod reads;
+mod runner;
 mod words;
 
 use place::Place;

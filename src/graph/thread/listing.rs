@@ -120,13 +120,21 @@ pub struct ThreadInfo {
     /// The pending questions, if it is [`Interrupted`](Standing::Interrupted). Their types are not known here: payloads are
     /// JSON, and so are answers.
     pub questions: Vec<Question>,
-    /// When it can resume, if it is [`Waiting`](Standing::Waiting).
+    /// When the first of its tasks that sleep can resume.
     pub wake: Option<SystemTime>,
     /// Why it is [`Damaged`](Standing::Damaged).
     pub reason: Option<String>,
+    /// Whether tasks can run although questions are pending.
+    pub(crate) ready: bool,
 }
 
 impl ThreadInfo {
+    /// Returns whether something can run now, as far as the records show it.
+    pub(crate) fn can_resume(&self) -> bool {
+        let trusted = self.foreign.as_ref().is_none_or(|foreign| foreign.trusted);
+        trusted && (self.standing == Standing::Pending || self.ready)
+    }
+
     /// Returns one thread; none if the store does not know it.
     ///
     /// # Errors
@@ -195,7 +203,7 @@ impl<'a> Listing<'a> {
         let commanded = found.pop().flatten().is_some();
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
-        let Found { standing, questions, wake } = self.standing(id, head, record.as_ref(), commanded).await?;
+        let Found { standing, questions, wake, ready } = self.standing(id, head, record.as_ref(), commanded).await?;
         let metadata = record.as_ref().map(|record| record.metadata.clone()).unwrap_or_default();
         Ok(Some(ThreadInfo {
             id: id.clone(),
@@ -211,6 +219,7 @@ impl<'a> Listing<'a> {
             questions,
             wake: wake.map(clock::time),
             reason: None,
+            ready,
         }))
     }
 
@@ -231,22 +240,23 @@ impl<'a> Listing<'a> {
         let mut tasks = self.tasks(id, checkpoint).await?;
         let command = tasks.remove(&COMMAND_KEY).unwrap_or_default();
         let questions = self.questions(id, head.birth, &tasks).await?;
-        if !questions.is_empty() {
-            return Ok(Found { questions, ..Standing::Interrupted.into() });
-        }
-        if tasks.values().any(is_failed) {
+        let failed = tasks.values().any(is_failed);
+        if questions.is_empty() && failed {
             return Ok(Standing::Failed.into());
         }
         let planned = self.planned(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
         let sleeping: Vec<u64> = sleeping(&tasks, self.now).collect();
+        let wake = sleeping.iter().min().copied();
+        if !questions.is_empty() {
+            let ready = !failed && planned > done + asking(&tasks) + sleeping.len();
+            return Ok(Found { questions, wake, ready, ..Standing::Interrupted.into() });
+        }
         Ok(match planned {
             0 => Standing::Finished.into(),
             // All have ended, and yet no checkpoint follows: their results could not be applied.
             planned if done == planned => Standing::Failed.into(),
-            planned if done + sleeping.len() == planned => {
-                Found { wake: sleeping.into_iter().min(), ..Standing::Waiting.into() }
-            }
+            planned if done + sleeping.len() == planned => Found { wake, ..Standing::Waiting.into() },
             _ => Standing::Pending.into(),
         })
     }
@@ -318,11 +328,13 @@ struct Found {
     questions: Vec<Question>,
     /// In milliseconds since 1970.
     wake: Option<u64>,
+    /// Whether tasks can run although questions are pending.
+    ready: bool,
 }
 
 impl From<Standing> for Found {
     fn from(standing: Standing) -> Self {
-        Self { standing, questions: vec![], wake: None }
+        Self { standing, questions: vec![], wake: None, ready: false }
     }
 }
 
@@ -353,7 +365,16 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
         questions: vec![],
         wake: None,
         reason: Some(error.to_string()),
+        ready: false,
     })
+}
+
+/// The number of tasks that wait for an answer.
+fn asking(tasks: &Tasks) -> usize {
+    let asks = |task: &&TaskRecord| {
+        task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
+    };
+    tasks.values().filter(asks).count()
 }
 
 /// The wake times of tasks that wait for a time that has not come.

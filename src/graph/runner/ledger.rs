@@ -1,0 +1,69 @@
+//! Which threads are running, and which were given up because they get no further. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::graph::define::interrupt::InterruptId;
+use crate::graph::thread::listing::{Standing, ThreadInfo};
+
+/// The position of a thread, as far as a list tells it: a thread that got further has another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    checkpoint: Option<CheckpointId>,
+    standing: Standing,
+    questions: Vec<InterruptId>,
+}
+
+impl From<&ThreadInfo> for Mark {
+    fn from(info: &ThreadInfo) -> Self {
+        let questions = info.questions.iter().map(|question| question.id()).collect();
+        Self { checkpoint: info.checkpoint, standing: info.standing, questions }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    running: HashSet<ThreadId>,
+    /// How often a thread was resumed at this position.
+    tries: HashMap<ThreadId, (Mark, u32)>,
+    given_up: HashMap<ThreadId, Mark>,
+    left: HashMap<ThreadId, Mark>,
+}
+
+impl Ledger {
+    pub(super) fn is_running(&self, thread: &ThreadId) -> bool {
+        self.running.contains(thread)
+    }
+
+    /// Returns whether the thread was given up at this position.
+    pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &Mark) -> bool {
+        self.given_up.get(thread) == Some(mark)
+    }
+
+    pub(super) fn begin(&mut self, thread: &ThreadId, mark: Mark) {
+        self.running.insert(thread.clone());
+        self.given_up.remove(thread);
+        match self.tries.get_mut(thread) {
+            Some((known, times)) if *known == mark => *times += 1,
+            _ => _ = self.tries.insert(thread.clone(), (mark, 1)),
+        }
+    }
+
+    /// Notes the end of a turn: after so many at one position, the thread is given up there.
+    pub(super) fn end(&mut self, thread: &ThreadId, resumes: u32) {
+        self.running.remove(thread);
+        if let Some((mark, _)) = self.tries.get(thread).filter(|(_, times)| *times >= resumes) {
+            self.given_up.insert(thread.clone(), mark.clone());
+        }
+    }
+
+    /// Notes that its graph does not resume the thread at this position.
+    pub(super) fn leave(&mut self, thread: ThreadId, mark: Mark) {
+        self.left.insert(thread, mark);
+    }
+
+    /// Returns whether its graph does not resume the thread at this position.
+    pub(super) fn is_left(&self, thread: &ThreadId, mark: &Mark) -> bool {
+        self.left.get(thread) == Some(mark)
+    }
+}

@@ -1,0 +1,88 @@
+//! One look at the stores: which threads can be resumed now, and when the next one can.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::Runner;
+use super::driven::Driven;
+use super::ledger::{Ledger, Mark};
+use crate::checkpoint::{Checkpointer, ThreadId};
+use crate::graph::run::error::RunError;
+use crate::graph::thread::filter::ThreadFilter;
+use crate::graph::thread::listing::{Standing, ThreadInfo};
+use crate::graph::thread::past::Status;
+
+/// What a look at the stores found.
+#[derive(Default)]
+pub(super) struct Round {
+    pub ready: Vec<Ready>,
+    /// When the first thread that sleeps can be resumed.
+    pub wake: Option<SystemTime>,
+    /// Threads that get no further.
+    pub given_up: Vec<ThreadId>,
+    /// Threads that their graphs do not resume.
+    pub left: Vec<(ThreadId, Mark)>,
+}
+
+/// A thread that can be resumed.
+pub(super) struct Ready {
+    pub graph: Arc<dyn Driven>,
+    pub thread: ThreadId,
+    pub mark: Mark,
+}
+
+impl Runner {
+    pub(super) async fn round(&self, ledger: &Ledger) -> Result<Round, RunError> {
+        let mut round = Round::default();
+        for store in self.stores()? {
+            let threads = ThreadFilter::new().at(self.now()).page(&*store).await?.threads;
+            for info in threads.iter().filter(|info| !ledger.is_running(&info.id)) {
+                let Some(graph) = self.graph_of(info, &store) else { continue };
+                if let Some(wake) = info.wake {
+                    round.wake = Some(round.wake.map_or(wake, |first| first.min(wake)));
+                }
+                let mark = Mark::from(info);
+                if !info.can_resume() || ledger.is_left(&info.id, &mark) {
+                    continue;
+                }
+                if ledger.has_given_up(&info.id, &mark) {
+                    round.given_up.push(info.id.clone());
+                } else if wants(&**graph, info).await? {
+                    round.ready.push(Ready { graph: Arc::clone(graph), thread: info.id.clone(), mark });
+                } else {
+                    round.left.push((info.id.clone(), mark));
+                }
+            }
+        }
+        Ok(round)
+    }
+
+    /// The stores of the graphs, each once.
+    fn stores(&self) -> Result<Vec<Arc<dyn Checkpointer>>, RunError> {
+        let mut stores: Vec<Arc<dyn Checkpointer>> = vec![];
+        for graph in &self.graphs {
+            let store = graph.store().ok_or(RunError::NoCheckpointer { what: "a runner" })?;
+            if !stores.iter().any(|known| Arc::ptr_eq(known, &store)) {
+                stores.push(store);
+            }
+        }
+        Ok(stores)
+    }
+
+    fn graph_of(&self, info: &ThreadInfo, store: &Arc<dyn Checkpointer>) -> Option<&Arc<dyn Driven>> {
+        let mut graphs = self.graphs.iter().filter(|graph| graph.name() == info.graph);
+        graphs.find(|graph| graph.store().is_some_and(|own| Arc::ptr_eq(&own, store)))
+    }
+}
+
+/// Whether its graph resumes the thread: only that knows its breakpoints, and what it can resume.
+async fn wants(graph: &dyn Driven, info: &ThreadInfo) -> Result<bool, RunError> {
+    Ok(match graph.status(info.id.clone()).await? {
+        Status::Pending { .. } => true,
+        Status::Interrupted { .. } => info.standing == Standing::Interrupted,
+        // By the machine's clock it may still sleep.
+        Status::Waiting { .. } => true,
+        Status::Finished | Status::Stopped { .. } | Status::Failed { .. } => false,
+        Status::NeedsMigration { .. } | Status::Running => false,
+    })
+}

@@ -1,0 +1,204 @@
+//! A runner over a store: what it resumes, what it leaves alone, what it reports.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use superstep::checkpoint::Checkpointer;
+use superstep::graph::{CancellationToken, RunnerReport, Standing, Until, runner};
+use superstep::prelude::*;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Job {
+    kind: String,
+    #[channel(append)]
+    log: Vec<String>,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Begin,
+    Left,
+    Right,
+    End,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sure(String);
+impl Interrupt for Sure {
+    type Resume = bool;
+    const NAME: &'static str = "sure";
+}
+
+async fn begin(job: Arc<Job>, ctx: Ctx) -> Result<JobUpdate, NodeError> {
+    match job.kind.as_str() {
+        "fails" => return Err("it fails".into()),
+        "naps" => ctx.sleep(Duration::from_secs(3600)).await?,
+        _ => {}
+    }
+    Ok(Job::update().log(["began".to_owned()]))
+}
+async fn left(job: Arc<Job>, ctx: Ctx) -> Result<JobUpdate, NodeError> {
+    ask(job, ctx, "left").await
+}
+async fn right(job: Arc<Job>, ctx: Ctx) -> Result<JobUpdate, NodeError> {
+    ask(job, ctx, "right").await
+}
+async fn ask(job: Arc<Job>, ctx: Ctx, side: &str) -> Result<JobUpdate, NodeError> {
+    if job.kind != "asks" {
+        return Ok(Job::update());
+    }
+    let sure = ctx.interrupt(Sure(side.into()))?;
+    Ok(Job::update().log([format!("{side}: {sure}")]))
+}
+async fn end(_: Arc<Job>, _: Ctx) -> Result<JobUpdate, NodeError> {
+    Ok(Job::update().log(["ended".to_owned()]))
+}
+
+type Jobs = CompiledGraph<Job, Step>;
+
+fn jobs() -> Jobs {
+    let graph = StateGraph::new()
+        .add_node(Step::Begin, begin)
+        .add_node(Step::Left, left.asks::<Sure>())
+        .add_node(Step::Right, right.asks::<Sure>())
+        .add_node(Step::End, end)
+        .add_edge(START, Step::Begin)
+        .add_edge(Step::Begin, [Step::Left, Step::Right])
+        .add_edge([Step::Left, Step::Right], Step::End);
+    let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
+    graph.compile().unwrap().named("job").with_shared_checkpointer(store)
+}
+
+/// A thread that was begun, and whose process then ended.
+async fn left_behind(graph: &Jobs, name: &str, kind: &str) {
+    let _ = graph.thread(name).max_supersteps(1).invoke(Job::update().kind(kind)).await;
+}
+
+async fn standing(graph: &Jobs, name: &str) -> Standing {
+    graph.thread(name).status().await.unwrap().standing()
+}
+
+fn counts(report: &RunnerReport) -> (u64, u64, Vec<(Standing, u64)>) {
+    (report.turns, report.errors, report.ended.clone().into_iter().collect())
+}
+
+#[tokio::test]
+async fn what_a_crash_left_is_resumed() {
+    let graph = jobs();
+    for number in 0..20 {
+        left_behind(&graph, &format!("t{number}"), "ends").await;
+    }
+    let report = runner([graph.clone()]).max_threads(3).run(Until::Idle).await.unwrap();
+    assert_eq!(counts(&report), (20, 0, vec![(Standing::Finished, 20)]));
+    assert_eq!(standing(&graph, "t19").await, Standing::Finished);
+    let again = runner([graph]).run(Until::Idle).await.unwrap();
+    assert_eq!(again, RunnerReport::default());
+}
+
+#[tokio::test]
+async fn an_answer_that_somebody_stored_is_taken_even_beside_an_open_question() {
+    let graph = jobs();
+    left_behind(&graph, "t", "asks").await;
+    let asked = Arc::new(Mutex::new(vec![]));
+    let heard = Arc::clone(&asked);
+    let run = runner([graph.clone()]).on_question(move |question| {
+        heard.lock().unwrap().push(question.question);
+        async {}
+    });
+    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(Standing::Interrupted, 1)]));
+    let questions = std::mem::take(&mut *asked.lock().unwrap());
+    assert_eq!(questions.len(), 2);
+    let store_only = graph.thread("t").max_supersteps(0);
+    store_only.answer(Answer::json(&true.into()).to(questions[0].id())).await.unwrap();
+    let report = run.run(Until::Idle).await.unwrap();
+    assert_eq!(report.turns, 1, "its task runs although the other still asks");
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    store_only.answer(Answer::json(&false.into()).to(questions[1].id())).await.unwrap();
+    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(Standing::Finished, 1)]));
+    let state = graph.thread("t").state().await.unwrap().unwrap();
+    assert_eq!(state.values.log, ["began", "left: true", "right: false", "ended"]);
+}
+
+#[tokio::test]
+async fn a_sleeper_is_woken_once_its_time_has_come() {
+    let graph = jobs();
+    let millis = Arc::new(AtomicU64::new(1_000_000));
+    let clock = {
+        let millis = Arc::clone(&millis);
+        move || -> SystemTime { UNIX_EPOCH + Duration::from_millis(millis.load(Ordering::SeqCst)) }
+    };
+    graph.thread("t").clock(clock.clone()).invoke(Job::update().kind("naps")).await.unwrap();
+    let run = runner([graph.clone()]).clock(clock);
+    let report = run.run(Until::Idle).await.unwrap();
+    assert_eq!((report.turns, report.wake), (0, Some(UNIX_EPOCH + Duration::from_millis(4_600_000))));
+    millis.store(4_600_001, Ordering::SeqCst);
+    let report = run.run(Until::Idle).await.unwrap();
+    assert_eq!(counts(&report), (1, 0, vec![(Standing::Finished, 1)]));
+}
+
+#[tokio::test]
+async fn a_failed_thread_is_left_to_people() {
+    let graph = jobs();
+    graph.thread("t").max_supersteps(0).invoke(Job::update().kind("fails")).await.unwrap();
+    let stops = Arc::new(Mutex::new(vec![]));
+    let heard = Arc::clone(&stops);
+    let run = runner([graph.clone()]).on_stop(move |stop| {
+        heard.lock().unwrap().push(serde_json::to_value(&stop).unwrap());
+        async {}
+    });
+    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 1, vec![(Standing::Failed, 1)]));
+    assert_eq!(run.run(Until::Idle).await.unwrap().turns, 0);
+    let stops = stops.lock().unwrap();
+    assert_eq!((&stops[0]["thread"], &stops[0]["status"]), (&"t".into(), &"failed".into()));
+    assert_eq!(stops[0]["error"]["error"], "node `Begin` failed in superstep 1: it fails");
+}
+
+#[tokio::test]
+async fn a_thread_at_a_breakpoint_is_left_alone() {
+    let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
+    let graph = StateGraph::new().add_node(Step::Begin, begin).add_node(Step::Left, left.asks::<Sure>());
+    let graph = graph.add_node(Step::Right, right.asks::<Sure>()).add_node(Step::End, end);
+    let graph = graph.add_sequence([Step::Begin, Step::Left, Step::Right, Step::End]).interrupt_before([Step::Left]);
+    let graph = graph.compile().unwrap().named("job").with_shared_checkpointer(store);
+    graph.thread("t").invoke(Job::update().kind("ends")).await.unwrap();
+    let report = runner([graph.clone()]).run(Until::Idle).await.unwrap();
+    assert_eq!((report.turns, standing(&graph, "t").await), (0, Standing::Stopped));
+}
+
+#[tokio::test]
+async fn a_thread_that_gets_no_further_is_given_up() {
+    let graph = jobs();
+    left_behind(&graph, "t", "ends").await;
+    let stuck = graph.clone().recursion_limit(0);
+    let report = runner([stuck]).max_resumes(2).run(Until::Idle).await.unwrap();
+    assert_eq!((report.turns, report.errors, report.given_up), (2, 2, vec!["t".into()]));
+    assert_eq!(runner([graph]).run(Until::Idle).await.unwrap().turns, 1);
+}
+
+#[tokio::test]
+async fn a_runner_takes_new_work_until_it_is_told_to_end() {
+    let graph = jobs();
+    let ends = CancellationToken::new();
+    let finished = ends.clone();
+    let run = runner([graph.clone()]).poll_every(Duration::from_secs(3600)).on_stop(move |stop| {
+        assert_eq!(stop.status.standing(), Standing::Finished);
+        finished.cancel();
+        async {}
+    });
+    let waker = run.waker();
+    let running = tokio::spawn(async move { run.run(ends).await });
+    left_behind(&graph, "t", "ends").await;
+    waker.wake();
+    let report = running.await.unwrap().unwrap();
+    assert_eq!(counts(&report), (1, 0, vec![(Standing::Finished, 1)]));
+}
+
+#[tokio::test]
+async fn a_graph_without_a_store_is_refused() {
+    let graph = StateGraph::<Job, Step>::new().add_node(Step::Begin, begin).add_node(Step::Left, left.asks::<Sure>());
+    let graph = graph.add_node(Step::Right, right.asks::<Sure>()).add_node(Step::End, end);
+    let graph = graph.add_sequence([Step::Begin, Step::Left, Step::Right, Step::End]).compile().unwrap();
+    let error = runner([graph]).run(Until::Idle).await.unwrap_err();
+    assert_eq!(error.to_string(), "a runner needs a checkpointer");
+}
