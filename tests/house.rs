@@ -20,7 +20,7 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("nodes", &["drivers", "plan", "workspace", "process", "graph", "checkpoint"]),
     ("routes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
     ("workflows", &["nodes", "routes", "drivers", "plan", "workspace", "graph", "checkpoint"]),
-    ("app", &["workflows", "nodes", "routes", "drivers", "plan", "workspace", "graph", "checkpoint"]),
+    ("app", &["workflows", "nodes", "routes", "drivers", "plan", "workspace", "process", "graph", "checkpoint"]),
 ];
 
 /// Where the crate `sled` may be named.

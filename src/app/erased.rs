@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::shapes::{GraphLine, Shown, Stand, Step};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
-use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError};
+use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, Status};
 
 /// The future of a call that may fail.
 pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, Failure>>;
@@ -38,6 +38,8 @@ pub(crate) trait AnyThread: Send + Sync {
     /// Stores an answer and runs nothing.
     fn record(&self, answer: Answer) -> Call<'_, ()>;
     fn stand(&self) -> Call<'_, Stand>;
+    /// The status with its types' questions.
+    fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
     /// The answer that a plain word comes to.
     fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer>;
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;
@@ -79,6 +81,8 @@ pub(crate) enum Go {
     Input(Writing),
     Answer(Box<Answer>),
     Proceed,
+    /// Proceeds until the superstep is over in which the token is cancelled.
+    Drained(CancellationToken),
     Retry,
     /// Runs again from a checkpoint, on a new branch; or goes on from where the thread stands.
     Live {

@@ -7,6 +7,7 @@
 //! | `erased`; `typed`, `thread`, `run` | a graph without its types; the same with them |
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
+//! | `driven`, `hooks` | what a runner drives, and what it calls |
 //! | `desk`, `local`, `control` | what may be asked of whoever holds the store; this process; another one, by a socket |
 //! | `shapes`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
 
@@ -16,6 +17,7 @@ mod commands;
 mod control;
 mod decide;
 mod desk;
+mod driven;
 mod entry;
 mod erased;
 mod exit;
@@ -23,6 +25,7 @@ mod failure;
 mod graphs;
 mod happened;
 mod held;
+mod hooks;
 mod local;
 mod log;
 mod near;

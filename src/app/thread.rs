@@ -12,7 +12,7 @@ use super::local::json;
 use super::run::TypedRun;
 use super::shapes::{Asked, Origin, QuestionShape, Shown, Stand, Step};
 use super::typed::Reading;
-use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId, foreign};
+use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, foreign};
 use crate::graph::shape::event::brief;
 use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
@@ -43,6 +43,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             Go::Input(writing) => Request::input(self.writes(writing)?),
             Go::Answer(answer) => Request::answers([*answer]),
             Go::Proceed => Request::proceed(),
+            Go::Drained(drain) => {
+                thread = thread.drain_with(drain);
+                Request::proceed()
+            }
             Go::Live { at, step } => {
                 thread = if step { thread.interrupt_after_all() } else { thread };
                 if let Some(at) = at {
@@ -63,6 +67,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             self.thread.clone().max_supersteps(0).answer(answer).await?;
             Ok(())
         })
+    }
+
+    fn status(&self) -> BoxFuture<'_, Result<Status, RunError>> {
+        Box::pin(self.thread.status())
     }
 
     fn stand(&self) -> Call<'_, Stand> {

@@ -18,6 +18,8 @@ mod sessions;
 pub mod tools;
 mod wrap;
 
+#[cfg(all(unix, feature = "app"))]
+pub(crate) use api::post;
 pub use cli::CliAgent;
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};

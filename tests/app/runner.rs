@@ -1,12 +1,17 @@
 //! A runner over a store: what it resumes, what it leaves alone, what it reports.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde_json::Value;
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::{CancellationToken, RunnerReport, Standing, Until, runner};
 use superstep::prelude::*;
+
+use crate::place::Place;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Job {
@@ -201,4 +206,45 @@ async fn a_graph_without_a_store_is_refused() {
     let graph = graph.add_sequence([Step::Begin, Step::Left, Step::Right, Step::End]).compile().unwrap();
     let error = runner([graph]).run(Until::Idle).await.unwrap_err();
     assert_eq!(error.to_string(), "a runner needs a checkpointer");
+}
+
+#[test]
+fn the_command_resumes_what_was_answered_and_calls_its_hooks() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.json(0, &["revise", "r1", "--feedback", "less code", "--record-only"]);
+    let asks = "echo \"$SUPERSTEP_THREAD $SUPERSTEP_NAME: $SUPERSTEP_ANSWER\" > asked; cat > told";
+    let hooks = ["--on-question", asks, "--on-stop", "cat >> stopped; exit 3"];
+    let called = place.call(&[&["runner", "--until-idle"], &hooks[..]].concat());
+    assert_eq!(called.code(), 0, "{}", called.err());
+    assert_eq!(called.out(), "r1: interrupted\nresumed once\n  interrupted: 1\n");
+    assert!(called.err().contains("exit status: 3"), "{}", called.err());
+    let asked = std::fs::read_to_string(place.path("asked")).unwrap();
+    assert!(asked.starts_with("r1 may_ship: ") && asked.trim().ends_with("approve r1 --record-only"), "{asked}");
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(place.path("told")).unwrap()).unwrap();
+    assert_eq!((&told["thread"], &told["question"]["payload"]["version"]), (&"r1".into(), &"1.2.0".into()));
+    let stopped: Value = serde_json::from_str(&std::fs::read_to_string(place.path("stopped")).unwrap()).unwrap();
+    assert_eq!(stopped["status"], "interrupted");
+    let idle = place.json(0, &["runner", "--until-idle"]);
+    assert_eq!((&idle["turns"], &idle["wake"]), (&0.into(), &Value::Null));
+}
+
+#[test]
+fn the_command_takes_answers_while_it_runs() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let mut command = place.command(&["runner", "--max-threads", "2"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    place.json(0, &["approve", "r1", "--record-only"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "r1: finished");
+    assert_eq!(place.json(0, &["status", "r1"])["status"], "finished");
+    interrupt(&child);
+    assert_eq!(lines.next().unwrap(), "resumed once");
+    assert!(child.wait().unwrap().success());
+}
+
+/// Ctrl-C.
+fn interrupt(child: &Child) {
+    assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }

@@ -6,6 +6,7 @@ mod edits;
 mod keeps;
 mod reads;
 mod replays;
+mod runner;
 mod runs;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) use edits::{Delete, Fork, Update};
 pub(crate) use keeps::{Gc, Tag};
 pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
 pub(crate) use replays::{Diff, Mode, Replay};
+pub(crate) use runner::Runner;
 pub(crate) use runs::{RunArgs, Talk};
 
 use super::erased::AnyGraph;
@@ -66,6 +68,7 @@ pub(crate) enum Verb {
     Delete(Delete),
     Tag(Tag),
     Gc(Gc),
+    Runner(runner::Runner),
     Export(Export),
     Import(Import),
     Trust(Trust),

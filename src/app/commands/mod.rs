@@ -8,6 +8,7 @@ mod holds;
 mod keeps;
 mod reads;
 mod replays;
+mod runner;
 mod runs;
 mod talk;
 
@@ -89,6 +90,7 @@ impl Session {
             Verb::Replay(args) => self.replay(&args).await,
             Verb::Tag(args) => self.tag(args).await,
             Verb::Gc(args) => self.gc(args).await,
+            Verb::Runner(args) => self.runner(args).await,
             Verb::Export(args) => self.export(args).await,
             Verb::Import(args) => self.import(args).await,
             Verb::Trust(args) => self.trust(args).await,
@@ -126,18 +128,23 @@ impl Session {
 
     /// Adds to each question the commands that answer it.
     fn add_commands(&self, thread: &str, questions: &mut [Asked]) {
-        let several = questions.len() > 1;
-        for asked in questions {
-            let to = if several { format!(" --interrupt {}", asked.id) } else { String::new() };
-            let command = |verb: &str, rest: &str| self.caller.on(&format!("{verb}{rest}{to}"), thread);
-            let words = asked.words.iter().map(|word| match word.as_str() {
-                "revise" => command("revise", " --feedback 'what to change'"),
-                word => command(word, ""),
-            });
-            asked.commands = words.collect();
-            if asked.takes.split(" or ").count() > asked.commands.len() {
-                asked.commands.push(command("resume", " --answer JSON"));
-            }
+        commands(&self.caller, thread, questions, "");
+    }
+}
+
+/// Adds to each question of a thread the commands that answer it, each with these options.
+fn commands(caller: &Caller, thread: &str, questions: &mut [Asked], options: &str) {
+    let several = questions.len() > 1;
+    for asked in questions {
+        let to = if several { format!(" --interrupt {}", asked.id) } else { String::new() };
+        let command = |verb: &str, rest: &str| caller.on(&format!("{verb}{rest}{to}{options}"), thread);
+        let words = asked.words.iter().map(|word| match word.as_str() {
+            "revise" => command("revise", " --feedback 'what to change'"),
+            word => command(word, ""),
+        });
+        asked.commands = words.collect();
+        if asked.takes.split(" or ").count() > asked.commands.len() {
+            asked.commands.push(command("resume", " --answer JSON"));
         }
     }
 }

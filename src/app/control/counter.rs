@@ -26,6 +26,11 @@ impl Counter {
         match ask {
             Ask::Answer(answer) if self.live.has(&answer.thread) => Err(self.busy(&answer.thread)),
             Ask::Cancel { thread } => self.cancel(thread).await,
+            Ask::Answer(answer) => {
+                let stored = self.local.ask(Ask::Answer(answer)).await;
+                self.live.wake();
+                stored
+            }
             ask => self.local.ask(ask).await,
         }
     }

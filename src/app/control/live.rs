@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::broadcast;
 
 use crate::graph::shape::event::brief;
-use crate::graph::{CancellationToken, Event};
+use crate::graph::{CancellationToken, Event, RunnerWaker};
 
 /// How many events of a run are kept for those who come later.
 const KEPT: usize = 1024;
@@ -18,7 +18,7 @@ const LARGEST: usize = 1 << 20;
 
 /// The runs of this process by thread.
 #[derive(Default)]
-pub(crate) struct Live(Mutex<HashMap<String, Arc<Track>>>);
+pub(crate) struct Live(Mutex<HashMap<String, Arc<Track>>>, Mutex<Option<RunnerWaker>>);
 
 /// A run and what it told.
 struct Track {
@@ -49,6 +49,10 @@ pub(crate) struct Followed {
 }
 
 impl Live {
+    pub(super) fn wakes(&self, runner: RunnerWaker) {
+        *lock(&self.1) = Some(runner);
+    }
+
     pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> Running {
         let told = Told { listeners: Some(broadcast::Sender::new(KEPT)), ..Told::default() };
         let track = Arc::new(Track { cancel, ended: CancellationToken::new(), told: Mutex::new(told) });
@@ -59,6 +63,11 @@ impl Live {
 
 #[cfg(unix)]
 impl Live {
+    /// Something was stored that a runner may take.
+    pub(super) fn wake(&self) {
+        lock(&self.1).iter().for_each(RunnerWaker::wake);
+    }
+
     pub(super) fn has(&self, thread: &str) -> bool {
         lock(&self.0).contains_key(thread)
     }

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::failure::Failure;
 use super::local::Local;
-use crate::graph::CancellationToken;
+use crate::graph::{CancellationToken, RunnerWaker};
 
 use live::{Live, Running};
 #[cfg(not(unix))]
@@ -39,10 +39,10 @@ use none::{Remote, Serving, serve};
 use {remote::Remote, server::Serving, server::serve};
 
 /// What a process offers to others for as long as it holds the store.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Control {
     live: Arc<Live>,
-    serving: Mutex<Option<Serving>>,
+    serving: Arc<Mutex<Option<Serving>>>,
 }
 
 impl Control {
@@ -57,6 +57,11 @@ impl Control {
     /// Notes a run of this process, for as long as what is returned lives.
     pub(crate) fn runs(&self, thread: &str, cancel: CancellationToken) -> Running {
         self.live.begin(thread, cancel)
+    }
+
+    /// Wakes a runner whenever an answer was stored for another process.
+    pub(crate) fn wakes(&self, runner: RunnerWaker) {
+        self.live.wakes(runner);
     }
 
     /// Answers what was asked, removes the socket and lets the store go.

@@ -285,7 +285,7 @@ fn header(key: &ApiKey, variable: &str) -> Result<HeaderValue, DriverError> {
     })
 }
 
-fn client(url: &Url, headers: HeaderMap) -> Result<Client, String> {
+pub(super) fn client(url: &Url, headers: HeaderMap) -> Result<Client, String> {
     let builder = Client::builder()
         .tls_backend_preconfigured(tls(url).map_err(|error| error.to_string())?)
         .redirect(Policy::custom(at_home))

@@ -14,6 +14,8 @@ mod sse;
 mod surrogate;
 mod turn;
 mod usage;
+#[cfg(feature = "app")]
+mod webhook;
 mod wire;
 
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub use config::ApiConfig;
 use http::Http;
 pub use key::ApiKey;
 pub use usage::Price;
+#[cfg(feature = "app")]
+pub(crate) use webhook::post;
 
 use super::driver::{AgentEvents, Capabilities, Driver, events};
 use super::error::{DriverError, ErrorClass};

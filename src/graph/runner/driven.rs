@@ -91,7 +91,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
         Box::pin(async move {
             let error = thread.proceed().await.err();
             let status = thread.status().await?;
-            Ok(RunnerStop { thread: id, graph: self.graph.name().to_owned(), status, error })
+            Ok(RunnerStop { thread: id, graph: self.graph.name().to_owned(), status, error, is_cancelled: false })
         })
     }
 }

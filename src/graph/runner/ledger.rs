@@ -28,6 +28,7 @@ pub(super) struct Ledger {
     tries: HashMap<ThreadId, (Mark, u32)>,
     given_up: HashMap<ThreadId, Mark>,
     left: HashMap<ThreadId, Mark>,
+    cancelled: HashSet<ThreadId>,
 }
 
 impl Ledger {
@@ -64,6 +65,11 @@ impl Ledger {
 
     /// Returns whether its graph does not resume the thread at this position.
     pub(super) fn is_left(&self, thread: &ThreadId, mark: &Mark) -> bool {
-        self.left.get(thread) == Some(mark)
+        self.cancelled.contains(thread) || self.left.get(thread) == Some(mark)
+    }
+
+    /// Leaves a thread alone that somebody cancelled.
+    pub(super) fn cancel(&mut self, thread: ThreadId) {
+        self.cancelled.insert(thread);
     }
 }

@@ -109,6 +109,9 @@ pub struct RunnerStop {
     /// The error that the turn ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// Whether somebody cancelled this run alone: the thread is left alone then.
+    #[serde(skip)]
+    pub(crate) is_cancelled: bool,
 }
 
 /// What a runner did.
@@ -340,6 +343,9 @@ impl Shift {
             Ok(stop) => {
                 *self.report.ended.entry(stop.status.standing()).or_default() += 1;
                 self.report.errors += u64::from(stop.error.is_some());
+                if stop.is_cancelled {
+                    self.ledger.cancel(thread.clone());
+                }
             }
             Err(_) => self.report.errors += 1,
         }

@@ -1,0 +1,141 @@
+//! The command `runner`: every thread of the store, in one process.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Session, Told, commands};
+use crate::app::args::Runner;
+use crate::app::caller::Caller;
+use crate::app::driven::Registered;
+use crate::app::failure::Failure;
+use crate::app::graphs::Graphs;
+use crate::app::hooks::Hook;
+use crate::app::local::{Local, json};
+use crate::app::print::{complain, say};
+use crate::app::shapes::Stand;
+use crate::app::signal;
+use crate::app::text::clean;
+use crate::app::watch::View;
+use crate::checkpoint::Checkpointer;
+use crate::graph::runner::Driven;
+use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, Standing, Until};
+
+impl Session {
+    pub(super) async fn runner(&self, args: Runner) -> Result<Told, Failure> {
+        let asked = args.on_question.as_deref().map(Hook::new).transpose()?;
+        let stopped = args.on_stop.as_deref().map(Hook::new).transpose()?;
+        let local = self.created()?;
+        let mut runner =
+            crate::graph::Runner::over(self.driven(&local)).max_threads(args.max_threads).max_resumes(args.max_resumes);
+        self.control.wakes(runner.waker());
+        if let Some(hook) = asked {
+            let speaks = Speaks::of(self, &local);
+            runner = runner.on_question(move |question| question_told(speaks.clone(), hook.clone(), question));
+        }
+        if let Some(hook) = stopped {
+            runner = runner.on_stop(move |stop| stop_told(hook.clone(), stop));
+        }
+        if self.view != View::Quiet {
+            runner = runner.on_stop(|stop| {
+                say(&line(&stop));
+                std::future::ready(())
+            });
+        }
+        let cancels = signal::cancels();
+        let until = match args.lasting {
+            Some(time) => {
+                let ends = cancels.token.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    ends.cancel();
+                });
+                Until::Cancelled(cancels.token.clone())
+            }
+            None if args.until_idle => Until::Idle,
+            None => Until::Cancelled(cancels.token.clone()),
+        };
+        let report = runner.run(until).await?;
+        Told::new(text(&report), &report)
+    }
+
+    fn driven(&self, local: &Local) -> Vec<Arc<dyn Driven>> {
+        let graph = |name: &str| -> Arc<dyn Driven> {
+            Arc::new(Registered {
+                graphs: Arc::clone(&self.graphs),
+                name: name.to_owned(),
+                store: Arc::clone(&local.store),
+                control: self.control.clone(),
+            })
+        };
+        self.graphs.names().into_iter().map(graph).collect()
+    }
+}
+
+/// What is needed to say how a question is answered.
+#[derive(Clone)]
+struct Speaks {
+    graphs: Arc<Graphs>,
+    store: Arc<dyn Checkpointer>,
+    caller: Caller,
+}
+
+impl Speaks {
+    fn of(session: &Session, local: &Local) -> Self {
+        let (graphs, store) = (Arc::clone(&session.graphs), Arc::clone(&local.store));
+        Self { graphs, store, caller: session.caller.clone() }
+    }
+
+    /// A question with the commands that answer it while the runner holds the store.
+    async fn question(&self, asked: &RunnerQuestion) -> Result<Value, Failure> {
+        let graph = self.graphs.of_thread(asked.thread.as_str(), &asked.graph)?;
+        let stand: Stand = graph.thread(Arc::clone(&self.store), asked.thread.clone()).stand().await?;
+        let mut questions = stand.position.questions;
+        commands(&self.caller, asked.thread.as_str(), &mut questions, " --record-only");
+        let id = asked.question.id().to_string();
+        match questions.into_iter().find(|question| question.id == id) {
+            Some(question) => json(&question),
+            None => json(&asked.question), // it was answered meanwhile
+        }
+    }
+}
+
+async fn question_told(speaks: Speaks, hook: Hook, asked: RunnerQuestion) {
+    let told = async {
+        let question = speaks.question(&asked).await?;
+        let words = json!({
+            "thread": asked.thread, "graph": asked.graph, "status": Standing::Interrupted, "question": question,
+        });
+        hook.call(&words).await
+    };
+    if let Err(failure) = told.await {
+        complain(&failure, false);
+    }
+}
+
+async fn stop_told(hook: Hook, stop: RunnerStop) {
+    let told = async { hook.call(&json(&stop)?).await };
+    if let Err(failure) = told.await {
+        complain(&failure, false);
+    }
+}
+
+/// A turn in a line.
+fn line(stop: &RunnerStop) -> String {
+    let why = stop.error.as_ref().map(|error| format!(": {}", clean(&error.to_string()))).unwrap_or_default();
+    format!("{}: {}{why}\n", clean(stop.thread.as_str()), stop.status.standing())
+}
+
+/// What a runner did, in a few lines.
+fn text(report: &RunnerReport) -> String {
+    let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    let mut text = format!("resumed {}\n", times(report.turns));
+    report.ended.iter().for_each(|(standing, count)| text.push_str(&format!("  {standing}: {count}\n")));
+    for thread in &report.given_up {
+        text.push_str(&format!("  {} gets no further: `status` shows it\n", clean(thread.as_str())));
+    }
+    if let Some(wake) = report.wake {
+        text.push_str(&format!("  the next thread wakes at {}\n", crate::graph::shape::time(wake)));
+    }
+    text
+}

@@ -1,0 +1,85 @@
+//! Hooks of the command `runner`: a command or a web address that is told of a question or a stop, as JSON.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::failure::Failure;
+
+/// A command for the shell, or a web address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hook {
+    Command(Arc<str>),
+    Address(Arc<str>),
+}
+
+impl Hook {
+    /// Reads a hook as it is given.
+    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
+        if !cfg!(all(feature = "agents", unix)) {
+            return Err(
+                Failure::usage("this program is built without hooks").help("build it with the feature `agents`")
+            );
+        }
+        let is_address = text.starts_with("http://") || text.starts_with("https://");
+        Ok(if is_address { Self::Address(text.into()) } else { Self::Command(text.into()) })
+    }
+
+    /// Calls it: a command gets the JSON on standard input and its parts as variables; an address gets it by POST.
+    #[cfg(all(feature = "agents", unix))]
+    pub(crate) async fn call(&self, json: &Value) -> Result<(), Failure> {
+        let failed = |hook: &str, why: String| Failure::new(format!("the hook `{hook}` failed: {why}"));
+        match self {
+            // The address may hold a secret.
+            Self::Address(url) => {
+                crate::drivers::post(url, json.to_string()).await.map_err(|why| failed("http..", why))
+            }
+            Self::Command(line) => command(line, json).await.map_err(|why| failed(line, why)),
+        }
+    }
+
+    #[cfg(not(all(feature = "agents", unix)))]
+    pub(crate) async fn call(&self, _: &Value) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Runs a command in a shell.
+#[cfg(all(feature = "agents", unix))]
+async fn command(line: &str, json: &Value) -> Result<(), String> {
+    use std::time::Duration;
+
+    use crate::process::{Bounds, How, Program};
+
+    const BOUNDS: Bounds =
+        Bounds { time: Duration::from_secs(300), output: 1 << 20, linger: Duration::from_millis(100) };
+    let mut program = Program::new("sh").args(["-c", line]).stdin(json.to_string());
+    for (name, value) in variables(json) {
+        program = program.env(name, value);
+    }
+    let ran = program.run_within(&BOUNDS).await.map_err(|error| error.to_string())?;
+    match ran.how {
+        How::Exited(status) if status.success() => Ok(()),
+        How::Exited(status) => Err(status.to_string()),
+        How::TooMuch => Err("it wrote more than a mebibyte".into()),
+        How::TooLong => Err("it took longer than 5 minutes".into()),
+    }
+}
+
+/// The parts of a message as variables of the environment.
+#[cfg(all(feature = "agents", unix))]
+fn variables(json: &Value) -> Vec<(&'static str, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let parts = [
+        ("SUPERSTEP_THREAD", &json["thread"]),
+        ("SUPERSTEP_GRAPH", &json["graph"]),
+        ("SUPERSTEP_STATUS", &json["status"]),
+        ("SUPERSTEP_QUESTION", &json["question"]["id"]),
+        ("SUPERSTEP_NAME", &json["question"]["name"]),
+        ("SUPERSTEP_PAYLOAD", &json["question"]["payload"]),
+        ("SUPERSTEP_ANSWER", &json["question"]["commands"][0]),
+    ];
+    // A variable holds no NUL.
+    let set = parts.into_iter().filter(|(_, value)| !value.is_null());
+    set.map(|(name, value)| (name, text(value).replace('\0', ""))).collect()
+}
