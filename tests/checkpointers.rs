@@ -25,6 +25,10 @@ mod filled;
 mod planted;
 
 #[cfg(feature = "sled")]
+#[path = "checkpointers/read_only.rs"]
+mod read_only;
+
+#[cfg(feature = "sled")]
 #[path = "checkpointers/sled.rs"]
 mod sled;
 

@@ -168,8 +168,8 @@ fn hint(error: &RunError) -> Option<&'static str> {
             "keep a copy of its directory; save what can be read with `{repair NEW}`, or restore a backup"
         }
         RunError::Checkpoint(CheckpointError::NotWritable { .. }) => {
-            "even to look at a store is to write to it: be its owner, give write permission back (`chmod -R u+w`), or copy \
-             its directory and name the copy with `--store PATH`"
+            "to look at it is possible, with `--read-only`; to write, be its owner, give write permission back \
+             (`chmod -R u+w`), or copy its directory and name the copy with `--store PATH`"
         }
         RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",

@@ -32,9 +32,38 @@ pub(crate) enum Opening {
     Held(Failure),
 }
 
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// To write.
+    Write,
+    /// To look at: where it cannot be written, it is only read.
+    Look,
+    /// To be read, and never written.
+    ReadOnly,
+}
+
+/// Opens a store to look at it: a full disk or a read-only medium is no obstacle.
+fn look(path: &Path) -> Result<SledCheckpointer, CheckpointError> {
+    match SledCheckpointer::open(path) {
+        Err(error) if error.is_unwritable() => SledCheckpointer::open_read_only(path).map_err(|_| error),
+        opened => opened,
+    }
+}
+
 impl Local {
     /// Opens a store that must be there, unless another process holds it.
-    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path) -> Result<Opening, Failure> {
+    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path, access: Access) -> Result<Opening, Failure> {
+        Self::find(path)?;
+        match access {
+            Access::Write => Self::create(graphs, path),
+            Access::ReadOnly => Self::opening(graphs, SledCheckpointer::open_read_only(path)),
+            Access::Look => Self::opening(graphs, look(path)),
+        }
+    }
+
+    /// Fails if there is no store.
+    fn find(path: &Path) -> Result<(), Failure> {
         let holder = path.join("holder");
         let is_there = holder.try_exists().map_err(|error| {
             Failure::new(format!("cannot look for a store at {}: {error}", path.display()))
@@ -44,12 +73,16 @@ impl Local {
             let help = "a `run` makes one; name another with `--store PATH` or SUPERSTEP_STORE";
             return Err(Failure::new(format!("there is no store at {}", path.display())).help(help));
         }
-        Self::create(graphs, path)
+        Ok(())
     }
 
     /// Opens a store, or makes one.
     pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<Opening, Failure> {
-        match SledCheckpointer::open(path) {
+        Self::opening(graphs, SledCheckpointer::open(path))
+    }
+
+    fn opening(graphs: &Arc<Graphs>, opened: Result<SledCheckpointer, CheckpointError>) -> Result<Opening, Failure> {
+        match opened {
             Ok(store) => Ok(Opening::Open(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })),
             Err(error @ CheckpointError::Locked { .. }) => Ok(Opening::Held(error.into())),
             Err(error) => Err(error.into()),

@@ -196,7 +196,15 @@ impl App {
         let graphs = Arc::new(self.graphs);
         let view = View::fitting(globals.json, globals.log.is_some());
         let control = Control::default();
-        let session = Session { graphs, caller: caller.clone(), store: globals.store.clone(), view, command, control };
+        let session = Session {
+            graphs,
+            caller: caller.clone(),
+            store: globals.store.clone(),
+            read_only: globals.read_only,
+            view,
+            command,
+            control,
+        };
         perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
     }
 }

@@ -91,13 +91,21 @@ pub enum CheckpointError {
         /// Why it failed.
         reason: String,
     },
-    /// The store can only be read, and to read it is to lock it and to write.
+    /// The store can only be read here.
     #[error("the store at {} cannot be locked and written: {reason}", path.display())]
     NotWritable {
         /// The store.
         path: PathBuf,
         /// What stands in the way.
         reason: String,
+    },
+    /// There is no space left for what was to be written. What was acknowledged is stored.
+    #[error("cannot {what} at {}: no space is left on the disk", path.display())]
+    DiskFull {
+        /// What was tried: "sync the store".
+        what: String,
+        /// Where.
+        path: PathBuf,
     },
     /// The store's directory holds links or files that an opening could damage or give away something with. Nothing was
     /// opened or changed.
@@ -168,6 +176,9 @@ pub enum CheckpointError {
     },
 }
 
+/// How an error says that the disk is full.
+const NO_SPACE: &str = "no space is left on the disk";
+
 /// The message and the help: what a `main` that returns the error prints.
 impl fmt::Debug for CheckpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -180,6 +191,22 @@ impl CheckpointError {
     /// Returns the error of a record that cannot be read.
     pub fn damaged(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
         Self::Damaged { thread: thread.to_string(), what: what.to_string(), reason: reason.to_string() }
+    }
+
+    /// Returns whether it says that nothing can be written where the store is: what only reads may still be possible.
+    #[cfg(feature = "sled")]
+    pub(crate) fn is_unwritable(&self) -> bool {
+        matches!(self, Self::NotWritable { .. }) || self.is_full_disk()
+    }
+
+    /// Returns whether it says that the disk is full.
+    #[cfg(feature = "sled")]
+    pub(crate) fn is_full_disk(&self) -> bool {
+        match self {
+            Self::DiskFull { .. } => true,
+            Self::Poisoned { reason } => reason.contains(NO_SPACE),
+            _ => false,
+        }
     }
 
     /// Returns what a person can do about it.
@@ -200,12 +227,19 @@ impl CheckpointError {
                 "end the other process, or open another store; in one process, share one with `with_shared_checkpointer`"
             }
             Self::NotWritable { .. } => {
-                "even to look at a store is to write to it: be its owner, give write permission back (`chmod -R u+w`), or \
-                 open a copy of its directory"
+                "look at it with `--read-only` or `open_read_only`; to write, be its owner, give write permission back \
+                 (`chmod -R u+w`), or open a copy of its directory"
+            }
+            Self::DiskFull { .. } => {
+                "free some space on its disk; `superstep gc --keep-last N --compact` removes old checkpoints and has a small \
+                 reserve for that, and looking at the store needs no space"
             }
             Self::UnsafeStore { .. } => {
                 "a store holds only regular files and directories; find out who put this there, and remove it, or copy the \
                  store's own files to a new directory"
+            }
+            Self::Poisoned { reason } if reason.contains(NO_SPACE) => {
+                "free some space on its disk and open the store again: every acknowledged commit is in it"
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",

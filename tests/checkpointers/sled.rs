@@ -195,7 +195,7 @@ fn a_store_of_somebody_else_is_told() {
     let Ok(said) = child.output() else { return }; // only root may become somebody else
     let said = String::from_utf8(said.stdout).unwrap();
     let words = format!("the store at {} cannot be locked and written: ", directory.path().display());
-    assert!(said.contains(&words) && said.contains("help: even to look at a store is to write to it"), "{said}");
+    assert!(said.contains(&words) && said.contains("help: look at it with `--read-only`"), "{said}");
 }
 
 #[test]

@@ -35,6 +35,10 @@ pub(crate) struct Globals {
     #[arg(hide_env_values = true)]
     pub store: PathBuf,
 
+    /// Only look at the store: write nothing there, so that a read-only medium will do
+    #[arg(long, global = true)]
+    pub read_only: bool,
+
     /// Print JSON for programs; errors too, on standard error
     #[arg(long, global = true)]
     pub json: bool,

@@ -22,7 +22,7 @@ impl Session {
         if file.is_none() && stdout().is_terminal() {
             return Err(Failure::usage("there is no file to write to").help("name one, or send the output to one"));
         }
-        let local = self.local()?;
+        let local = self.looking()?;
         let id = local.info(&thread).await?.id;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let Some(file) = file else {

@@ -9,7 +9,7 @@ use super::Session;
 use crate::app::control::{Reached, reach};
 use crate::app::desk::{Ask, Desk, Tell};
 use crate::app::failure::Failure;
-use crate::app::local::{Local, Opening};
+use crate::app::local::{Access, Local, Opening};
 
 /// How long a command that needs the store waits for one that only looks, which is over soon.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,16 +27,28 @@ const SILENT: &str =
 impl Session {
     /// This process, holding a store that must be there; other processes may ask it from now on.
     pub(super) fn local(&self) -> Result<Local, Failure> {
-        self.held(NEEDED, || Local::open(&self.graphs, &self.store))
+        self.held(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Write)))
+    }
+
+    /// The same, only to look at it.
+    pub(super) fn looking(&self) -> Result<Local, Failure> {
+        self.held(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Look)))
+    }
+
+    fn access(&self, wanted: Access) -> Access {
+        if self.read_only { Access::ReadOnly } else { wanted }
     }
 
     /// The same, to answer and go on.
     pub(super) fn answering(&self) -> Result<Local, Failure> {
-        self.held(ANSWERS, || Local::open(&self.graphs, &self.store))
+        self.held(ANSWERS, || Local::open(&self.graphs, &self.store, self.access(Access::Write)))
     }
 
     /// The same, with a store that may be new.
     pub(super) fn created(&self) -> Result<Local, Failure> {
+        if self.read_only {
+            return self.local();
+        }
         self.held(NEEDED, || Local::create(&self.graphs, &self.store))
     }
 
@@ -51,7 +63,9 @@ impl Session {
         loop {
             match open()? {
                 Opening::Open(local) => {
-                    self.control.serve(&local, &self.store);
+                    if !self.read_only {
+                        self.control.serve(&local, &self.store);
+                    }
                     return Ok(local);
                 }
                 Opening::Held(failure) if began.elapsed() >= PATIENCE => {
@@ -65,7 +79,7 @@ impl Session {
     /// Whoever holds the store.
     async fn desk(&self, began: Instant) -> Result<Box<dyn Desk>, Failure> {
         loop {
-            let held = match Local::open(&self.graphs, &self.store)? {
+            let held = match Local::open(&self.graphs, &self.store, self.access(Access::Look))? {
                 Opening::Open(local) => return Ok(Box::new(local)),
                 Opening::Held(failure) => failure,
             };

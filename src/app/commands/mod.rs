@@ -53,6 +53,8 @@ pub(crate) struct Session {
     pub graphs: Arc<Graphs>,
     pub caller: Caller,
     pub store: PathBuf,
+    /// Whether nothing may be written to the store.
+    pub read_only: bool,
     /// How runs are told while they go on.
     pub view: watch::View,
     /// The command line itself, for completions.

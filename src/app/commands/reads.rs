@@ -91,7 +91,7 @@ impl Session {
         let drawing = match thread {
             None => graph.draw(format, depth),
             Some(thread) => {
-                let local = self.local()?;
+                let local = self.looking()?;
                 let info = local.info(&thread).await?;
                 if info.graph != name {
                     let error = format!("thread `{thread}` belongs to the graph `{}`, not to `{name}`", info.graph);

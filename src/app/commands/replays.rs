@@ -17,14 +17,14 @@ use crate::checkpoint::CheckpointId;
 
 impl Session {
     pub(super) async fn diff(&self, args: &Diff) -> Result<Told, Failure> {
-        let local = self.local()?;
+        let local = self.looking()?;
         let thread = local.thread(&args.thread).await?;
         let (json, text) = thread.diff(CheckpointId(args.from), CheckpointId(args.to)).await?;
         Told::new(text, &json)
     }
 
     pub(super) async fn replay(&self, args: &Replay) -> Result<Told, Failure> {
-        let local = self.local()?;
+        let local = self.looking()?;
         let thread = local.thread(&args.thread).await?;
         match args.mode {
             Mode::Recorded => self.recorded(&thread, args).await,

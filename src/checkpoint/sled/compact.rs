@@ -160,10 +160,15 @@ fn declare(path: &Path) -> Result<()> {
     sync_path(path.into())
 }
 
+/// Returns whether a new database is to be put in place.
+pub(super) fn is_declared(path: &Path) -> bool {
+    path.join(SWAP).exists()
+}
+
 /// Brings a directory to rest: finishes a move that was declared, or removes what was not. Before sled opens it.
 pub(super) fn settle(path: &Path) -> Result<()> {
     remove_file(&path.join("swap.begun"))?;
-    if path.join(SWAP).exists() {
+    if is_declared(path) {
         finish(path)?;
     }
     let new = path.join(NEW);

@@ -6,12 +6,12 @@ use std::ops::Bound;
 
 use ::sled::Batch;
 
-use super::disk::Disk;
+use super::disk::{Disk, Tree};
 use super::open::store_row;
 use super::read::thread_name;
 use super::rows::{DELETING, GONE, RECORDS, STORE, after, gone, in_space};
 use super::view::View;
-use crate::checkpoint::{CheckpointError, ThreadId};
+use crate::checkpoint::{CheckpointError, Order, ThreadId};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -78,9 +78,13 @@ impl Deletion {
     }
 }
 
+/// Returns the names of threads whose deletion a crash cut short.
+pub(super) fn unfinished(tree: &dyn Tree) -> Result<Vec<Vec<u8>>> {
+    let marks = tree.range(&[DELETING], &after(&[DELETING]), Order::Ascending);
+    marks.map(|row| Ok(row?.0[1..].to_vec())).collect()
+}
+
 /// Finishes deletions that a crash cut short.
 pub(super) fn finish_all(disk: &Disk) -> Result<()> {
-    let marks = disk.rows(&[DELETING], Bound::Excluded(&after(&[DELETING])));
-    let names = marks.map(|row| Ok(row?.0[1..].to_vec())).collect::<Result<Vec<_>>>()?;
-    names.into_iter().try_for_each(|name| Deletion { name }.finish(disk))
+    unfinished(disk)?.into_iter().try_for_each(|name| Deletion { name }.finish(disk))
 }

@@ -6,6 +6,7 @@
 //! unguarded.
 
 use std::any::Any;
+use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Bound;
@@ -18,7 +19,7 @@ use ::sled::{Batch, Db, IVec, Iter};
 use super::faults::Faults;
 use super::files;
 use super::segment::SEGMENT;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{CheckpointError, Order};
 
 /// One open sled database.
 #[derive(Debug)]
@@ -35,8 +36,34 @@ pub(super) struct Disk {
 /// The bytes of a row and its key.
 pub(super) type Row = (IVec, IVec);
 
-/// Rows of a range, from either end.
-pub(super) struct Rows<'a> {
+/// Rows of a range, in one order.
+pub(super) type Rows<'a> = Box<dyn Iterator<Item = Result<Row, CheckpointError>> + 'a>;
+
+/// Rows by their keys, to read.
+pub(super) trait Tree: Debug + Send + Sync {
+    /// Returns one row.
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError>;
+
+    /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
+    fn range(&self, lo: &[u8], hi: &[u8], order: Order) -> Rows<'_>;
+}
+
+impl Tree for Disk {
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
+        self.get(key)
+    }
+
+    fn range(&self, lo: &[u8], hi: &[u8], order: Order) -> Rows<'_> {
+        let rows = self.rows(lo, Bound::Included(hi));
+        match order {
+            Order::Ascending => Box::new(rows),
+            Order::Descending => Box::new(rows.rev()),
+        }
+    }
+}
+
+/// Rows of a range of sled's tree, from either end.
+pub(super) struct Between<'a> {
     disk: &'a Disk,
     rows: Iter,
 }
@@ -68,8 +95,8 @@ impl Disk {
     }
 
     /// Returns the rows between two keys.
-    pub(super) fn rows(&self, lo: &[u8], hi: Bound<&[u8]>) -> Rows<'_> {
-        Rows { disk: self, rows: self.db.range::<&[u8], _>((Bound::Included(lo), hi)) }
+    pub(super) fn rows(&self, lo: &[u8], hi: Bound<&[u8]>) -> Between<'_> {
+        Between { disk: self, rows: self.db.range::<&[u8], _>((Bound::Included(lo), hi)) }
     }
 
     /// Writes rows, all or none, and returns when they are on disk.
@@ -114,7 +141,7 @@ impl Disk {
     }
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for Between<'_> {
     type Item = Result<Row, CheckpointError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -122,7 +149,7 @@ impl Iterator for Rows<'_> {
     }
 }
 
-impl DoubleEndedIterator for Rows<'_> {
+impl DoubleEndedIterator for Between<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         guarded(&self.disk.path, || self.rows.next_back().transpose()).transpose()
     }
@@ -137,9 +164,17 @@ pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) 
         Ok(Err(::sled::Error::Corruption { at: Some(at), .. })) => {
             Err(broken(path, &format!("its log cannot be read at byte {}", at.lid())))
         }
-        Ok(Err(error)) => Err(broken(path, &error.to_string())),
-        Err(panic) => Err(broken(path, &format!("the embedded database gave up: {}", message(panic.as_ref())))),
+        Ok(Err(error)) => Err(given_up(path, &error.to_string())),
+        Err(panic) => Err(given_up(path, &format!("the embedded database gave up: {}", message(panic.as_ref())))),
     }
+}
+
+/// Returns the error for what sled says: that the disk is full it says in many words.
+fn given_up(path: &Path, words: &str) -> CheckpointError {
+    if words.contains("StorageFull") || words.contains("No space left") {
+        return CheckpointError::DiskFull { what: "use the store".into(), path: path.into() };
+    }
+    broken(path, words)
 }
 
 /// Returns the error of a store that cannot be read as a whole.
@@ -149,7 +184,12 @@ pub(super) fn broken(path: &Path, reason: &str) -> CheckpointError {
 
 /// Names what was tried, and where, in an error of the operating system.
 pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result<T, CheckpointError> {
-    result.map_err(|error| CheckpointError::Io { what: what.into(), path: path.into(), reason: error.to_string() })
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            CheckpointError::DiskFull { what: what.into(), path: path.into() }
+        }
+        _ => CheckpointError::Io { what: what.into(), path: path.into(), reason: error.to_string() },
+    })
 }
 
 fn changed(directory: &Path) -> Option<SystemTime> {

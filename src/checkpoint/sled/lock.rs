@@ -2,7 +2,7 @@
 //! in the store.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
 use super::disk::io_at;
@@ -13,6 +13,9 @@ use crate::checkpoint::time::{date, now};
 
 /// The file that is locked and holds the name of the process.
 const NAME: &str = "holder";
+
+/// What is known of processes that only read.
+const READ: &str = "by a process that only reads it";
 
 /// The exclusive right to a store's directory, until dropped.
 #[derive(Debug)]
@@ -29,6 +32,26 @@ impl Lock {
         let file = writable(store, opened)?;
         match file.try_lock() {
             Ok(()) => Self(file).signed(&path),
+            Err(TryLockError::WouldBlock) => {
+                let holder = if file.try_lock_shared().is_ok() { READ.into() } else { holder(&path) };
+                Err(CheckpointError::Locked { path: store.into(), holder })
+            }
+            Err(TryLockError::Error(error)) => io_at(&path, "lock the file", Err(error)),
+        }
+    }
+
+    /// Locks the directory against processes that write, as one of several that read; none if no process ever held it.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if one that writes has it locked.
+    pub(super) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
+        let path = store.join(NAME);
+        let file = match files::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => io_at(&path, "open the file", opened)?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Err(CheckpointError::Locked { path: store.into(), holder: holder(&path) }),
             Err(TryLockError::Error(error)) => io_at(&path, "lock the file", Err(error)),
         }

@@ -12,8 +12,10 @@ mod disk;
 mod faults;
 mod files;
 mod git_index;
+mod image;
 mod lock;
 mod open;
+mod page;
 mod queue;
 mod read;
 mod repair;
@@ -30,7 +32,7 @@ mod view;
 use std::future::ready;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -39,7 +41,7 @@ use self::committer::Shared;
 pub use self::compact::Compacted;
 use self::disk::{Disk, io_at};
 use self::lock::Lock;
-use self::open::Opened;
+use self::open::{Opened, Readable};
 use self::queue::{Queue, Task};
 #[cfg(feature = "test-util")]
 pub use self::testing::SledFaults;
@@ -94,11 +96,13 @@ impl Default for SledOptions {
 #[derive(Debug)]
 pub struct SledCheckpointer {
     shared: Option<Arc<Shared>>,
+    /// Where it was opened, and what is read there, if it may only be read.
+    reads: Option<(PathBuf, View)>,
     committer: Option<JoinHandle<()>>,
     /// What git tracks of the store, until it is trusted.
     untrusted: Mutex<Option<Tracked>>,
     // Dropped last: the directory is free when nothing of ours touches it any more.
-    _lock: Lock,
+    _lock: Option<Lock>,
 }
 
 impl SledCheckpointer {
@@ -125,7 +129,25 @@ impl SledCheckpointer {
         });
         let committer = io_at(path.as_ref(), "start a thread for the store", committer)?;
         let untrusted = Mutex::new(untrusted);
-        Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, _lock: lock })
+        Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, reads: None, _lock: Some(lock) })
+    }
+
+    /// Opens the store in the directory `path` for reading alone. Nothing is written, not even a lock's file: this needs no
+    /// free space and no permission to write, so it is the way to look at a store on a read-only medium, on a full disk, or
+    /// while in doubt. Others may read it at the same time; nobody may write it. Whatever writes is refused with
+    /// [`CheckpointError::NotWritable`].
+    ///
+    /// The whole log is read once. In memory is where its pages are, no values.
+    ///
+    /// # Errors
+    /// As [`SledCheckpointer::open`]; [`CheckpointError::Io`] if there is no store, [`CheckpointError::NotWritable`] if a
+    /// compaction was interrupted, which only an opening for writing finishes.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
+        let path = path.as_ref();
+        let Readable { view, lock } = open::read(path)?;
+        let untrusted = Tracked::find(path)?.filter(|tracked| !tracked.is_trusted());
+        let reads = Some((path.into(), view));
+        Ok(Self { shared: None, reads, committer: None, untrusted: Mutex::new(untrusted), _lock: lock })
     }
 
     /// Finishes what is queued and frees the directory, without blocking the caller's thread.
@@ -139,6 +161,9 @@ impl SledCheckpointer {
 
     fn shut(mut self) -> Result<(), CheckpointError> {
         self.stop_committer();
+        if self.reads.is_some() {
+            return Ok(());
+        }
         self.shared()?.check_poison()
     }
 
@@ -153,7 +178,19 @@ impl SledCheckpointer {
     }
 
     fn shared(&self) -> Result<&Shared, CheckpointError> {
-        self.shared.as_deref().ok_or_else(|| CheckpointError::Poisoned { reason: "it is closed".into() })
+        self.shared.as_deref().ok_or_else(|| match &self.reads {
+            Some((path, _)) => {
+                CheckpointError::NotWritable { path: path.clone(), reason: "it was opened to be read only".into() }
+            }
+            None => CheckpointError::Poisoned { reason: "it is closed".into() },
+        })
+    }
+
+    fn view(&self) -> Result<&View, CheckpointError> {
+        match &self.reads {
+            Some((_, view)) => Ok(view),
+            None => Ok(&self.shared()?.view),
+        }
     }
 }
 
@@ -207,11 +244,11 @@ impl Checkpointer for SledCheckpointer {
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
-        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().head(thread))))
+        Box::pin(ready(self.view().and_then(|view| view.now().head(thread))))
     }
 
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
-        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().get(thread, &keys))))
+        Box::pin(ready(self.view().and_then(|view| view.now().get(thread, &keys))))
     }
 
     fn scan(
@@ -221,11 +258,11 @@ impl Checkpointer for SledCheckpointer {
         order: Order,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
-        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().scan(thread, &range, order, limit))))
+        Box::pin(ready(self.view().and_then(|view| view.now().scan(thread, &range, order, limit))))
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
-        Box::pin(ready(self.shared().and_then(|shared| shared.view.now().threads(after, limit))))
+        Box::pin(ready(self.view().and_then(|view| view.now().threads(after, limit))))
     }
 
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {

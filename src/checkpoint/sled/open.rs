@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::sled::Batch;
@@ -11,13 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::compact;
 use super::delete;
-use super::disk::{Disk, broken, io_at};
+use super::disk::{Disk, Tree, broken, io_at};
 use super::files::{self, Access};
+use super::image::Image;
 use super::lock::Lock;
 use super::rows::STORE;
 use super::small;
 use super::survey;
 use super::tip::{Tip, Witness};
+use super::view::View;
 use super::{EPOCH_SHIFT, SledOptions};
 use crate::checkpoint::envelope::{Envelope, Flaw};
 use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
@@ -61,6 +64,37 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
         Ok(epoch) => Ok(Opened { disk, tip, lock, epoch }),
         Err(error) => Err(disk.discard(error)),
     }
+}
+
+/// A store that is only read.
+#[derive(Debug)]
+pub(super) struct Readable {
+    pub(super) view: View,
+    /// None if no process ever wrote the file that is locked.
+    pub(super) lock: Option<Lock>,
+}
+
+/// Opens the store in the directory `path` for reading alone: writes nothing, and needs no permission to write.
+pub(super) fn read(path: &Path) -> Result<Readable> {
+    if !is_ours(path) {
+        let reason = "there is no store".into();
+        return Err(CheckpointError::Io { what: "read the store".into(), path: path.into(), reason });
+    }
+    files::check(path, Access::Read)?;
+    let lock = Lock::share(path)?;
+    if compact::is_declared(path) {
+        let reason = "a compaction has to be finished first, which writes".into();
+        return Err(CheckpointError::NotWritable { path: path.into(), reason });
+    }
+    check_marker(path)?;
+    let witness = check(path)?;
+    let image = Image::read(path, witness.as_ref().map(|witness| witness.number))?;
+    witness.map_or(Ok(()), |witness| witness.check(&image, path))?;
+    image.get(STORE)?.map_or(Ok(()), |row| read_store(path, &row).map(drop))?;
+    let deleted = delete::unfinished(&image)?;
+    let view = View::new(Arc::new(image));
+    deleted.into_iter().for_each(|name| view.hide_thread(name));
+    Ok(Readable { view, lock })
 }
 
 /// Checks that the files of a store are whole, before sled gets to see them; writes nothing.

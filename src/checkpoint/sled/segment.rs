@@ -72,18 +72,59 @@ pub(super) fn walk(segment: &[u8], number: u64) -> Walk {
     walk
 }
 
+/// Returns the messages of a segment up to where `walk` ended.
+pub(super) fn messages(segment: &[u8], number: u64, to: usize) -> impl Iterator<Item = Message> {
+    let mut at = HEADER;
+    std::iter::from_fn(move || {
+        let message = if at < to { Message::read(segment, at, number)? } else { return None };
+        at = message.body.end;
+        (message.kind != Message::CAP).then_some(message)
+    })
+}
+
 /// Returns the number of the segment to which the first message after a header says it belongs.
 pub(super) fn number_of(start: &[u8]) -> Option<u64> {
     Message::parse(start, HEADER).map(|(message, ..)| message.number)
 }
 
-struct Message {
+/// One message of a segment.
+pub(super) struct Message {
     kind: u8,
     number: u64,
-    body: Range<usize>,
+    /// The page that it is about.
+    pub(super) page: u64,
+    /// Where its content is, from the beginning of the segment.
+    pub(super) body: Range<usize>,
+}
+
+/// The meaning of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing that is read here.
+    Other,
+    /// A page is there no more.
+    Free,
+    /// A page that names the trees.
+    Meta,
+    /// A page, whole.
+    Node,
+    /// A change of a page.
+    Link,
 }
 
 impl Message {
+    /// Returns what it means; none if its content is in another file.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        match self.kind {
+            4 => Some(Kind::Free),
+            6 => Some(Kind::Meta),
+            8 => Some(Kind::Node),
+            10 => Some(Kind::Link),
+            7 | 9 | 11 => None,
+            _ => Some(Kind::Other),
+        }
+    }
+
     const CAP: u8 = 2;
     const BATCH: u8 = 3;
     const KINDS: Range<u8> = 1..12;
@@ -103,11 +144,11 @@ impl Message {
         let kind = *rest.split_off_first()?;
         let length = usize::try_from(take_number(&mut rest)?).ok()?;
         let number = take_number(&mut rest)?;
-        take_number(&mut rest)?; // the page
+        let page = take_number(&mut rest)?;
         let start = segment.len() - rest.len();
         let body = start..start.checked_add(length)?;
         let is_possible = Self::KINDS.contains(&kind) && body.end <= SEGMENT;
-        is_possible.then(|| (Self { kind, number, body }, at + 4..start, u32::from_le_bytes(*crc)))
+        is_possible.then(|| (Self { kind, number, page, body }, at + 4..start, u32::from_le_bytes(*crc)))
     }
 
     fn batch_to(&self, segment: &[u8]) -> Option<u64> {
@@ -117,7 +158,7 @@ impl Message {
 }
 
 /// Takes a number of one to nine bytes, as sled writes them, off the front.
-fn take_number(rest: &mut &[u8]) -> Option<u64> {
+pub(super) fn take_number(rest: &mut &[u8]) -> Option<u64> {
     let first = *rest.split_off_first()?;
     let mut next = || rest.split_off_first().copied().map(u64::from);
     Some(match first {

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::disk::{broken, io_at};
 use super::files;
 use super::rows::STORE;
-use super::segment::{End, HEADER, Header, SEGMENT, Walk, number_of, walk};
+use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
 
@@ -36,6 +36,28 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
     let mut log = Log { file, since: since / SEGMENT as u64 };
     match log.check(acknowledged) {
         Ok(()) => Ok(()),
+        Err(Trouble::Flaw(flaw)) => Err(broken(store, &flaw)),
+        Err(Trouble::Io(error)) => io_at(&path, "read the file", Err(error)),
+    }
+}
+
+/// Reads the whole log of a store, message by message in the order in which they were written, and returns its file. `take`
+/// gets a segment, where in the file it is, and a message of it, and says none of one that cannot be read. The log must be
+/// whole up to the newest acknowledged commit.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn replay(
+    store: &Path,
+    acknowledged: Option<u64>,
+    mut take: impl FnMut(&[u8], u64, &Message) -> Option<()>,
+) -> Result<File> {
+    check(store, acknowledged)?;
+    let path = store.join("db");
+    let file = io_at(&path, "open the file", files::read(&path))?;
+    let mut log = Log { file, since: newest_snapshot(store)? / SEGMENT as u64 };
+    match log.replay(&mut take) {
+        Ok(()) => Ok(log.file),
         Err(Trouble::Flaw(flaw)) => Err(broken(store, &flaw)),
         Err(Trouble::Io(error)) => io_at(&path, "read the file", Err(error)),
     }
@@ -82,6 +104,10 @@ impl From<io::Error> for Trouble {
     }
 }
 
+fn unreadable(at: u64) -> Trouble {
+    Trouble::Flaw(format!("its log cannot be read at byte {at}"))
+}
+
 /// Segments by their number in the log, with their places in the file.
 #[derive(Default)]
 struct Places {
@@ -119,7 +145,7 @@ impl Log {
         for (&number, &at) in &places.older {
             let whole = self.read(number, at)?;
             if whole.walk.end == End::Broken {
-                return Err(Trouble::Flaw(format!("its log cannot be read at byte {}", at + whole.walk.to as u64)));
+                return Err(unreadable(at + whole.walk.to as u64));
             }
             is_there = is_there || acknowledged.is_some_and(|number| whole.holds(number));
         }
@@ -130,6 +156,25 @@ impl Log {
             }
             _ => Ok(()),
         }
+    }
+
+    fn replay(
+        &mut self,
+        take: &mut impl FnMut(&[u8], u64, &Message) -> Option<()>,
+    ) -> std::result::Result<(), Trouble> {
+        let places = self.places()?;
+        let (end, _) = self.tail(&places)?;
+        for (&number, &at) in places.noted.iter().chain(&places.older) {
+            let whole = self.read(number, at)?;
+            if whole.walk.end == End::Broken {
+                return Err(unreadable(at + whole.walk.to as u64));
+            }
+            whole.tell(number, at, take)?;
+        }
+        for ((&number, &at), whole) in places.newest.iter().zip(end) {
+            whole.tell(number, at, take)?;
+        }
+        Ok(())
     }
 
     /// Checks that a commit stands in what sled has taken note of: whoever opened the store last may have written nothing.
@@ -180,7 +225,7 @@ impl Log {
         let header = start.first_chunk().and_then(Header::read);
         let is_needed = || start.iter().any(|&byte| byte != 0) && number_of(&start).is_none_or(|at| at >= self.since);
         match header {
-            None if is_needed() => Err(Trouble::Flaw(format!("its log cannot be read at byte {at}"))),
+            None if is_needed() => Err(unreadable(at)),
             header => Ok(header),
         }
     }
@@ -225,6 +270,17 @@ impl Log {
 }
 
 impl Whole {
+    fn tell(
+        &self,
+        number: u64,
+        at: u64,
+        take: &mut impl FnMut(&[u8], u64, &Message) -> Option<()>,
+    ) -> std::result::Result<(), Trouble> {
+        messages(&self.bytes, number, self.walk.to).try_for_each(|message| {
+            take(&self.bytes, at, &message).ok_or_else(|| unreadable(at + message.body.start as u64))
+        })
+    }
+
     /// Returns whether it holds a row of this commit or of a later one; the newest stand last.
     fn holds(&self, commit: u64) -> bool {
         let bytes = &self.bytes[..self.walk.to];

@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::disk::{Disk, broken, io_at};
+use super::disk::{Tree, broken, io_at};
 use super::files;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
@@ -75,8 +75,8 @@ impl Witness {
     ///
     /// # Errors
     /// [`CheckpointError::DamagedStore`] if it is not.
-    pub(super) fn check(&self, disk: &Disk, store: &Path) -> Result<(), CheckpointError> {
-        let row = disk.get(&self.key)?;
+    pub(super) fn check(&self, tree: &dyn Tree, store: &Path) -> Result<(), CheckpointError> {
+        let row = tree.get(&self.key)?;
         let found = row.as_deref().and_then(|row| Envelope::carve(row).ok()).map(|row| row.commit);
         match found {
             Some(found) if found >= self.number => Ok(()),

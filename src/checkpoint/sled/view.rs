@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ::sled::IVec;
 
-use super::disk::{Disk, Row};
+use super::disk::{Row, Tree};
 use crate::checkpoint::{CheckpointError, Order};
 
 /// Rows as they were before a batch; none for a row that was absent.
@@ -19,7 +19,7 @@ pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
 /// The tree, and what must not be seen of it yet.
 #[derive(Debug)]
 pub(super) struct View {
-    disk: Arc<Disk>,
+    tree: Arc<dyn Tree>,
     hidden: RwLock<Hidden>,
 }
 
@@ -32,13 +32,13 @@ struct Hidden {
 
 impl View {
     /// Returns a view that shows everything.
-    pub(super) fn new(disk: Arc<Disk>) -> Self {
-        Self { disk, hidden: RwLock::default() }
+    pub(super) fn new(tree: Arc<dyn Tree>) -> Self {
+        Self { tree, hidden: RwLock::default() }
     }
 
     /// Returns the moment that readers see now.
     pub(super) fn now(&self) -> Moment<'_> {
-        Moment { disk: &self.disk, hidden: self.hidden.read().unwrap_or_else(PoisonError::into_inner) }
+        Moment { tree: &*self.tree, hidden: self.hidden.read().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Keeps showing these rows as they were.
@@ -69,7 +69,7 @@ impl View {
 
 /// The acknowledged rows at one moment.
 pub(super) struct Moment<'a> {
-    disk: &'a Disk,
+    tree: &'a dyn Tree,
     hidden: RwLockReadGuard<'a, Hidden>,
 }
 
@@ -88,18 +88,18 @@ impl Moment<'_> {
     pub(super) fn row(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
         match self.hidden.before.get(key) {
             Some(before) => Ok(before.clone()),
-            None => self.disk.get(key),
+            None => self.tree.get(key),
         }
     }
 
     /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
     pub(super) fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> Merge<'_> {
-        let tree = self.disk.rows(lo, Bound::Included(hi));
+        let tree = self.tree.range(lo, hi, order);
         let before = self.hidden.before.range::<[u8], _>((Bound::Included(lo), Bound::Included(hi)));
         let before = before.map(|(key, row)| (key.as_slice(), row));
         match order {
-            Order::Ascending => Merge::new(Box::new(tree), Box::new(before), order),
-            Order::Descending => Merge::new(Box::new(tree.rev()), Box::new(before.rev()), order),
+            Order::Ascending => Merge::new(tree, Box::new(before), order),
+            Order::Descending => Merge::new(tree, Box::new(before.rev()), order),
         }
     }
 }

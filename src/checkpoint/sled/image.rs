@@ -1,0 +1,157 @@
+//! sled's database read straight from its log: the rows as sled would show them, without sled. Nothing is written, so it
+//! needs neither permission to write nor free space. Knows pages and where they are; the format of a page is in `page`.
+//!
+//! The log is replayed from its first segment: of each page the newest whole version counts, with the changes after it.
+//! What sled keeps in its snapshots follows from the log.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ::sled::IVec;
+
+use super::disk::{Row, Rows, Tree, broken, io_at};
+use super::page::{Leaf, NodeHead, root_of, take_link};
+use super::segment::{Kind, Message};
+use super::survey;
+use crate::checkpoint::{CheckpointError, Order};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// The rows of a closed database.
+#[derive(Debug)]
+pub(super) struct Image {
+    path: PathBuf,
+    log: Mutex<File>,
+    /// The leaves in the order of their keys: each holds the keys from its own first one on.
+    leaves: Vec<(Vec<u8>, Page)>,
+}
+
+/// A page: where its newest whole version is, and the changes after it.
+#[derive(Clone, Debug)]
+struct Page {
+    head: NodeHead,
+    places: Vec<Range<u64>>,
+}
+
+/// All pages, as far as the log was replayed.
+#[derive(Default)]
+struct Pages {
+    nodes: HashMap<u64, Page>,
+    /// The page at which the tree begins.
+    root: Option<u64>,
+}
+
+impl Image {
+    /// Reads the log of the store in the directory `path`, which is whole up to the commit `acknowledged`.
+    ///
+    /// # Errors
+    /// [`CheckpointError::DamagedStore`] if it is not; [`CheckpointError::Io`] if it cannot be read.
+    pub(super) fn read(path: &Path, acknowledged: Option<u64>) -> Result<Self> {
+        let mut pages = Pages::default();
+        let file = survey::replay(path, acknowledged, |segment, at, message| pages.apply(segment, at, message))?;
+        let leaves = pages.leaves().ok_or_else(|| broken(path, "the index in its log cannot be read"))?;
+        Ok(Self { path: path.into(), log: Mutex::new(file), leaves })
+    }
+
+    /// Returns the rows of a leaf, with all changes.
+    fn leaf(&self, page: &Page) -> Result<Leaf> {
+        let mut places = page.places.iter().map(|place| io_at(&self.path, "read the log", self.bytes(place)));
+        let unreadable = || broken(&self.path, "a page in its log cannot be read");
+        let Some(base) = places.next() else { return Ok(Leaf::default()) };
+        let mut leaf = Leaf::read(&base?).ok_or_else(unreadable)?;
+        for link in places {
+            take_link(&mut leaf, &link?).ok_or_else(unreadable)?;
+        }
+        Ok(leaf)
+    }
+
+    fn bytes(&self, place: &Range<u64>) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(place.end - place.start).unwrap_or(0)];
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.seek(SeekFrom::Start(place.start))?;
+        log.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Returns where in the leaves a key is.
+    fn place(&self, key: &[u8]) -> usize {
+        self.leaves.partition_point(|(first, _)| first.as_slice() <= key).saturating_sub(1)
+    }
+
+    /// Returns the rows of a leaf that are between two keys.
+    fn between(&self, nth: usize, keys: &(Vec<u8>, Vec<u8>)) -> Vec<Result<Row>> {
+        let Some((_, page)) = self.leaves.get(nth) else { return vec![] };
+        match self.leaf(page) {
+            Ok(leaf) => {
+                let range = leaf.rows.range(keys.0.clone()..=keys.1.clone());
+                range.map(|(key, value)| Ok((IVec::from(key.as_slice()), IVec::from(value.as_slice())))).collect()
+            }
+            Err(error) => vec![Err(error)],
+        }
+    }
+}
+
+impl Tree for Image {
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>> {
+        let Some((_, page)) = self.leaves.get(self.place(key)) else { return Ok(None) };
+        Ok(self.leaf(page)?.rows.get(key).map(|value| IVec::from(value.as_slice())))
+    }
+
+    fn range(&self, lo: &[u8], hi: &[u8], order: Order) -> Rows<'_> {
+        if lo > hi {
+            return Box::new(std::iter::empty());
+        }
+        let leaves = self.place(lo)..self.place(hi) + 1;
+        let keys = (lo.to_vec(), hi.to_vec());
+        match order {
+            Order::Ascending => Box::new(leaves.flat_map(move |nth| self.between(nth, &keys))),
+            Order::Descending => Box::new(leaves.rev().flat_map(move |nth| self.between(nth, &keys).into_iter().rev())),
+        }
+    }
+}
+
+impl Pages {
+    /// Takes note of a message; none if it cannot be read.
+    fn apply(&mut self, segment: &[u8], at: u64, message: &Message) -> Option<()> {
+        let body = segment.get(message.body.clone())?;
+        let place = at + message.body.start as u64..at + message.body.end as u64;
+        match message.kind()? {
+            Kind::Other => {}
+            Kind::Free => _ = self.nodes.remove(&message.page),
+            Kind::Meta => self.root = root_of(body), // none while the tree is being made
+            Kind::Node => {
+                let page = Page { head: NodeHead::read(body)?, places: vec![place] };
+                self.nodes.insert(message.page, page);
+            }
+            // A change of a page whose newest version was moved on: that follows.
+            Kind::Link => {
+                if let Some(page) = self.nodes.get_mut(&message.page) {
+                    page.places.push(place);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the leaves from the first to the last; none if the pages do not make a tree.
+    fn leaves(mut self) -> Option<Vec<(Vec<u8>, Page)>> {
+        let Some(mut at) = self.root else { return Some(vec![]) };
+        while let Some(child) = self.nodes.get(&at)?.head.first_child {
+            // Each page is met once, so that a damaged one cannot make this endless.
+            self.nodes.remove(&at);
+            at = child;
+        }
+        let mut found = vec![];
+        let mut next = Some(at);
+        while let Some(at) = next {
+            let page = self.nodes.remove(&at)?;
+            next = page.head.next;
+            found.push((page.head.first_key.clone(), page));
+        }
+        found.is_sorted_by(|one, other| one.0 < other.0).then_some(found)
+    }
+}

@@ -1,0 +1,215 @@
+//! Stores that are only read: the same records as for those who write, nothing written, and no space needed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rstest::rstest;
+use superstep::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Order, Record, RowId, SledCheckpointer,
+    ThreadId,
+};
+
+use crate::filled::fill;
+
+const FIRST: Key = Key::About;
+const LAST: Key = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
+
+fn row(number: u64) -> Key {
+    Key::Row(RowId { checkpoint: CheckpointId(number), task: 0, slot: 0 })
+}
+
+/// Puts and deletes rows of all sizes at random, in commits of random size.
+async fn churn(store: &SledCheckpointer, thread: &str, seed: u64, commits: u64) {
+    let mut random = seed;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
+    let first = store.head(lease.thread()).await.unwrap().map_or(0, |head| head.next);
+    for number in first..first + commits {
+        let mut puts: Vec<Record> = (0..next(40)).map(|_| (row(next(900)), vec![next(256) as u8; 3])).collect();
+        if number % 7 == 0 {
+            puts.push((row(next(900)), vec![9; next(200_000) as usize]));
+        }
+        let from = next(900);
+        let deletes = (from..from + next(90)).map(row).collect();
+        let head = Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 };
+        let expected = number.checked_sub(1).map(CheckpointId);
+        let commit = Commit { thread: thread.into(), epoch: lease.epoch(), expected, head, puts, deletes };
+        store.commit(commit).await.unwrap();
+    }
+}
+
+type Seen = Vec<(ThreadId, Option<Head>, Vec<Record>)>;
+
+async fn everything(store: &SledCheckpointer) -> Seen {
+    let mut seen = vec![];
+    for thread in store.threads(None, 999).await.unwrap() {
+        let all = store.scan(&thread, FIRST..=LAST, Order::Ascending, usize::MAX).await.unwrap();
+        let mut back = store.scan(&thread, FIRST..=LAST, Order::Descending, usize::MAX).await.unwrap();
+        back.reverse();
+        assert!(all == back);
+        let keys = all.iter().step_by(9).map(|(key, _)| key.clone()).chain([row(12_345)]).collect();
+        let some: Vec<_> = all.iter().step_by(9).map(|(_, value)| Some(value.clone())).chain([None]).collect();
+        assert!(store.get(&thread, keys).await.unwrap() == some);
+        seen.push((thread.clone(), store.head(&thread).await.unwrap(), all));
+    }
+    seen
+}
+
+async fn delete(store: &SledCheckpointer, thread: &str) {
+    let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
+    store.delete_thread(&lease).await.unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => assert!(fs::copy(entry.path(), to).is_ok()),
+        }
+    }
+}
+
+fn files(store: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect();
+    found.sort();
+    found
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_store_that_is_only_read_shows_the_same_records(#[values(1, 2, 3)] seed: u64) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    for round in 0..4 {
+        let store = SledCheckpointer::open(&path).unwrap();
+        churn(&store, "t", seed * 10 + round, 60).await;
+        fill(&store, &format!("large {round}"), 0..40).await;
+        churn(&store, &format!("u{round}"), seed, 20).await;
+        if round > 0 {
+            delete(&store, &format!("large {}", round - 1)).await;
+        }
+        let seen = everything(&store).await;
+        // As a kill leaves it, and closed.
+        let killed = directory.path().join(format!("killed {round}"));
+        copy(&path, &killed);
+        store.close().await.unwrap();
+        for path in [&killed, &path] {
+            let before = files(path);
+            let store = SledCheckpointer::open_read_only(path).unwrap();
+            assert!(everything(&store).await == seen, "round {round}");
+            store.close().await.unwrap();
+            assert!(files(path) == before);
+        }
+    }
+    SledCheckpointer::compact(&path).unwrap();
+    let seen = everything(&SledCheckpointer::open(&path).unwrap()).await;
+    assert!(everything(&SledCheckpointer::open_read_only(&path).unwrap()).await == seen);
+}
+
+#[tokio::test]
+async fn what_writes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    fill(&store, "t", 0..3).await;
+    drop(store);
+    let store = SledCheckpointer::open_read_only(directory.path()).unwrap();
+    let error = store.claim(&"t".into(), Claim::IfFree).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::NotWritable { .. }), "{error}");
+    assert!(error.to_string().ends_with("it was opened to be read only"), "{error}");
+    assert!(!store.is_claimed(&"t".into()));
+}
+
+#[tokio::test]
+async fn many_may_read_or_one_may_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    fill(&store, "t", 0..3).await;
+    let read = || SledCheckpointer::open_read_only(directory.path());
+    assert!(matches!(read(), Err(CheckpointError::Locked { .. })));
+    drop(store);
+    let readers = [read().unwrap(), read().unwrap()];
+    let error = SledCheckpointer::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("is open already (by a process that only reads it)"), "{error}");
+    drop(readers);
+    assert!(SledCheckpointer::open(directory.path()).is_ok());
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_not_made_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing");
+    assert!(SledCheckpointer::open_read_only(&missing).is_err() && !missing.exists());
+    assert!(SledCheckpointer::open_read_only(directory.path()).is_err());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn damage_is_told_and_not_read_past() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = SledCheckpointer::open(&path).unwrap();
+    fill(&store, "t", 0..60).await;
+    let seen = everything(&store).await;
+    store.close().await.unwrap();
+    let log = fs::read(path.join("db")).unwrap();
+    for at in (0..30).map(|nth| nth * log.len() / 30 + 4321) {
+        let mut damaged = log.clone();
+        damaged[at.min(log.len() - 1)] ^= 4;
+        fs::write(path.join("db"), damaged).unwrap();
+        match SledCheckpointer::open_read_only(&path) {
+            Ok(store) => assert!(everything(&store).await == seen, "{at}"), // behind the end of the log
+            Err(error) => assert!(matches!(error, CheckpointError::DamagedStore { .. }), "{error}"),
+        }
+    }
+}
+
+/// Needs root, and a file system of its own: `mount` says whether it may.
+#[tokio::test]
+async fn a_full_disk_locks_nobody_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(_mounted) = Mounted::at(directory.path()) else { return };
+    let path = directory.path().join("store");
+    let store = SledCheckpointer::open(&path).unwrap();
+    fill(&store, "t", 0..60).await;
+    store.close().await.unwrap();
+    let _ = fs::write(directory.path().join("filler"), vec![1; 64 << 20]); // as much as there is room for
+    let error = match SledCheckpointer::open(&path) {
+        Ok(store) => {
+            let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+            let head = Head { checkpoint: Some(CheckpointId(60)), next: 61, birth: 5 };
+            let puts = vec![(row(60), vec![1; 30 << 20])];
+            let (thread, expected) = ("t".into(), Some(CheckpointId(59)));
+            let commit = Commit { thread, epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
+            store.commit(commit).await.unwrap_err()
+        }
+        Err(error) => error,
+    };
+    let words = error.to_string();
+    assert!(words.contains("no space is left on the disk") && !words.contains("Os {"), "{words}");
+    let store = SledCheckpointer::open_read_only(&path).unwrap();
+    assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, Some(CheckpointId(59)));
+}
+
+/// A file system that goes with it.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn at(path: &Path) -> Option<Self> {
+        let mut command = std::process::Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", "size=48m", "tmpfs"]).arg(path);
+        let done = command.stderr(std::process::Stdio::null()).status();
+        done.is_ok_and(|status| status.success()).then(|| Self(path.into()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
