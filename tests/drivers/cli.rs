@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep::drivers::{
     AgentEvent, AgentRequest, CliAgent, Driver, DriverError, DriverExt, ErrorClass, Finished, Session, SessionRef,
     SessionStore, Shell, Status, SubmitTool,
 };
+use superstep::nodes::Submit;
+use superstep::plan::{FinalReview, PlanProposal, Review, WorkReport};
 use tempfile::TempDir;
 
 use crate::kit::{Alive, script};
@@ -275,6 +277,51 @@ async fn the_keys_an_agent_was_given_are_in_nothing_it_says(#[case] codex: bool,
     let kept = agent.ended(None, "t").await.unwrap();
     let all = format!("{events:?}{finished:?}{kept:?}");
     assert!(!all.contains("hush-hush") && events.iter().any(|event| event.contains("[redacted]")), "{all}");
+}
+
+// --- the schemas of the workflow ---
+
+/// What a schema holds that its program does not take, with the place.
+fn untaken(schema: &Value, at: &str, is_strict: bool, found: &mut Vec<String>) {
+    let Value::Object(fields) = schema else { return };
+    found.extend(fields.get("format").filter(|format| format.is_string()).map(|format| format!("{at}: {format}")));
+    if is_strict && let Some(Value::Object(properties)) = fields.get("properties") {
+        let names: Value = properties.keys().cloned().collect();
+        if (&fields["required"], &fields["additionalProperties"]) != (&names, &json!(false)) {
+            found.push(format!("{at} is open"));
+        }
+    }
+    for (key, value) in fields {
+        match value {
+            Value::Object(_) => untaken(value, &format!("{at}/{key}"), is_strict, found),
+            Value::Array(list) => {
+                list.iter().for_each(|value| untaken(value, &format!("{at}/{key}"), is_strict, found))
+            }
+            _ => {}
+        }
+    }
+}
+
+#[rstest]
+#[case::plan(PlanProposal::tool())]
+#[case::work(WorkReport::tool())]
+#[case::review(Review::tool())]
+#[case::final_review(FinalReview::tool())]
+#[tokio::test]
+async fn each_program_gets_the_submit_schemas_as_it_takes_them(
+    #[case] submit: SubmitTool,
+    #[values(true, false)] codex: bool,
+) {
+    let body = "while [ $# -gt 1 ]; do case $1 in --output-schema) cp \"$2\" schema;; --json-schema) printf %s \"$2\" > schema;; esac; shift; done";
+    let stage = Stage::with(&format!("{body}\n{}", if codex { CODEX } else { CLAUDE }));
+    let agent = if codex { stage.codex() } else { stage.claude() };
+    let names = submit.schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    told(agent, AgentRequest { submit: Some(submit), ..stage.request() }).await.1.unwrap();
+    let given: Value = serde_json::from_str(&stage.noted("schema")).unwrap();
+    let mut found = vec![];
+    untaken(&given, "", codex, &mut found);
+    assert_eq!(found, Vec::<String>::new(), "{given:#}");
+    assert_eq!(given["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>(), names);
 }
 
 // --- what is known after a kill ---

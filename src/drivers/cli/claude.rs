@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::failure;
 use super::turn::{ANSWER, End, Turn, cut};
+use super::{failure, strict};
 use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::{AgentEvent, Status, Usage};
 use crate::drivers::request::{AgentRequest, Session};
@@ -26,7 +26,7 @@ pub(super) fn args(request: &AgentRequest, more: &[OsString]) -> Vec<OsString> {
         args.extend(["--model".into(), OsString::from(model)]);
     }
     if let Some(submit) = &request.submit {
-        args.extend(["--json-schema".into(), submit.schema.to_string().into()]);
+        args.extend(["--json-schema".into(), strict::plain(&submit.schema).to_string().into()]);
     }
     if let Session::Resume(session) = &request.session {
         args.extend(["--resume".into(), OsString::from(&session.id)]);

@@ -1,10 +1,33 @@
-//! JSON schemas as servers with strict output want them: each object closed, each property required, what may be missing
-//! may be null. And the way back. Pure.
+//! JSON schemas as the agents' programs take them. Codex wants them strict: each object closed, each property required, what may
+//! be missing may be null; and there is the way back. Claude Code drops a schema with a format that it does not know. Pure.
 
 use serde_json::{Map, Value, json};
 
 /// Keys that strict schemas must not hold.
 const LEFT_OUT: [&str; 5] = ["$schema", "title", "default", "format", "examples"];
+
+/// The formats that every validator of JSON schemas knows.
+const FORMATS: [&str; 9] = ["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "uri", "uuid"];
+
+/// Takes out what Claude Code does not take: formats that only some validators know, such as `uint32`, and keys without meaning for
+/// what is handed over.
+pub(super) fn plain(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else { return schema.clone() };
+    let is_known = |format: &Value| format.as_str().is_some_and(|format| FORMATS.contains(&format));
+    let mut kept = Map::new();
+    for (key, value) in fields {
+        let value = match key.as_str() {
+            "format" if !is_known(value) => continue,
+            "$schema" | "$id" | "examples" => continue,
+            "properties" | "patternProperties" | "$defs" | "definitions" => named(value, plain),
+            "oneOf" | "anyOf" | "allOf" | "prefixItems" => listed(value, plain),
+            "items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains" => plain(value),
+            _ => value.clone(),
+        };
+        kept.insert(key.clone(), value);
+    }
+    Value::Object(kept)
+}
 
 /// Makes a schema strict.
 pub(super) fn schema(schema: &Value) -> Value {
@@ -21,9 +44,9 @@ fn object(fields: &Map<String, Value>) -> Map<String, Value> {
     for (key, value) in fields {
         match key.as_str() {
             key if LEFT_OUT.contains(&key) => {}
-            "properties" | "$defs" | "definitions" => drop(strict.insert(key.clone(), each(value))),
-            "oneOf" | "anyOf" => drop(strict.insert("anyOf".to_owned(), all(value))),
-            "allOf" | "prefixItems" => drop(strict.insert(key.clone(), all(value))),
+            "properties" | "$defs" | "definitions" => drop(strict.insert(key.clone(), named(value, schema))),
+            "oneOf" | "anyOf" => drop(strict.insert("anyOf".to_owned(), listed(value, schema))),
+            "allOf" | "prefixItems" => drop(strict.insert(key.clone(), listed(value, schema))),
             "items" => drop(strict.insert(key.clone(), schema(value))),
             _ => drop(strict.insert(key.clone(), value.clone())),
         }
@@ -32,16 +55,16 @@ fn object(fields: &Map<String, Value>) -> Map<String, Value> {
     strict
 }
 
-fn each(schemas: &Value) -> Value {
+fn named(schemas: &Value, of: fn(&Value) -> Value) -> Value {
     match schemas {
-        Value::Object(named) => named.iter().map(|(name, value)| (name.clone(), schema(value))).collect(),
+        Value::Object(named) => named.iter().map(|(name, value)| (name.clone(), of(value))).collect(),
         other => other.clone(),
     }
 }
 
-fn all(schemas: &Value) -> Value {
+fn listed(schemas: &Value, of: fn(&Value) -> Value) -> Value {
     match schemas {
-        Value::Array(list) => list.iter().map(schema).collect(),
+        Value::Array(list) => list.iter().map(of).collect(),
         other => other.clone(),
     }
 }
