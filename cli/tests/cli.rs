@@ -352,6 +352,7 @@ fn the_whole_help() {
     Everywhere:
           --store <PATH>   Where threads are kept: a directory [env: SUPERSTEP_STORE] [default:
                            .superstep/store]
+          --read-only      Only look at the store, and write nothing there
           --json           Print JSON for programs; errors too, on standard error
           --log[=<LEVEL>]  Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn,
                            info [env: SUPERSTEP_LOG]

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::graphs::Graphs;
 use super::near::near;
 use super::shapes::{Asked, Shown, Stand, ThreadLine};
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, ThreadId};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
 use crate::graph::{Answer, InterruptId, Question, Standing, ThreadFilter, ThreadInfo};
 
 /// How many near names of threads are looked for.
@@ -37,6 +37,8 @@ pub(crate) enum Opening {
 pub(crate) enum Access {
     /// To write.
     Write,
+    /// To remove from it: where the disk is full, with the reserve that the store has for this.
+    Remove,
     /// To look at: where it cannot be written, it is only read.
     Look,
     /// To be read, and never written.
@@ -57,6 +59,10 @@ impl Local {
         Self::find(path)?;
         match access {
             Access::Write => Self::create(graphs, path),
+            Access::Remove => {
+                let options = SledOptions { spend_reserve: true, ..SledOptions::default() };
+                Self::opening(graphs, SledCheckpointer::open_with(path, options))
+            }
             Access::ReadOnly => Self::opening(graphs, SledCheckpointer::open_read_only(path)),
             Access::Look => Self::opening(graphs, look(path)),
         }

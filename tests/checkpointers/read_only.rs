@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Order, Record, RowId, SledCheckpointer,
-    ThreadId,
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Order, Record, Retention, RowId,
+    SledCheckpointer, SledOptions, ThreadId, gc,
 };
 
 use crate::filled::fill;
@@ -176,15 +176,15 @@ async fn a_full_disk_locks_nobody_out() {
     let Some(_mounted) = Mounted::at(directory.path()) else { return };
     let path = directory.path().join("store");
     let store = SledCheckpointer::open(&path).unwrap();
-    fill(&store, "t", 0..60).await;
+    fill(&store, "t", 0..120).await;
     store.close().await.unwrap();
     let _ = fs::write(directory.path().join("filler"), vec![1; 64 << 20]); // as much as there is room for
     let error = match SledCheckpointer::open(&path) {
         Ok(store) => {
             let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
-            let head = Head { checkpoint: Some(CheckpointId(60)), next: 61, birth: 5 };
-            let puts = vec![(row(60), vec![1; 30 << 20])];
-            let (thread, expected) = ("t".into(), Some(CheckpointId(59)));
+            let head = Head { checkpoint: Some(CheckpointId(120)), next: 121, birth: 5 };
+            let puts = vec![(row(120), vec![1; 30 << 20])];
+            let (thread, expected) = ("t".into(), Some(CheckpointId(119)));
             let commit = Commit { thread, epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
             store.commit(commit).await.unwrap_err()
         }
@@ -193,7 +193,19 @@ async fn a_full_disk_locks_nobody_out() {
     let words = error.to_string();
     assert!(words.contains("no space is left on the disk") && !words.contains("Os {"), "{words}");
     let store = SledCheckpointer::open_read_only(&path).unwrap();
-    assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, Some(CheckpointId(59)));
+    assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, Some(CheckpointId(119)));
+    drop(store);
+    // What is left of the room goes too: only the reserve is there.
+    let _ = fs::write(directory.path().join("more"), vec![1; 64 << 20]);
+    let options = SledOptions { spend_reserve: true, ..SledOptions::default() };
+    let store = SledCheckpointer::open_with(&path, options).unwrap();
+    let swept = gc(&store, &"t".into(), &Retention::new().keep_last(2)).await.unwrap();
+    assert_eq!((swept.checkpoints, swept.kept), (118, 2));
+    store.close().await.unwrap();
+    let compacted = SledCheckpointer::compact(&path).unwrap();
+    assert!(compacted.after * 2 < compacted.before, "{compacted}");
+    let store = SledCheckpointer::open(&path).unwrap();
+    fill(&store, "t", 120..130).await;
 }
 
 /// A file system that goes with it.
@@ -202,7 +214,7 @@ struct Mounted(PathBuf);
 impl Mounted {
     fn at(path: &Path) -> Option<Self> {
         let mut command = std::process::Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", "size=48m", "tmpfs"]).arg(path);
+        command.args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(path);
         let done = command.stderr(std::process::Stdio::null()).status();
         done.is_ok_and(|status| status.success()).then(|| Self(path.into()))
     }

@@ -139,7 +139,9 @@ async fn readers_see_the_acknowledged_state_while_a_sync_takes_its_time() {
 #[tokio::test]
 async fn no_value_stands_outside_the_log() {
     let directory = tempfile::tempdir().unwrap();
-    let store = SledCheckpointer::open_with(directory.path(), SledOptions { cache_bytes: 8 << 20 }).unwrap();
+    let store =
+        SledCheckpointer::open_with(directory.path(), SledOptions { cache_bytes: 8 << 20, ..SledOptions::default() })
+            .unwrap();
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     let largest = vec![5; Commit::MAX_RECORD];
     let sizes = [1 << 20, 1 << 20, 3 << 20].map(|size| vec![1; size]).into_iter().chain([largest]);

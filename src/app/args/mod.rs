@@ -35,7 +35,7 @@ pub(crate) struct Globals {
     #[arg(hide_env_values = true)]
     pub store: PathBuf,
 
-    /// Only look at the store: write nothing there, so that a read-only medium will do
+    /// Only look at the store, and write nothing there
     #[arg(long, global = true)]
     pub read_only: bool,
 

@@ -62,7 +62,7 @@ impl Session {
     }
 
     pub(super) async fn delete(&self, args: Delete) -> Result<Told, Failure> {
-        let local = self.local()?;
+        let local = self.removing()?;
         let id = ThreadId::from(args.thread.as_str());
         if !local.store.threads(None, usize::MAX).await?.contains(&id) {
             local.info(&args.thread).await?; // says which names are near

@@ -35,6 +35,11 @@ impl Session {
         self.held(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Look)))
     }
 
+    /// The same, to remove something.
+    pub(super) fn removing(&self) -> Result<Local, Failure> {
+        self.held(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Remove)))
+    }
+
     fn access(&self, wanted: Access) -> Access {
         if self.read_only { Access::ReadOnly } else { wanted }
     }

@@ -10,7 +10,7 @@ use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, t
 
 impl Session {
     pub(super) async fn gc(&self, args: Gc) -> Result<Told, Failure> {
-        let local = self.local()?;
+        let local = self.removing()?;
         let policy = policy(&args);
         let (mut text, mut json) = match &args.thread {
             None => {

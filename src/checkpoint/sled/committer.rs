@@ -10,6 +10,7 @@ use super::batch::{Batch, Newest};
 use super::delete::Deletion;
 use super::disk::Disk;
 use super::queue::{Answer, Order, Queue, Task};
+use super::reserve;
 use super::rows::STORE;
 use super::tip::Tip;
 use super::view::View;
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     pub(super) epoch: u64,
     /// The number of the last commit; grows over all openings.
     pub(super) commits: AtomicU64,
+    /// Whether the room that is kept for a full disk is used now.
+    pub(super) spends_reserve: bool,
     pub(super) poison: OnceLock<Arc<str>>,
 }
 
@@ -37,12 +40,14 @@ impl Shared {
     /// Writes until the queue is closed and empty.
     pub(super) fn run(&self) {
         let _end = End(&self.queue);
+        let mut has_reserve = self.spends_reserve || reserve::take(self.disk.path());
         while let Some(orders) = self.queue.next() {
             let (answers, newest) = self.carry_out(orders);
             self.queue.answer(answers);
             if let Some((number, key)) = newest {
                 self.tip.write(number, &key);
             }
+            has_reserve = has_reserve || reserve::take(self.disk.path());
         }
     }
 

@@ -66,7 +66,8 @@ impl SledCheckpointer {
             let reason = "there is no store".into();
             return Err(CheckpointError::Io { what: "compact the store".into(), path: path.into(), reason });
         }
-        let Opened { disk, tip, lock, epoch } = open::open(path, &SledOptions::default())?;
+        let Opened { disk, tip, lock, epoch } =
+            open::open(path, &SledOptions { spend_reserve: true, ..SledOptions::default() })?;
         let before = size(path);
         let new = path.join(NEW);
         let rows = build(&disk, &new, epoch).map_err(|error| refused(path, error));

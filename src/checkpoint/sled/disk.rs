@@ -83,6 +83,11 @@ impl Disk {
         }
     }
 
+    /// Returns the directory that it is in.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Lets the database go after an error, which it returns. sled writes once more when it goes, and may panic.
     pub(super) fn discard(self, error: CheckpointError) -> CheckpointError {
         let _ = catch_unwind(AssertUnwindSafe(move || drop(self)));

@@ -19,6 +19,7 @@ mod page;
 mod queue;
 mod read;
 mod repair;
+mod reserve;
 mod rows;
 mod segment;
 mod small;
@@ -64,11 +65,14 @@ const EPOCH_SHIFT: u32 = 40;
 pub struct SledOptions {
     /// The most memory for pages, in bytes. Default: 64 MB.
     pub cache_bytes: u64,
+    /// Whether the small reserve of disk space that a store keeps is given back first, so that old checkpoints can be
+    /// removed although the disk is full. The next opening without this takes it again, if there is room. Default: no.
+    pub spend_reserve: bool,
 }
 
 impl Default for SledOptions {
     fn default() -> Self {
-        Self { cache_bytes: 64_000_000 }
+        Self { cache_bytes: 64_000_000, spend_reserve: false }
     }
 }
 
@@ -122,7 +126,7 @@ impl SledCheckpointer {
     pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
         let Opened { disk, tip, lock, epoch } = open::open(path.as_ref(), &options)?;
         let untrusted = Tracked::find(path.as_ref())?.filter(|tracked| !tracked.is_trusted());
-        let shared = Arc::new(Shared::new(disk, tip, epoch));
+        let shared = Arc::new(Shared::new(disk, tip, epoch, options.spend_reserve));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -195,7 +199,7 @@ impl SledCheckpointer {
 }
 
 impl Shared {
-    fn new(disk: Disk, tip: Tip, epoch: u64) -> Self {
+    fn new(disk: Disk, tip: Tip, epoch: u64, spends_reserve: bool) -> Self {
         let disk = Arc::new(disk);
         Self {
             view: View::new(disk.clone()),
@@ -205,6 +209,7 @@ impl Shared {
             queue: Queue::default(),
             leases: Leases::above(epoch << EPOCH_SHIFT),
             commits: AtomicU64::new(epoch << EPOCH_SHIFT),
+            spends_reserve,
             poison: OnceLock::new(),
         }
     }

@@ -16,6 +16,7 @@ use super::disk::{Disk, Tree, broken, io_at};
 use super::files::{self, Access};
 use super::image::Image;
 use super::lock::Lock;
+use super::reserve;
 use super::rows::STORE;
 use super::small;
 use super::survey;
@@ -57,6 +58,9 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     compact::settle(path)?;
     let is_old = check_marker(path)?;
     let witness = check(path)?;
+    if options.spend_reserve {
+        reserve::spend(path)?;
+    }
     let tip = Tip::open(path)?;
     remove_unfinished_snapshots(path)?;
     let disk = open_disk(path, options)?;
