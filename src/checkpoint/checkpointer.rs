@@ -152,13 +152,19 @@ pub enum Order {
 /// - Reads give only acknowledged records, and never wait for a flush.
 /// - After a failed flush every later commit fails ([`CheckpointError::Poisoned`]), and nothing unsynced is served.
 ///
+/// Epochs grow, and each is given once: a claim that never commits has used its epoch up all the same. A store that outlives
+/// its process therefore starts above every epoch that it ever gave: it persists a floor when it is opened (as the embedded
+/// store does), or the epoch with each claim. The epoch of the newest commit is not enough.
+///
 /// To write one: keep a [`Leases`](super::Leases) table and let it answer `claim` and `is_claimed`; in `commit`, check the
 /// epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
-/// [`Commit::check_head`], then write deletes, puts and head as one; keep keys in the order of [`Key`]. Then run
+/// [`Commit::check_head`], then write deletes, puts and head as one; keep keys in the order of [`Key`] ([`key_bytes`](super::key_bytes()) encodes
+/// them in it); report failures of the backend as [`CheckpointError::Backend`]. Then run
 /// `superstep::checkpoint::kit` (feature `test-util`) over it, which checks all of the above. LangGraph:
 /// `BaseCheckpointSaver`.
 pub trait Checkpointer: Debug + Send + Sync + 'static {
-    /// Makes the caller the only writer of a thread, until the lease is dropped or taken over.
+    /// Makes the caller the only writer of a thread, until the lease is dropped or taken over. The epoch of the lease is
+    /// greater than that of every claim before it, committed under or not, in this process or an earlier one.
     ///
     /// # Errors
     /// [`CheckpointError::ThreadBusy`] if another lease is alive and `claim` does not take over.

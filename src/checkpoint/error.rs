@@ -1,5 +1,6 @@
 //! What can go wrong between the engine and a store.
 
+use std::error::Error;
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -164,6 +165,12 @@ pub enum CheckpointError {
         /// Why it cannot have this name.
         reason: String,
     },
+    /// What a checkpointer is built on failed: its database, its connection. Checkpointers of your own return it.
+    #[error("the store's backend failed: {source}")]
+    Backend {
+        /// The error of the backend.
+        source: Arc<dyn Error + Send + Sync>,
+    },
     /// The operating system refused.
     #[error("cannot {what} at {}: {reason}", path.display())]
     Io {
@@ -209,6 +216,17 @@ impl CheckpointError {
         }
     }
 
+    /// Returns the error of a backend that failed, for checkpointers of your own: `.map_err(CheckpointError::backend)`.
+    ///
+    /// ```
+    /// # use superstep::checkpoint::CheckpointError;
+    /// let error = CheckpointError::backend(std::io::Error::other("connection reset"));
+    /// assert_eq!(error.to_string(), "the store's backend failed: connection reset");
+    /// ```
+    pub fn backend(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Backend { source: Arc::from(source.into()) }
+    }
+
     /// Returns what a person can do about it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
@@ -248,6 +266,9 @@ impl CheckpointError {
             Self::ThreadExists { .. } => "choose another name, or delete that thread first",
             Self::UnknownCheckpoint { .. } => "the thread's history lists the checkpoints there are",
             Self::InvalidName { .. } => "give it a name",
+            Self::Backend { .. } => {
+                "check that the database or service behind the checkpointer is reachable, then continue the thread with `proceed`"
+            }
             Self::Io { .. } => "check the path, who may write there, and the room on the disk",
         })
     }

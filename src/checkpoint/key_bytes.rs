@@ -1,8 +1,17 @@
-//! Keys as bytes that sort as the keys do, for stores that only know bytes.
+//! Keys as bytes that sort as the keys do, for checkpointers whose backend only knows bytes.
 //!
 //! Knows every variant of [`Key`]. Must not know who keeps the bytes. Three properties hold: within a thread the order of
-//! the bytes is the order of the keys; no key is the beginning of another; and the byte 0xFF never occurs (a store that
-//! seeks a predecessor by appending 0xFF bytes, as sled does, relies on that).
+//! the bytes is the order of the keys; no key is the beginning of another; and the byte 0xFF never occurs in a key (a store
+//! that seeks a predecessor by appending 0xFF bytes, as sled does, relies on that). The encoding is part of the format of
+//! stores: it changes only together with [`FORMAT`](super::FORMAT).
+//!
+//! ```
+//! use superstep::checkpoint::{CheckpointId, Key, key_bytes, key_from_bytes};
+//!
+//! let (first, second) = (Key::Checkpoint(CheckpointId(1)), Key::Checkpoint(CheckpointId(300)));
+//! assert!(key_bytes(&first) < key_bytes(&second));
+//! assert_eq!(key_from_bytes(&key_bytes(&second)), Some(second));
+//! ```
 //!
 //! A number is its count of base-128 digits, then the digits, greatest first. A text ends in 0 0; a zero in it is 0 1.
 
@@ -24,22 +33,34 @@ mod tag {
     pub(super) const EVENT: u8 = 12;
 }
 
+/// Returns a key as bytes.
+pub fn key_bytes(key: &Key) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_key(key, &mut bytes);
+    bytes
+}
+
+/// Returns the key that [`key_bytes()`] made these bytes of; none if they are no key.
+pub fn key_from_bytes(mut bytes: &[u8]) -> Option<Key> {
+    take_key(&mut bytes).filter(|_| bytes.is_empty())
+}
+
 /// Appends the name of a thread: its length, then its bytes, so that no thread's keys lie among another's.
-pub(crate) fn put_thread(thread: &ThreadId, out: &mut Vec<u8>) {
+pub fn put_thread(thread: &ThreadId, out: &mut Vec<u8>) {
     put_number(thread.as_str().len() as u64, out);
     out.extend_from_slice(thread.as_str().as_bytes());
 }
 
 /// Takes the name of a thread off the front of `bytes`.
-pub(crate) fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
+pub fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
     let length = usize::try_from(take_number(bytes)?).ok()?;
     let (name, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(ThreadId::from(std::str::from_utf8(name).ok()?))
 }
 
-/// Appends a key.
-pub(crate) fn put_key(key: &Key, out: &mut Vec<u8>) {
+/// Appends a key. In a store with all threads in one table, the name of the thread precedes it ([`put_thread`]).
+pub fn put_key(key: &Key, out: &mut Vec<u8>) {
     match key {
         Key::Head => out.push(tag::HEAD),
         Key::About => out.push(tag::ABOUT),
@@ -69,7 +90,7 @@ pub(crate) fn put_key(key: &Key, out: &mut Vec<u8>) {
 }
 
 /// Takes a key off the front of `bytes`; none if there is no key.
-pub(crate) fn take_key(bytes: &mut &[u8]) -> Option<Key> {
+pub fn take_key(bytes: &mut &[u8]) -> Option<Key> {
     let (&tag, rest) = bytes.split_first()?;
     *bytes = rest;
     Some(match tag {
@@ -223,6 +244,13 @@ pub(crate) mod tests {
             let mut left = &bytes[..];
             prop_assert_eq!(take_key(&mut left), Some(key));
             prop_assert_eq!(left, rest);
+        }
+
+        #[test]
+        fn whole_keys_round_trip(key in key(), rest in proptest::collection::vec(any::<u8>(), 1..4)) {
+            let bytes = key_bytes(&key);
+            prop_assert_eq!(key_from_bytes(&[&bytes[..], &rest].concat()), None);
+            prop_assert_eq!(key_from_bytes(&bytes), Some(key));
         }
 
         #[test]

@@ -14,11 +14,13 @@ mod failing;
 pub(crate) mod fnv;
 mod id;
 mod key;
-mod key_bytes;
+pub mod key_bytes;
 #[cfg(feature = "test-util")]
 pub mod kit;
 mod lease;
 mod memory;
+#[cfg(not(feature = "sled"))]
+pub(crate) mod no_sled;
 mod record;
 #[cfg(feature = "sled")]
 mod repair;
@@ -43,6 +45,7 @@ pub use event_record::{EventRecord, EventRecordKind};
 pub use failing::FailingCheckpointer;
 pub use id::{CheckpointId, ThreadId};
 pub use key::{Key, RowId};
+pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
