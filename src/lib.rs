@@ -110,6 +110,8 @@ pub mod agent_workflows {}
 
 #[doc(hidden)]
 pub mod __private {
+    #[cfg(not(feature = "sled"))]
+    pub use crate::checkpoint::no_sled::{Sled, SledCheckpointer};
     /// What an upgrade came to, in words if it failed.
     pub fn upgraded<T, E: std::fmt::Display>(made: Result<T, E>) -> Result<T, String> {
         made.map_err(|error| error.to_string())

@@ -2,6 +2,9 @@
 
 pub use serde::{Deserialize, Serialize};
 
+#[cfg(not(feature = "sled"))]
+#[doc(hidden)]
+pub use crate::__private::SledCheckpointer;
 #[cfg(feature = "sled")]
 pub use crate::checkpoint::SledCheckpointer;
 pub use crate::checkpoint::{CheckpointError, CheckpointId, MemoryCheckpointer, ThreadId};
@@ -9,6 +12,6 @@ pub use crate::graph::{
     Answer, Budget, CachePolicy, CancellationToken, Command, CompileError, CompiledGraph, Ctx, Declared, Durability,
     END, Event, EventKind, Failure, Interrupt, InterruptId, Labels, Lint, MemoryCache, Mode, Node, NodeDefaults,
     NodeError, NodeExt, NodeId, Outcome, Persistence, Question, Request, RetryPolicy, Route, RunError, RunStream,
-    START, Sends, State, StateGraph, StateSnapshot, StateUpdate, Status, Target, Thread, Worker, Writes, overwrite,
-    reducers, worker,
+    START, Sends, State, StateGraph, StateSnapshot, StateUpdate, Status, Target, Thread, Worker, Writes, blocking,
+    overwrite, reducers, worker,
 };

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use superstep::__private::strum::IntoEnumIterator;
 use superstep::graph::reducers::{Change, Keyed};
 use superstep::graph::*;
-use superstep_macros::{Labels, NodeId, State};
 
 /// A state with every rule.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -369,4 +368,102 @@ fn outcomes_have_labels_and_a_list() {
     let expected = [AfterReview::Revise { why: String::new() }, AfterReview::Ask(0, vec![]), AfterReview::Publish];
     assert_eq!(all, expected);
     assert_eq!(all.iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["Revise", "Ask", "Publish"]);
+}
+
+/// Outcomes with their targets.
+#[derive(Route, Debug)]
+pub enum AfterPlan {
+    /// One node.
+    #[to(Step::Write)]
+    Write,
+    /// Several.
+    #[to(Step::Plan, Step::Write, END)]
+    Both,
+    /// A worker, once for each field.
+    #[to(SEARCH.each(queries).empty(Step::Write))]
+    Search {
+        /// What to search for.
+        queries: Vec<String>,
+    },
+    /// A worker, for a field without a name.
+    #[to(SEARCH.send(_0))]
+    One(String),
+    /// Nowhere.
+    #[to(END)]
+    Done,
+}
+
+const SEARCH: Worker<Step, String> = Worker::new(Step::Plan);
+const FIRST: Step = Step::Plan;
+
+/// Outcomes whose targets do not show the type of the node ids.
+#[derive(Route, Debug)]
+#[route(Step)]
+pub enum AfterAll {
+    /// To a constant.
+    #[to(FIRST)]
+    First,
+}
+
+#[test]
+fn outcomes_name_their_targets() {
+    let names = AfterPlan::iter().map(|outcome| outcome.as_ref().to_owned());
+    let targets = AfterPlan::iter().map(AfterPlan::target);
+    let shown: Vec<_> = names.zip(targets).map(|(name, target)| format!("{name}: {target:?}")).collect();
+    let expected = [
+        "Write: Node(Write)",
+        "Both: Many([Node(Plan), Node(Write), End])",
+        "Search: Sends(0 × Plan(alloc::string::String))",
+        "One: Sends(1 × Plan(alloc::string::String))",
+        "Done: End",
+    ];
+    assert_eq!(shown, expected);
+    assert!(matches!(AfterAll::First.target(), Target::Node(Step::Plan)));
+}
+
+/// A question with a name of its own.
+#[derive(Interrupt, Debug, Serialize, Deserialize)]
+#[interrupt(resume = Option<u8>, name = "how-many")]
+pub struct HowMany(String);
+
+/// A question that is named like its type.
+#[derive(Interrupt, Debug, Serialize, Deserialize)]
+#[interrupt(resume = bool)]
+pub enum MayPublish {
+    /// Now.
+    Now,
+}
+
+#[test]
+fn questions_have_a_name_and_the_type_of_an_answer() {
+    assert_eq!([HowMany::NAME, MayPublish::NAME], ["how-many", "may_publish"]);
+    let answer: <HowMany as Interrupt>::Resume = Some(3);
+    assert_eq!((answer, HowMany::answer_shape()), (Some(3), "number or null".to_owned()));
+}
+
+/// Options, of text and of others.
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Options {
+    text: Option<String>,
+    number: Option<u8>,
+    hint: Option<Hint>,
+}
+
+#[test]
+fn setters_of_options_take_the_inner_value_too() {
+    let set = |update: OptionsUpdate| {
+        let mut options = Options::default();
+        for write in Writes::from(update).0 {
+            options.apply(&(), write, &mut Merge::default()).unwrap();
+        }
+        options
+    };
+    let expected = Options { text: Some("a".into()), number: Some(1), hint: Some(Hint("b".into())) };
+    assert_eq!(set(Options::update().text("a").number(1).hint(Hint("b".into()))), expected);
+    let text = String::from("a");
+    assert_eq!(set(Options::update().text(&text)).text, set(Options::update().text(Some(text.clone()))).text);
+    assert_eq!(
+        set(Options::update().text(Some("a".into())).text(None).number(Some(1)).number(None)),
+        Options::default()
+    );
 }

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{DeriveInput, Result};
+use syn::{DeriveInput, Ident, Result, Variant};
 
 use crate::enums;
 use crate::problems::Problems;
@@ -11,8 +11,13 @@ use crate::problems::Problems;
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "the outcome of a router", &mut problems);
+    problems.or(impls(&input.ident, &variants))
+}
+
+/// Returns the impls that name and list the variants.
+pub(crate) fn impls(name: &Ident, variants: &[&Variant]) -> TokenStream {
     let texts: Vec<_> = variants.iter().map(|variant| variant.ident.unraw().to_string()).collect();
-    let as_ref = enums::as_ref(&input.ident, &variants, &texts);
-    let iterator = enums::iterator(&input.ident, &variants);
-    problems.or(quote!(#as_ref #iterator))
+    let as_ref = enums::as_ref(name, variants, &texts);
+    let iterator = enums::iterator(name, variants);
+    quote!(#as_ref #iterator)
 }

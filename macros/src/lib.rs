@@ -1,12 +1,15 @@
-//! The derive macros of superstep: `State` for states, `NodeId` for node ids, `Labels` for a router's outcomes.
+//! The derive macros of superstep: `State` for states, `NodeId` for node ids, `Route` and `Labels` for a router's outcomes,
+//! `Interrupt` for questions.
 //!
 //! The expansions name only `::superstep::graph` and `::superstep::__private`. What they mean is decided there; here is
 //! known how the contract of a channel is filled from a field, and nothing of the engine.
 
 mod enums;
+mod interrupt;
 mod labels;
 mod node_id;
 mod problems;
+mod route;
 mod state;
 mod types;
 
@@ -50,8 +53,9 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
 ///
 /// A setter takes what one write is, of exactly that type: the field's, `W` with `write = W`, the inner type for `max` and
-/// `min` of an `Option`. A text field's takes anything `Into<String>`; for `append`, `topic` and `messages` anything that
-/// yields items; for channels that reduce also `overwrite(value)`.
+/// `min` of an `Option`. A text field's takes anything `Into<String>`; that of an `Option<T>` also takes a `T`, and that of an
+/// `Option<String>` a `&str`; for `append`, `topic` and `messages` anything that yields items; for channels that reduce also
+/// `overwrite(value)`. No setter needs `.into()` on what it is given.
 ///
 /// With any rule or none: `secret` (left out of the JSON and the `Debug` of events, outcomes and snapshots, and of errors;
 /// it is stored all the same, and `Debug` of the struct prints it), and what tells of earlier versions of the field, so that
@@ -132,6 +136,47 @@ pub fn derive_node_id(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Labels)]
 pub fn derive_labels(input: TokenStream) -> TokenStream {
     expand_by(labels::expand, &parse_macro_input!(input))
+}
+
+/// Makes an enum the outcomes of a router: each variant names its targets. It brings what `Labels` derives.
+///
+/// `#[to(…)]` takes node ids, `END`, a worker's sends, or several of these separated by commas; expressions may use the
+/// fields of their variant, those without names as `_0`, `_1` and so on. The type of the node ids is read from the first
+/// target of the form `Step::Name`; where there is none, `#[route(Step)]` above the enum gives it.
+///
+/// ```ignore
+/// #[derive(Route)]
+/// enum AfterReview {
+///     #[to(Step::Write)]
+///     Revise,
+///     #[to(Step::Print, Step::Announce)]
+///     Publish,
+///     #[to(SEARCH.each(queries))]
+///     Research { queries: Vec<String> },
+///     #[to(END)]
+///     GiveUp,
+/// }
+/// ```
+#[proc_macro_derive(Route, attributes(to, route))]
+pub fn derive_route(input: TokenStream) -> TokenStream {
+    expand_by(route::expand, &parse_macro_input!(input))
+}
+
+/// Makes a type a question: `resume` is the type of its answer, `name` its name in stored threads.
+///
+/// Without `name` it is the type's name in snake case, so renaming the type then leaves pending questions behind. The type
+/// also needs `Serialize` and `Deserialize`.
+///
+/// ```ignore
+/// #[derive(Interrupt, Serialize, Deserialize)]
+/// #[interrupt(resume = bool, name = "approve")]
+/// struct Approve {
+///     text: String,
+/// }
+/// ```
+#[proc_macro_derive(Interrupt, attributes(interrupt))]
+pub fn derive_interrupt(input: TokenStream) -> TokenStream {
+    expand_by(interrupt::expand, &parse_macro_input!(input))
 }
 
 fn expand_by(expand: Expand, input: &DeriveInput) -> TokenStream {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
 use crate::graph::shape::snapshot::{CheckpointShape, SnapshotShape};
@@ -32,6 +33,23 @@ pub(crate) struct Stand {
     pub checkpoint: Option<u64>,
     #[serde(flatten)]
     pub origin: Origin,
+    /// Nodes that block the thread they run on, while a run of the thread is under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocking: Vec<BlockingNode>,
+}
+
+/// A node that blocked the thread it ran on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BlockingNode {
+    pub node: String,
+    /// The longest time without an await, in milliseconds.
+    pub millis: u64,
+}
+
+impl From<(String, Duration)> for BlockingNode {
+    fn from((node, longest): (String, Duration)) -> Self {
+        Self { node, millis: u64::try_from(longest.as_millis()).unwrap_or(u64::MAX) }
+    }
 }
 
 impl Deref for Stand {

@@ -80,6 +80,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             let mut position = StatusShape::of(&status, &|question| self.asked(question));
             position.next.clone_from(&snapshot.next);
             position.help = position.help.map(|help| help + BY_HAND);
+            let blocks = if matches!(status, Status::Running) { self.graph.blocking_nodes() } else { vec![] };
             Ok(Stand {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
@@ -89,6 +90,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,
+                blocking: blocks.into_iter().map(Into::into).collect(),
             })
         })
     }

@@ -40,12 +40,17 @@ pub use channels::mask::Mask;
 pub use channels::merge::{ApplyError, Merge};
 pub use channels::state::{State, no_channel};
 pub use channels::writes::{
-    ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoWrites, Overwrite, Put, Writes, overwrite,
+    ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, IntoWrites, Overwrite, Put, Writes, overwrite,
 };
 pub use compile::compiled::CompiledGraph;
 pub use compile::described::AnyChild;
-pub use define::builder::{Edges, NodeDefaults, StateGraph};
+#[cfg(not(feature = "test-util"))]
+#[doc(hidden)]
+pub use compile::untestable::TestUtil;
+pub use define::blocking::{Blocking, blocking};
+pub use define::builder::{Edges, StateGraph};
 pub use define::command::{Command, END, IntoCommand, Payload, START, Sends, Target, Worker};
+pub use define::defaults::NodeDefaults;
 pub use define::interrupt::{Answer, AnyQuestion, Interrupt, InterruptId, Interrupted, NotAnId, Question};
 pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId, Work};
 pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, WithOptions, worker};
@@ -69,7 +74,7 @@ pub use run::subgraph::{CallError, Child, Mapped, Persistence};
 pub use run::superstep::Budget;
 pub use run::view::View;
 pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until, runner};
-pub use superstep_macros::{Labels, NodeId, State};
+pub use superstep_macros::{Interrupt, Labels, NodeId, Route, State};
 pub use thread::edit::{StateUpdate, Updated};
 pub use thread::filter::{ThreadFilter, ThreadPage};
 pub use thread::handle::{RECURSION_LIMIT, STATE_LIMIT, Thread};

@@ -63,6 +63,18 @@ fn a_live_run_lets_others_look() {
 }
 
 #[test]
+fn a_live_run_names_the_nodes_that_block_their_thread() {
+    let place = Place::new();
+    let child = place.blocked("r1");
+    let blocking = || place.json(0, &["status", "r1"])["blocking"].clone();
+    assert!((0..500).any(|_| blocking()[0]["node"] == "Build"), "{}", blocking());
+    assert!(blocking()[0]["millis"].as_u64().is_some_and(|millis| millis >= 150), "{}", blocking());
+    std::fs::remove_dir(place.path("busy")).unwrap();
+    assert_eq!(ended(child), Some(10));
+    assert_eq!(place.json(0, &["status", "r1"])["blocking"], Value::Null, "the run has ended");
+}
+
+#[test]
 fn an_answer_is_stored_beside_a_live_run() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.0.0", "--thread", "r0"]);

@@ -51,6 +51,16 @@ impl Place {
     /// Begins a run whose node waits for `idle`, and has said so.
     pub(crate) fn busy(&self, thread: &str) -> Child {
         std::fs::write(self.path("busy"), "").unwrap();
+        self.started(thread)
+    }
+
+    /// The same with a node that blocks its thread before it waits.
+    pub(crate) fn blocked(&self, thread: &str) -> Child {
+        std::fs::create_dir(self.path("busy")).unwrap();
+        self.started(thread)
+    }
+
+    fn started(&self, thread: &str) -> Child {
         let mut command = self.command(&["run", "release", "1.2.0", "--thread", thread]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);

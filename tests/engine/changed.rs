@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use superstep::graph::reducers::{Change, Keyed};
-use superstep::graph::{CompiledGraph, Name, State, Thread, Unreadable};
+use superstep::graph::{CompiledGraph, Misfit, Name, State, Thread, Unreadable};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, id};
@@ -78,6 +78,10 @@ async fn ended<S: State<Schema = ()> + Serialize>(store: &Store, came: Came) -> 
 
 async fn shown<S: State<Schema = ()> + Serialize>(store: &Store) -> Result<Value, RunError> {
     let snapshot = on(store, graph::<S>(Writes::default(), Came::Finished)).state().await?.unwrap();
+    if let Some(Misfit::Value(unread)) = snapshot.misfits.into_iter().find(|misfit| matches!(misfit, Misfit::Value(_)))
+    {
+        return Err(RunError::Unreadable(unread));
+    }
     Ok(serde_json::to_value(&*snapshot.values).unwrap())
 }
 
@@ -555,6 +559,65 @@ async fn a_value_that_cannot_be_read_is_told_with_both_types_and_the_way_out() {
     assert_eq!(told, ("channel `field`".into(), "u32".into(), "String".into(), "t".into(), "4".into(), words));
     let error = ended::<barred::Draft>(&store, Came::Finished).await.unwrap_err();
     assert!(error.help().unwrap().starts_with("let `upgrade = <fn>` of the channel take version 1"), "{error:?}");
+}
+
+mod two_fields {
+    use super::*;
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    pub(super) struct Draft {
+        pub(super) field: u32,
+        pub(super) other: String,
+        #[channel(append)]
+        pub(super) log: Vec<String>,
+        #[channel(append)]
+        pub(super) marks: Vec<String>,
+    }
+}
+
+mod two_changed {
+    use super::*;
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    pub(super) struct Draft {
+        pub(super) field: String,
+        pub(super) other: String,
+        #[channel(append)]
+        pub(super) log: Vec<String>,
+        #[channel(append)]
+        pub(super) marks: Vec<bool>,
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn channels_that_cannot_be_read_leave_the_others_readable(
+    #[values(Came::Finished, Came::Asked, Came::Failed)] came: Came,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let input = two_fields::Draft::update().field(7).other("tides").log(["a"]).marks(["x"]);
+    stored::<two_fields::Draft>(&store, came, input, Writes::default()).await;
+    let thread = on(&store, graph::<two_changed::Draft>(Writes::default(), came));
+    let snapshot = thread.state().await.unwrap().unwrap();
+    let values = (snapshot.values.field.as_str(), snapshot.values.other.as_str(), &snapshot.values.log[..]);
+    assert_eq!(values, ("", "tides", &["a".to_owned()][..]));
+    let unread = |misfits: &[Misfit]| -> Vec<String> {
+        let values =
+            misfits.iter().filter_map(|misfit| if let Misfit::Value(unread) = misfit { Some(unread) } else { None });
+        values.map(|unread| unread.what.clone()).collect()
+    };
+    assert_eq!(unread(&snapshot.misfits), ["channel `field`", "channel `marks`"]);
+    let Status::NeedsMigration { misfits } = thread.status().await.unwrap() else { panic!("it cannot continue") };
+    assert_eq!(unread(&misfits), ["channel `field`", "channel `marks`"]);
+    let mut steps = thread.history().await.unwrap();
+    while let Some(step) = steps.next().await {
+        step.unwrap();
+    }
+    let before = thread.state().await.unwrap().unwrap().id;
+    unreadable(thread.proceed().await.unwrap_err());
+    let input = two_changed::Draft::update().other("moons");
+    unreadable(thread.clone().discard_pending().invoke(input.clone()).await.unwrap_err());
+    unreadable(thread.clone().at(before).proceed().await.unwrap_err());
+    unreadable(thread.update_state(input).await.unwrap_err());
+    assert_eq!(thread.state().await.unwrap().unwrap().id, before, "nothing was written");
 }
 
 #[rstest]

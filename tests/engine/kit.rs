@@ -139,3 +139,43 @@ async fn a_run_is_repeated_with_the_effects_that_a_thread_recorded() {
     assert!(again.state.notes.iter().any(|note| note.starts_with("second")), "{:?}", again.state);
     assert_eq!(again.effects.len(), real.effects.len());
 }
+
+/// Pays twice in one task, the first time with up to three attempts.
+fn paying(_: Arc<Pad>, ctx: Ctx) -> Body {
+    Box::pin(async move {
+        let unreachable = |_| async { Err::<String, _>(NodeError::permanent("no payments from tests")) };
+        let first: String = ctx.effect("pay", &1, unreachable).await?;
+        Ok(Pad::update().notes([first]))
+    })
+}
+
+fn payments() -> Graph {
+    let paying = || paying.retry(RetryPolicy::attempts(3).pause(Duration::ZERO));
+    let builder = Builder::new().add_node(id("a"), paying()).add_node(id("b"), paying()).add_node(id("c"), paying());
+    chain(builder, &["a", "b", "c"])
+}
+
+#[tokio::test]
+async fn an_effect_that_is_repeated_after_a_cut_has_the_result_it_had() {
+    let test = payments().test().effect("pay", "first").effect("pay", "second").effect("pay", "third");
+    assert_eq!(test.run(start()).await.unwrap().state.notes, ["first", "second", "third"]);
+    test.cut_everywhere(start()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_effect_fails_as_the_test_says() {
+    let refused = || NodeError::transient("card refused");
+    let test = payments().test().effect_fails("pay", refused()).effect("pay", "first").effect_fails("pay", refused());
+    let ran = test.effect_fails("pay", refused()).effect("pay", "second").run(start()).await.unwrap();
+    assert_eq!((&ran.state.notes[..], ran.effects.len()), (&["first", "second", "second"].map(String::from)[..], 6));
+    let error =
+        payments().test().effect_fails("pay", NodeError::permanent("card lost")).run(start()).await.unwrap_err();
+    assert!(error.to_string().ends_with("card lost"), "{error}");
+}
+
+#[tokio::test]
+async fn cuts_come_to_the_same_end_with_effects_that_fail() {
+    let refused = || NodeError::transient("card refused");
+    let test = payments().test().effect_fails("pay", refused()).effect_fails("pay", refused()).effect("pay", "first");
+    test.effect_fails("pay", refused()).effect("pay", "second").cut_everywhere(start()).await.unwrap();
+}

@@ -96,6 +96,18 @@ fn a_loop_with_a_way_out_is_no_problem(#[case] graph: Loop) {
     graph.compile().unwrap();
 }
 
+#[test]
+fn a_command_that_ends_a_loop_is_declared() {
+    let inside = Loop::new().add_node(Step::A, nothing.goes_to([Step::B, Step::C]));
+    let outside = Loop::new().add_node(Step::A, nothing.goes_to((Step::B, Step::C, END)));
+    let graph = |first| rest(first).add_edge(Step::B, Step::A).add_edge(Step::C, Step::A);
+    let refused = graph(inside).compile().unwrap_err();
+    let told = "no way leads out of the loop A -> B -> A\n help: if a command of `A` leaves the loop, declare its target \
+                too: `.goes_to((.., END))`; otherwise lead a router out of the loop\n";
+    assert!(refused.to_string().starts_with(told), "{refused}");
+    graph(outside).compile().unwrap();
+}
+
 /// What the refused graph would do: the second edge ends nothing.
 #[tokio::test]
 async fn an_edge_to_end_ends_no_loop_of_plain_edges() {

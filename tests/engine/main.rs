@@ -4,6 +4,7 @@
 
 mod answers;
 mod askers;
+mod blocking;
 mod branches;
 mod cache;
 mod calls;

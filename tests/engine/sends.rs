@@ -66,3 +66,54 @@ async fn a_router_may_choose_any_number_of_nodes() {
     let one = graph.invoke(Pad::update().title("tides")).await.unwrap();
     assert_eq!((none.state().notes.len(), one.state().notes.len()), (0, 1));
 }
+
+fn fan_out_or_sum(pad: &Pad) -> Sends<Step> {
+    WORK.each((0..u32::from(pad.title == "some")).collect::<Vec<_>>()).empty(Step::Sum)
+}
+
+fn unconnected() -> StateGraph<Pad, Step> {
+    StateGraph::new()
+        .add_node(Step::Plan, plan)
+        .add_worker(WORK, work)
+        .add_node(Step::Sum, sum)
+        .add_edge(START, Step::Plan)
+}
+
+#[rstest]
+#[case::nothing_to_send("none", &["the sum is 0"])]
+#[case::something_to_send("some", &[])]
+#[tokio::test]
+async fn an_empty_list_of_sends_has_a_target_of_its_own(#[case] title: &str, #[case] notes: &[&str]) {
+    let graph =
+        unconnected().add_conditional_edges_to(Step::Plan, fan_out_or_sum, (WORK, Step::Sum)).compile().unwrap();
+    let outcome = graph.invoke(Pad::update().title(title)).await.unwrap();
+    assert_eq!(outcome.state().notes, notes);
+}
+
+#[derive(Route)]
+enum AfterPlan {
+    #[to(WORK.each(numbers).empty(Step::Sum))]
+    Work { numbers: Vec<u32> },
+}
+
+/// The outcomes are listed with their defaults, so the list of sends is empty: both ways are known all the same.
+#[tokio::test]
+async fn the_edges_of_an_outcome_hold_its_sends_and_the_target_for_none() {
+    let route = |_: &Pad| AfterPlan::Work { numbers: vec![] };
+    let graph = unconnected().add_conditional_edges(Step::Plan, route).compile().unwrap();
+    let outcome = graph.invoke(Pad::update()).await.unwrap();
+    assert_eq!(outcome.state().notes, ["the sum is 0"]);
+    let drawn = graph.mermaid(0);
+    let edges: Vec<&str> = drawn.lines().map(str::trim).filter(|line| line.starts_with("n_Plan ")).collect();
+    assert_eq!(edges, [r#"n_Plan ==>|"Work: each"| n_Work"#, r#"n_Plan -.->|"Work"| n_Sum"#]);
+}
+
+#[rstest]
+#[case::none(vec![], &["the sum is 0"])]
+#[case::one(vec![5], &[])]
+#[tokio::test]
+async fn an_edge_to_no_sends_leads_to_the_target_for_none(#[case] numbers: Vec<u32>, #[case] notes: &[&str]) {
+    let graph = unconnected().add_edge(Step::Plan, WORK.each(numbers).empty(Step::Sum)).allow(Lint::Unreachable);
+    let outcome = graph.compile().unwrap().invoke(Pad::update()).await.unwrap();
+    assert_eq!(outcome.state().notes, notes);
+}

@@ -37,6 +37,19 @@ impl Interrupt for Price {
     const NAME: &'static str = "price";
 }
 
+#[tokio::test]
+async fn all_nodes_of_a_graph_can_be_marked_at_once() {
+    let graph =
+        |defaults| chain(Builder::new().add_node(id("first"), note("first")).node_defaults(defaults), &["first"]);
+    let compared = async |defaults| {
+        let graph = graph(defaults).with_checkpointer(MemoryCheckpointer::new());
+        graph.thread("t").invoke(start()).await.unwrap();
+        graph.thread("t").verify().await.unwrap().to_string().contains("not marked")
+    };
+    assert!(compared(NodeDefaults::default()).await);
+    assert!(!compared(NodeDefaults::default().replayable()).await);
+}
+
 /// A node that asks, draws, pays and writes.
 fn shop(change: Change, tally: Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone {
     move |_, ctx: Ctx| {

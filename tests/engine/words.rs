@@ -87,6 +87,38 @@ fn compile_reports_every_problem_of_a_typed_graph_at_once() {
     ");
 }
 
+/// A node that is missing takes part in the edges that name it, so the other problems are found with it.
+#[test]
+fn a_node_that_was_never_added_hides_no_other_problem() {
+    let graph = StateGraph::<Pad, Step>::new()
+        .add_node(Step::Plan, nothing)
+        .add_node(Step::Write, nothing)
+        .add_node(Step::Publish, nothing)
+        .add_node(Step::Forgotten, nothing)
+        .add_edge(START, Step::Plan)
+        .add_edge(Step::Plan, Step::Review)
+        .add_conditional_edges_to(Step::Plan, fan_out, SEARCH)
+        .add_edge(Step::Review, Step::Write)
+        .add_edge(Step::Write, Step::Review)
+        .add_edge([Step::Search, Step::Plan], Step::Publish);
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    node `Search` is in the enum but was never added
+     help: add `.add_node(Search, <body>)`, or delete the variant
+    error: node `Review` is in the enum but was never added
+     help: add `.add_node(Review, <body>)`, or delete the variant
+    error: nothing leads to node `Forgotten`
+     help: lead an edge to `Forgotten`, declare the command that goes there with `.goes_to(Forgotten)`, or remove it
+    error: no way leads out of the loop Review -> Write -> Review
+     help: lead a router out of the loop to END; if a command leaves it, declare that on its node with `.goes_to(END)`
+    error: the join into `Publish` may wait for ever: a router can pass `Search` by
+     help: join after the paths meet again, let `Publish` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Search` in the end
+    ");
+}
+
+fn fan_out(_: &Pad) -> Sends<Step> {
+    SEARCH.each([])
+}
+
 fn publish_or_not(_: &Pad) -> Step {
     Step::Publish
 }
@@ -109,7 +141,7 @@ fn compile_reports_every_doubt_about_a_typed_graph_at_once() {
     nothing leads to node `Search`
      help: lead an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
     error: no way leads out of the loop Review -> Write -> Review
-     help: lead a router out of the loop to END, or `.allow(Lint::TrappedLoop)` if a command leaves it
+     help: lead a router out of the loop to END; if a command leaves it, declare that on its node with `.goes_to(END)`
     error: the join into `Forgotten` may wait for ever: a router can pass `Publish` by
      help: join after the paths meet again, let `Forgotten` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Publish` in the end
     ");
@@ -405,7 +437,9 @@ async fn a_channel_of_another_type_than_stored_is_told_with_both_types() {
     let nothing = |_: Arc<Numbered>, _: Ctx| async { Ok::<(), NodeError>(()) };
     let new = StateGraph::<Numbered, Name>::with_schema(()).add_node(id("a"), nothing).add_edge(START, id("a"));
     let new = new.compile().unwrap().with_shared_checkpointer(shared);
-    let error = new.thread("t").state().await.unwrap_err().to_string();
+    let shown = new.thread("t").state().await.unwrap().unwrap();
+    let error = shown.misfits[0].to_string();
+    assert_eq!(new.thread("t").invoke(Numbered::update().title(1)).await.unwrap_err().to_string(), error);
     let told = "channel `title` at checkpoint 4 of thread `t`: stored as `String` (version 1), cannot be read as `u32` (version 1): ";
     assert!(error.starts_with(told), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Ident, Visibility};
+use syn::{Ident, Type, Visibility};
 
 use super::channel::Channel;
 use super::rule::Rule;
@@ -40,7 +40,10 @@ impl Argument {
     }
 
     fn plain(Channel { value, .. }: &Channel) -> Self {
-        let (takes, gives) = if types::is_string(value) {
+        let is_text = |ty: &Type| types::is_string(ty);
+        let (takes, gives) = if types::argument(value, "Option").is_some_and(is_text) {
+            (quote!(impl ::superstep::graph::IntoText), quote!(::superstep::graph::IntoText::into_text(value)))
+        } else if is_text(value) || types::argument(value, "Option").is_some() {
             (quote!(impl ::core::convert::Into<#value>), quote!(::core::convert::Into::into(value)))
         } else {
             (quote!(#value), quote!(value))

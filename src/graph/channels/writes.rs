@@ -191,3 +191,37 @@ impl<V, T> IntoItems<V, T> for Overwrite<V> {
         Put::Overwrite(self.0)
     }
 }
+
+/// What the setter of an `Option<String>` takes: a text, or an option of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to a channel of type `Option<String>`",
+    note = "give a `&str`, a `String`, or an `Option<String>`"
+)]
+pub trait IntoText {
+    /// Converts into a write.
+    fn into_text(self) -> Option<String>;
+}
+
+impl IntoText for Option<String> {
+    fn into_text(self) -> Option<String> {
+        self
+    }
+}
+
+impl IntoText for String {
+    fn into_text(self) -> Option<String> {
+        Some(self)
+    }
+}
+
+impl IntoText for &String {
+    fn into_text(self) -> Option<String> {
+        Some(self.clone())
+    }
+}
+
+impl IntoText for &str {
+    fn into_text(self) -> Option<String> {
+        Some(self.to_owned())
+    }
+}

@@ -1,6 +1,7 @@
 //! A graph that runs: tables, and where its threads are kept. Cheap to clone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::checkpoint::{Checkpointer, ThreadId};
 
@@ -210,6 +211,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     pub async fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, RunError> {
         let store = self.store.as_ref().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
         Ok(store.threads(after, limit).await?)
+    }
+
+    /// Returns the nodes that blocked the thread they ran on for more than 100 ms without awaiting, each with the longest time, in
+    /// runs of this process that somebody listened to ([`Thread::stream`], or a `tracing` subscriber that takes warnings).
+    /// Make them [`blocking`](crate::graph::blocking()) nodes: until such a node awaits, no other task on its thread runs, and no
+    /// timeout or cancellation reaches it.
+    pub fn blocking_nodes(&self) -> Vec<(String, Duration)> {
+        let rows = self.table.nodes.iter();
+        rows.filter_map(|row| Some((row.name.to_string(), row.longest.get()?))).collect()
     }
 
     /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep; 0 draws each

@@ -13,4 +13,6 @@ pub(crate) mod resolve;
 pub(crate) mod rows;
 pub(crate) mod shape;
 pub(crate) mod table;
+#[cfg(not(feature = "test-util"))]
+pub(crate) mod untestable;
 pub(crate) mod validate;

@@ -28,7 +28,6 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let nodes = rows(nodes, &defaults, &renamed, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
     let mut building = Building { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
-    building.missing();
     calls.into_iter().for_each(|(node, child)| building.call(&node, child));
     edges.into_iter().for_each(|(from, to)| building.edge(&from, &to));
     branches.into_iter().for_each(|branch| building.branch(branch));
@@ -42,9 +41,8 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     let renamed = renames(&nodes, renamed, &mut problems);
     let outline = outline(&nodes, edges, &joins);
-    if !problems.iter().any(Problem::leaves_a_hole) {
-        problems.extend(outline.lints(&allowed));
-    }
+    let has_all_edges = !problems.iter().any(Problem::loses_an_edge);
+    problems.extend(outline.lints(&allowed, has_all_edges));
     let input = mask::<S>(&schema, input, &mut problems);
     let output = mask::<S>(&schema, output, &mut problems);
     for row in &mut nodes {
@@ -88,19 +86,10 @@ struct Building<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C> Building<S, N, C> {
-    fn missing(&mut self) {
-        for id in N::all() {
-            if !self.index.contains_key(&id) {
-                self.problems.push(Problem::NotAdded { node: id.name().to_owned() });
-            }
-        }
-    }
-
     fn call(&mut self, node: &N, child: AnyChild) {
         match self.index.get(node) {
             Some(&at) => self.nodes[at as usize].children.push(child),
-            None if N::all().is_empty() => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
-            None => {} // reported as never added
+            None => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
         }
     }
 
@@ -110,6 +99,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
         let Some(source) = self.source(from, to) else { return };
         let label = source_name(from);
+        let to = &settled(to);
         let targets = self.targets(&label, to);
         if targets.iter().any(|target| target.sent) {
             self.sends(source, to);
@@ -149,7 +139,6 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             Edges::One(node) if node.name() == "__start__" => Some(None),
             Edges::One(node) => match self.index.get(node) {
                 Some(&at) => Some(Some(at as usize)),
-                None if !N::all().is_empty() => None, // reported as never added
                 None => self.wrong(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
             },
             Edges::Join(_) => None,
@@ -170,7 +159,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         {
             return;
         }
-        for target in self.targets(&name, to) {
+        for target in self.targets(&name, &settled(to)) {
             let Some(node) = target.node else { continue };
             if target.sent {
                 self.only_sent(&name, node);
@@ -190,7 +179,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
 
     fn join_node(&mut self, node: &N, join: &str) -> Option<u32> {
         let found = self.index.get(node).copied();
-        if found.is_none() && N::all().is_empty() {
+        if found.is_none() {
             let problem = match node.name() {
                 "__end__" => Problem::EndAsSource,
                 name => Problem::UnknownJoinNode { node: name.to_owned(), join: join.to_owned() },
@@ -303,7 +292,11 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
             Target::Node(node) => {
                 self.known(from, node).map(|at| Resolved { node: Some(at), sent: false }).into_iter().collect()
             }
-            Target::Sends(sends) => self.send(from, sends).into_iter().collect(),
+            Target::Sends(sends) => {
+                let sent = self.send(from, sends);
+                let empty = sends.empty.as_deref().map(|target| self.targets(from, target));
+                sent.into_iter().chain(empty.into_iter().flatten()).collect()
+            }
             Target::Many(many) => many.iter().flat_map(|target| self.targets(from, target)).collect(),
         }
     }
@@ -314,7 +307,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
         if node.name() == "__start__" {
             self.problems.push(Problem::StartAsTarget { from: from.to_owned() });
-        } else if N::all().is_empty() {
+        } else {
             self.problems.push(Problem::UnknownTarget { from: from.to_owned(), to: node.name().to_owned() });
         }
         None
@@ -325,6 +318,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), short(sends.type_name));
         match self.nodes[at].body.takes() {
             Some((takes, _)) if takes == sends.takes => {}
+            _ if self.nodes[at].body.is_missing() => {}
             Some((_, takes)) => {
                 let takes = short(takes);
                 self.problems.push(Problem::WrongPayload { from, worker, takes, sent });
@@ -339,6 +333,16 @@ struct Resolved {
     /// None: END.
     node: Option<usize>,
     sent: bool,
+}
+
+/// A target with each list of sends resolved that has a target for being empty: those of an edge never change.
+fn settled<N: NodeId>(to: &Target<N>) -> Target<N> {
+    match to {
+        Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => settled(target),
+        Target::Sends(sends) => Target::Sends(Sends { empty: None, ..sends.clone() }),
+        Target::Many(many) => Target::Many(many.iter().map(settled).collect()),
+        Target::End | Target::Node(_) => to.clone(),
+    }
 }
 
 fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
@@ -361,6 +365,7 @@ fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: 
         name: row.name.to_string(),
         defer: row.options.defer,
         is_handled: row.options.on_error.is_some(),
+        is_missing: row.body.is_missing(),
     };
     let joins =
         joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();

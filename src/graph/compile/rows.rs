@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::table::{Exits, Row};
 use super::validate::is_reserved;
 use crate::graph::channels::state::State;
-use crate::graph::define::builder::{AddedNode, NodeDefaults};
-use crate::graph::define::node::NodeId;
+use crate::graph::define::builder::AddedNode;
+use crate::graph::define::defaults::NodeDefaults;
+use crate::graph::define::node::{MissingBody, NodeId};
 use crate::graph::define::options::NodeOptions;
 use crate::graph::define::problem::Problem;
 use crate::graph::run::ctx::Facts;
@@ -44,6 +45,13 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
             problems.push(Problem::AddedTwice { node: name });
         }
     }
+    for id in N::all() {
+        let name = id.name().to_owned();
+        by_name.entry(name.clone()).or_insert_with(|| {
+            problems.push(Problem::NotAdded { node: name });
+            AddedNode { id, body: Box::new(MissingBody), options: NodeOptions::default(), children: vec![] }
+        });
+    }
     let first_name = |id: &N| {
         let first = renamed.iter().find(|(_, node)| node.name() == id.name());
         first.map_or_else(|| id.name().into(), |(was, _)| was.as_str().into())
@@ -63,6 +71,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     options.timeout = options.timeout.or(defaults.timeout);
     options.idle_timeout = options.idle_timeout.or(defaults.idle_timeout);
     options.cache = options.cache.or(defaults.cache);
+    options.replayable |= defaults.replayable;
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
@@ -84,6 +93,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
         exits: Exits::default(),
         children,
         simple,
+        longest: Arc::default(),
     }
 }
 

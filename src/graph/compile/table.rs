@@ -15,6 +15,7 @@ use crate::graph::define::options::NodeOptions;
 use crate::graph::define::route::Choose;
 use crate::graph::run::control::Wiring;
 use crate::graph::run::ctx::Facts;
+use crate::graph::run::slow::Longest;
 use crate::graph::run::view::Showing;
 
 pub(crate) struct Table<S: State, N, C> {
@@ -56,6 +57,8 @@ pub(crate) struct Row<S: State, N, C> {
     /// The graphs it stands for, or calls.
     pub children: Vec<AnyChild>,
     pub simple: bool,
+    /// Of the polls that blocked their thread.
+    pub longest: Arc<Longest>,
 }
 
 /// What follows a node.

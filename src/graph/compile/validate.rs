@@ -18,6 +18,8 @@ pub(crate) struct OutlineNode {
     pub defer: bool,
     /// Whether an error handler can take its place: its edges do not fire then.
     pub is_handled: bool,
+    /// Whether it is a variant of the enum that was never added.
+    pub is_missing: bool,
 }
 
 /// One way from a node (or START) to a node (or END).
@@ -41,15 +43,20 @@ pub(crate) enum EdgeKind {
 
 impl Outline {
     /// Returns the lints' findings, in node order. V14.
-    pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>) -> Vec<Problem> {
-        let ways = Ways::of(self);
+    ///
+    /// If edges are missing because of other problems, every node counts as reachable.
+    pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>, has_all_edges: bool) -> Vec<Problem> {
+        let mut ways = Ways::of(self);
+        if !has_all_edges {
+            ways.reached.fill(true);
+        }
         let found =
             [self.unreachable(&ways), self.trapped(&ways), self.endless(&ways), self.conditional_joins()].concat();
         found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
     }
 
     fn unreachable(&self, ways: &Ways) -> Vec<Problem> {
-        let missed = self.nodes.iter().zip(&ways.reached).filter(|(_, reached)| !**reached);
+        let missed = self.nodes.iter().zip(&ways.reached).filter(|(node, reached)| !**reached && !node.is_missing);
         missed.map(|(node, _)| Problem::Unreachable { node: node.name.clone() }).collect()
     }
 
@@ -63,10 +70,17 @@ impl Outline {
             }
             if let Some(path) = shortest_loop(&ways.after, node) {
                 path.iter().for_each(|&at| told[at] = true);
-                problems.push(Problem::TrappedLoop { path: self.around(&path) });
+                problems.push(Problem::TrappedLoop { path: self.around(&path), commands: self.commands(&path) });
             }
         }
         problems
+    }
+
+    /// Returns the first node of a loop that declares where its commands go.
+    fn commands(&self, path: &[usize]) -> Option<String> {
+        let declares =
+            |node: usize| self.edges.iter().any(|edge| edge.from == Some(node) && edge.kind == EdgeKind::Commanded);
+        path.iter().find(|&&node| declares(node)).map(|&node| self.nodes[node].name.clone())
     }
 
     /// A loop is endless if its edges and joins fire every time, whatever else they lead to: no router chooses in it, and
@@ -93,10 +107,11 @@ impl Outline {
         path.iter().chain(path.first()).map(|&at| self.nodes[at].name.clone()).collect()
     }
 
-    /// A join's source is conditional if a router (or a send) leads to it and no plain edge does.
+    /// A join's source is conditional if a router (or a send) leads to it and no plain edge does. A join of one source is a
+    /// plain edge, and reported as such.
     fn conditional_joins(&self) -> Vec<Problem> {
         let mut problems = vec![];
-        for (sources, target) in &self.joins {
+        for (sources, target) in self.joins.iter().filter(|(sources, _)| sources.len() > 1) {
             for &source in sources.iter().filter(|&&source| self.only_conditional(source)) {
                 let name = |at: usize| self.nodes[at].name.clone();
                 problems.push(Problem::ConditionalJoin { source: name(source), target: name(*target) });

@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
 use super::command::{END, Payload, START, Target, Worker};
+use super::defaults::NodeDefaults;
 use super::history::History;
 use super::node::{Body, EitherBody, Ended, Input, Node, NodeId, StateBody, Work, WorkBody};
-use super::options::{CachePolicy, NodeOptions};
+use super::options::NodeOptions;
 use super::problem::{CompileError, Lint};
-use super::retry::RetryPolicy;
 use super::route::{Choose, Chooser, Declared, Router};
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -86,42 +86,6 @@ pub(crate) enum Stops<N> {
     None,
     All,
     At(Vec<N>),
-}
-
-/// What applies to every node that does not say otherwise. LangGraph: `set_node_defaults`.
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct NodeDefaults {
-    pub(crate) retry: Vec<RetryPolicy>,
-    pub(crate) timeout: Option<std::time::Duration>,
-    pub(crate) idle_timeout: Option<std::time::Duration>,
-    pub(crate) cache: Option<CachePolicy>,
-}
-
-impl NodeDefaults {
-    /// Adds a retry policy.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry.push(policy);
-        self
-    }
-
-    /// Limits how long one attempt may take.
-    pub fn timeout(mut self, limit: std::time::Duration) -> Self {
-        self.timeout = Some(limit);
-        self
-    }
-
-    /// Limits how long one attempt may be silent.
-    pub fn idle_timeout(mut self, limit: std::time::Duration) -> Self {
-        self.idle_timeout = Some(limit);
-        self
-    }
-
-    /// Caches results.
-    pub fn cache(mut self, policy: CachePolicy) -> Self {
-        self.cache = Some(policy);
-        self
-    }
 }
 
 /// A graph being built: nodes, edges and routers over the state `S`, under ids `N`, with a run context `C`.
@@ -389,8 +353,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Checks the graph and turns it into tables.
     ///
     /// # Errors
-    /// [`CompileError`] with every problem at once. Doubts ([`Lint`]) are among them unless a node or an edge is missing: what
-    /// leads where can only be told of a whole graph.
+    /// [`CompileError`] with every problem at once, [`Lint`]s included. A variant without a node counts as a node of its name, so
+    /// that it hides nothing else.
     pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
         resolve::compile(self)
     }

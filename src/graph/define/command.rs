@@ -134,7 +134,9 @@ impl<S: State, N> IntoCommand<S, N> for () {
     }
 }
 
-/// Where to go next.
+/// Where to go next: a node, [`END`], a worker's [`Sends`], or several of these: `[Step::A, Step::B]`, `(Step::A, END)`.
+///
+/// An array holds node ids only, as its elements have one type; a tuple of up to eight holds any mix.
 #[derive(Clone, Debug)]
 pub enum Target<N> {
     /// A node.
@@ -177,6 +179,29 @@ impl<N: NodeId> From<Vec<N>> for Target<N> {
     }
 }
 
+/// Makes tuples targets: unlike an array, a tuple also holds [`END`] and sends.
+macro_rules! tuples {
+    ($($($part:ident)+;)+) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<N, $($part: Into<Target<N>>),+> From<($($part,)+)> for Target<N> {
+            #[allow(non_snake_case, reason = "each part is named like its type")]
+            fn from(($($part,)+): ($($part,)+)) -> Self {
+                Self::Many(vec![$($part.into()),+])
+            }
+        }
+    )+};
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}
+
 impl<N> Target<N> {
     /// Returns several targets at once; none of them is the same as [`END`].
     pub fn many<T: Into<Self>>(targets: impl IntoIterator<Item = T>) -> Self {
@@ -213,6 +238,28 @@ pub struct Sends<N> {
     pub(crate) takes: TypeId,
     pub(crate) type_name: &'static str,
     pub(crate) payloads: Vec<Arc<dyn Payload>>,
+    pub(crate) empty: Option<Box<Target<N>>>,
+}
+
+impl<N> Sends<N> {
+    /// Sets the target for the case that there is nothing to send; without one this path ends then.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// # #[derive(NodeId)] enum Step { Search, Write }
+    /// # struct Draft { queries: Vec<String> }
+    /// const SEARCH: Worker<Step, String> = Worker::new(Step::Search);
+    /// fn fan_out(draft: &Draft) -> Sends<Step> {
+    ///     SEARCH.each(draft.queries.clone()).empty(Step::Write)
+    /// }
+    /// // .add_conditional_edges_to(Step::Plan, fan_out, (SEARCH, Step::Write))
+    /// # fan_out(&Draft { queries: vec![] });
+    /// ```
+    #[must_use]
+    pub fn empty(mut self, target: impl Into<Target<N>>) -> Self {
+        self.empty = Some(Box::new(target.into()));
+        self
+    }
 }
 
 impl<N: fmt::Debug> fmt::Debug for Sends<N> {
@@ -249,10 +296,10 @@ impl<N: Clone, I: Payload> Worker<N, I> {
         self.each([payload])
     }
 
-    /// Returns one send for each payload.
+    /// Returns one send for each payload. Without a payload nothing is started: [`Sends::empty`] names the target then.
     pub fn each(&self, payloads: impl IntoIterator<Item = I>) -> Sends<N> {
         let payloads = payloads.into_iter().map(|payload| Arc::new(payload) as Arc<dyn Payload>).collect();
-        Sends { node: self.node.clone(), takes: TypeId::of::<I>(), type_name: type_name::<I>(), payloads }
+        Sends { node: self.node.clone(), takes: TypeId::of::<I>(), type_name: type_name::<I>(), payloads, empty: None }
     }
 }
 

@@ -17,18 +17,15 @@ use crate::graph::run::error::RunError;
 /// ```
 /// # use superstep::prelude::*;
 /// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Interrupt, Serialize, Deserialize)]
+/// #[interrupt(resume = bool, name = "approve")]
 /// struct Approve {
 ///     text: String,
-/// }
-/// impl Interrupt for Approve {
-///     type Resume = bool;
-///     const NAME: &'static str = "approve";
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a question a node may ask",
-    note = "write `impl Interrupt for {Self} {{ type Resume = ...; const NAME: &'static str = \"...\"; }}`"
+    note = "add `#[derive(Interrupt, Serialize, Deserialize)]` and `#[interrupt(resume = <type of the answer>)]` to it"
 )]
 pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
     /// The type of the answer.

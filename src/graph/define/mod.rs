@@ -2,8 +2,10 @@
 //!
 //! Knows nothing of how a graph runs or where it is kept.
 
+pub(crate) mod blocking;
 pub(crate) mod builder;
 pub(crate) mod command;
+pub(crate) mod defaults;
 pub(crate) mod history;
 pub(crate) mod interrupt;
 pub(crate) mod node;

@@ -97,6 +97,12 @@ impl NodeError {
         Self { source: source.into(), class: Class::Permanent }
     }
 
+    /// Returns a failure of a class.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn of_class(class: Class, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: source.into(), class }
+    }
+
     /// Returns how a retry policy treats it.
     pub fn class(&self) -> Class {
         self.class
@@ -147,12 +153,32 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
 ///     async move { Ok::<_, NodeError>(Draft::update().text(draft.text.trim())) }
 /// });
 /// ```
+///
+/// A closure that ends in `Ok(..)` names its error, as above: nothing else tells the compiler which it is. A node runs more than
+/// once, so a closure clones what it captured, and hands the clone to the future. A method becomes a node in the same way:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # struct Model;
+/// # impl Model { async fn write(&self, _: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> { Ok(Draft::update()) } }
+/// let model = Arc::new(Model);
+/// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Write, move |draft: Arc<Draft>, ctx: Ctx| {
+///     let model = Arc::clone(&model);
+///     async move { model.write(draft, ctx).await }
+/// });
+/// ```
+///
+/// A body that computes for long or blocks becomes a node by [`blocking`](crate::graph::blocking()).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node over `{S}`",
     label = "this is not a node of this graph",
     note = "a node is `async fn(Arc<{S}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`",
     note = "a worker is added with `add_worker`; it gets options by `worker(search).retry(..)`",
-    note = "check: is it `async`? does it take `Arc<{S}>` first and `Ctx<{C}>` second? does it return a `Result`?"
+    note = "check: is it `async`? does it take `Arc<{S}>` first and `Ctx<{C}>` second? does it return a `Result`?",
+    note = "its future is `Send`: it holds no `Rc`, no borrow of a `RefCell` and no lock guard across an `.await`"
 )]
 pub trait Node<S: State, N, C>: Send + Sync + 'static {
     /// Runs the node once.
@@ -226,6 +252,36 @@ pub(crate) trait Body<S: State, N, C>: Send + Sync {
 
     fn type_name(&self) -> &'static str {
         std::any::type_name::<Self>()
+    }
+
+    /// Whether it only takes the place of a node that was never added.
+    fn is_missing(&self) -> bool {
+        false
+    }
+}
+
+/// The body of a node that was never added: `compile` looks for other problems with it, and then refuses the graph.
+pub(crate) struct MissingBody;
+
+impl<S: State, N, C> Body<S, N, C> for MissingBody {
+    fn start(&self, _: &Arc<S>, _: Option<&Arc<dyn Payload>>, _: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        Box::pin(async { Err(NodeError::permanent("the node was never added")) })
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        None
+    }
+
+    fn by_edges(&self) -> bool {
+        true
+    }
+
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+        Err(Misread::of_nothing("the node was never added"))
+    }
+
+    fn is_missing(&self) -> bool {
+        true
     }
 }
 

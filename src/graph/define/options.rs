@@ -233,6 +233,7 @@ impl<F: fmt::Debug, S: State, N, C> fmt::Debug for WithOptions<F, S, N, C> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S: State, N: NodeId, C: Send + Sync + 'static> Node<S, N, C> for WithOptions<F, S, N, C>
 where
     F: Node<S, N, C>,
@@ -246,6 +247,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S: State, N: NodeId, C: Send + Sync + 'static, I> Work<S, N, C, I> for WithOptions<F, S, N, C>
 where
     F: Work<S, N, C, I>,

@@ -58,7 +58,7 @@ pub enum Problem {
     /// [`Lint::Unreachable`].
     Unreachable { node: String },
     /// [`Lint::TrappedLoop`]: no way to END.
-    TrappedLoop { path: Vec<String> },
+    TrappedLoop { path: Vec<String>, commands: Option<String> },
     /// [`Lint::TrappedLoop`]: a way to END, but every edge of the loop fires every time.
     EndlessLoop { path: Vec<String> },
     /// [`Lint::ConditionalJoin`].
@@ -84,18 +84,15 @@ impl Problem {
         }
     }
 
-    /// Whether the graph lacks something because of it, so that what leads where cannot be told.
-    pub(crate) fn leaves_a_hole(&self) -> bool {
+    /// Returns whether an edge into some node is missing because of it, so that nothing can be said of what is reachable.
+    pub(crate) fn loses_an_edge(&self) -> bool {
         matches!(
             self,
-            Self::NotAdded { .. }
-                | Self::AddedTwice { .. }
-                | Self::NoEntry
+            Self::NoEntry
                 | Self::UnknownTarget { .. }
                 | Self::UnknownSource { .. }
                 | Self::UnknownJoinNode { .. }
                 | Self::EndAsSource
-                | Self::StartAsTarget { .. }
         )
     }
 
@@ -128,8 +125,13 @@ impl Problem {
                     "lead an edge to `{node}`, declare the command that goes there with `.goes_to({node})`, or remove it"
                 )
             }
-            Self::TrappedLoop { .. } => {
-                "lead a router out of the loop to END, or `.allow(Lint::TrappedLoop)` if a command leaves it".into()
+            Self::TrappedLoop { commands: Some(node), .. } => format!(
+                "if a command of `{node}` leaves the loop, declare its target too: `.goes_to((.., END))`; otherwise lead a \
+                 router out of the loop"
+            ),
+            Self::TrappedLoop { commands: None, .. } => {
+                "lead a router out of the loop to END; if a command leaves it, declare that on its node with `.goes_to(END)`"
+                    .into()
             }
             Self::EndlessLoop { .. } => {
                 "let a router choose between going round and END, in place of the plain edges; \
@@ -177,7 +179,7 @@ impl fmt::Display for Problem {
                 write!(f, "the questions `{first}` and `{second}` are both named `{name}`")
             }
             Self::Unreachable { node } => write!(f, "nothing leads to node `{node}`"),
-            Self::TrappedLoop { path } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
+            Self::TrappedLoop { path, .. } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
             Self::EndlessLoop { path } => {
                 write!(f, "the loop {} never ends: its edges fire every time", path.join(" -> "))
             }

@@ -11,25 +11,45 @@ use super::node::NodeId;
 /// An outcome enum of a router. `compile()` walks every variant (payloads are filled by `Default`), so edges are exact,
 /// sends included. LangGraph: the `path_map` of `add_conditional_edges`.
 ///
+/// `#[derive(Route)]` writes the impl from a `#[to(…)]` on each variant:
+///
 /// ```
 /// # use superstep::prelude::*;
 /// # #[derive(NodeId)] enum Step { Write, Publish }
 /// # struct Draft { approved: bool }
+/// #[derive(Route)]
+/// enum AfterReview {
+///     #[to(Step::Write)]
+///     Revise,
+///     #[to(END)]
+///     Publish,
+/// }
+/// fn route(draft: &Draft) -> AfterReview {
+///     if draft.approved { AfterReview::Publish } else { AfterReview::Revise }
+/// }
+/// // .add_conditional_edges(Step::Review, route)
+/// # route(&Draft { approved: true }).target();
+/// ```
+///
+/// Written out, for one enum in several graphs or for targets that are computed:
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(NodeId)] enum Step { Write, Publish }
 /// #[derive(Labels)]
 /// enum AfterReview { Revise, Publish }
 /// impl Route<Step> for AfterReview {
 ///     fn target(self) -> Target<Step> {
-///         match self { Self::Revise => Step::Write.into(), Self::Publish => [Step::Publish].into() }
+///         match self { Self::Revise => Step::Write.into(), Self::Publish => (Step::Publish, END).into() }
 ///     }
 /// }
-/// let route = |draft: &Draft| if draft.approved { AfterReview::Publish } else { AfterReview::Revise };
-/// // .add_conditional_edges(Step::Review, route)
-/// # route(&Draft { approved: true }).target();
+/// # AfterReview::Publish.target();
+/// # AfterReview::Revise.target();
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an outcome that leads to a `{N}`",
-    note = "write `impl Route<{N}> for {Self}` and add `#[derive(Labels)]`; or declare the targets with \
-            `add_conditional_edges_to`"
+    note = "add `#[derive(Route)]` to `{Self}` and `#[to(..)]` to each variant, or write `impl Route<{N}> for {Self}`; or \
+            declare the targets with `add_conditional_edges_to`"
 )]
 pub trait Route<N>: Outcomes {
     /// Returns where the outcome leads.
@@ -47,8 +67,8 @@ pub trait Outcomes: IntoEnumIterator + AsRef<str> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a router over `{S}`",
     label = "this is not a router of this graph",
-    note = "a router is `fn(&{S}) -> R` or `fn(&{S}, &{C}) -> R`, not async, where `R` is an enum with \
-            `impl Route<{N}> for R`",
+    note = "a router is `fn(&{S}) -> R` or `fn(&{S}, &{C}) -> R`, where `R` is an enum with `#[derive(Route)]`",
+    note = "it takes `&{S}`, not `Arc<{S}>`, and is not async: what has to be awaited belongs in a node before it",
     note = "for a router that returns node ids or sends use `add_conditional_edges_to`, with the targets it may choose"
 )]
 pub trait Router<S, N, C, M>: Send + Sync + 'static {
@@ -126,8 +146,10 @@ fn outcomes<N, R: Route<N>>() -> Vec<(String, Target<N>)> {
 /// # Ok::<(), CompileError>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not return targets in a graph of `{N}`",
-    note = "return a `{N}`, a `Vec<{N}>`, a `Sends<{N}>` or a `Target<{N}>` from `fn(&{S})` or `fn(&{S}, &{C})`"
+    message = "`{Self}` is not a router over `{S}` that returns targets of `{N}`",
+    label = "this is not a router of this graph",
+    note = "a router is `fn(&{S}) -> R` or `fn(&{S}, &{C}) -> R`, where `R` is `{N}`, `Vec<{N}>`, `Sends<{N}>` or `Target<{N}>`",
+    note = "it takes `&{S}`, not `Arc<{S}>`, and is not async: what has to be awaited belongs in a node before it"
 )]
 pub trait Chooser<S, N, C, M>: Send + Sync + 'static {
     /// Chooses where to go.
@@ -154,8 +176,8 @@ where
     }
 }
 
-/// Where a router without an outcome enum may lead: `Step::A`, `[Step::A, Step::B]`, a [`Worker`],
-/// `Declared::from(Step::A).or(END)`.
+/// Where a router without an outcome enum may lead: `Step::A`, `[Step::A, Step::B]`, a [`Worker`], or a tuple of any of
+/// these and [`END`]: `(SEARCH, Step::A, END)`.
 #[derive(Clone, Debug)]
 pub enum Declared<N> {
     /// Only to these targets.
@@ -200,6 +222,29 @@ impl<N: NodeId, const K: usize> From<[N; K]> for Declared<N> {
     fn from(nodes: [N; K]) -> Self {
         Self::Only(nodes.into_iter().map(|node| (String::new(), node.into())).collect())
     }
+}
+
+macro_rules! tuples {
+    ($($($part:ident)+;)+) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<N, $($part: Into<Declared<N>>),+> From<($($part,)+)> for Declared<N> {
+            #[allow(non_snake_case, reason = "each part is named like its type")]
+            fn from(($($part,)+): ($($part,)+)) -> Self {
+                let none = Self::Only(vec![]);
+                none$(.or($part))+
+            }
+        }
+    )+};
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
 }
 
 impl<N> From<Vec<(String, Target<N>)>> for Declared<N> {

@@ -18,6 +18,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::save::log_name;
+use crate::graph::records::settled::Reading;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Position, Start};
@@ -174,7 +175,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
             let slot = |(at, slot): (usize, &Slot)| if only.contains(at) { slot.clone() } else { Slot::Absent };
             let slots: Vec<Slot> = self.facts.slots.iter().enumerate().map(slot).collect();
             let Facts { reader, path, .. } = &self.facts;
-            let state = reader.settled(&self.table, path, slots, &self.mapping).await?.state;
+            let state = reader.settled(&self.table, path, slots, &self.mapping, Reading::Whole).await?.state;
             let schema = &self.table.schema;
             let named = |at: usize| Some((self.channels()[at].name().to_owned(), channel_json(&state, schema, at)?));
             Ok(only.iter().filter_map(named).collect())

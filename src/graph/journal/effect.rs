@@ -130,7 +130,11 @@ where
             let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
             kept.map_err(|error| task.wrong(error.into()))?;
             let idempotency = entry.record.idempotency.clone();
-            let mut result = task.staged(&key, &entry)?;
+            let mut result = match task.staged(&key, &entry)? {
+                Some(Staged::Fails(error)) => return Err(task.failed(&key, &entry, error)),
+                Some(Staged::Value(value)) => Some(value),
+                None => None,
+            };
             if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_begun()) {
                 result = probe(idempotency.clone()).await?;
             }
@@ -153,7 +157,13 @@ where
 /// What a test puts in the place of the world outside.
 pub(crate) trait Stage: Send + Sync {
     /// The result of an effect: none if it is to happen for real.
-    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Vec<u8>>, RunError>;
+    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Staged<Vec<u8>>>, RunError>;
+}
+
+/// What an effect comes to on a stage.
+pub(crate) enum Staged<T> {
+    Value(T),
+    Fails(NodeError),
 }
 
 /// An entry that is not in the journal yet.
@@ -231,7 +241,7 @@ impl<C> TaskCtx<C> {
     }
 
     /// What a test says an effect comes to.
-    fn staged<T: DeserializeOwned>(&self, key: &str, entry: &Entry) -> Result<Option<T>, NodeError> {
+    fn staged<T: DeserializeOwned>(&self, key: &str, entry: &Entry) -> Result<Option<Staged<T>>, NodeError> {
         let Some(stage) = &self.shared.stage else { return Ok(None) };
         let record = &entry.record;
         let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.wrong(wrong))?;
@@ -241,7 +251,11 @@ impl<C> TaskCtx<C> {
                 self.wrong(RunError::Codec { what, reason })
             })
         };
-        staged.map(read).transpose()
+        match staged {
+            Some(Staged::Value(bytes)) => Ok(Some(Staged::Value(read(bytes)?))),
+            Some(Staged::Fails(error)) => Ok(Some(Staged::Fails(error))),
+            None => Ok(None),
+        }
     }
 
     fn entry(&self, kind: EffectKind, key: String, (arguments, shown): (u64, String), idempotency: String) -> Entry {

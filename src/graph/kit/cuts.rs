@@ -113,6 +113,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let dying = self.thread(Arc::new(failing(inner, commit)), &script);
         let _cut = to_the_end(&dying, Some(input.clone()), &script).await;
         drop(dying);
+        script.restart();
         let (kept, before) = (acknowledged(&store).await?, script.calls().len());
         let thread = self.thread(store, &script);
         let ended = go_on(&thread, input.clone(), &script).await;

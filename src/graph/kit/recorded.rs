@@ -29,7 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         }
         effects.sort_by_key(|(at, ..)| *at);
         for (_, key, value) in effects {
-            self.comes_to(key, Ok(value));
+            self.came_to(key, value);
         }
         Ok(self)
     }

@@ -11,8 +11,8 @@ use crate::graph::channels::state::State;
 use crate::graph::channels::value;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::define::interrupt::{Answer, Interrupt, InterruptId, Question};
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::effect::Stage;
+use crate::graph::define::node::{Class, NodeError, NodeId};
+use crate::graph::journal::effect::{Stage, Staged};
 use crate::graph::run::clock::{self, Outside};
 use crate::graph::run::error::RunError;
 
@@ -20,7 +20,19 @@ use crate::graph::run::error::RunError;
 const BEGINS: u64 = 1_893_456_000;
 
 /// What an effect comes to, time after time.
-type Results = Vec<Result<Vec<u8>, RunError>>;
+type Results = Vec<Scripted>;
+
+/// What an effect comes to once.
+#[derive(Clone)]
+enum Scripted {
+    Value(Vec<u8>),
+    Fails {
+        class: Class,
+        message: String,
+    },
+    /// The result that the test gave could not be encoded.
+    Unfit(RunError),
+}
 
 /// A test of a graph: what is scripted, and the ways to run it. Made by [`CompiledGraph::test`].
 #[must_use]
@@ -75,16 +87,33 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         self
     }
 
-    /// Says what the next effect under this key comes to; the last one given holds for all that follow. Effects that nothing
-    /// is said of fail the test.
+    /// Adds a result of the effects under this key: the n-th effect gets the n-th result, the last result holds for all that
+    /// follow. An effect that is repeated under its idempotency key, since a crash lost its record, gets the result it had. An
+    /// effect without a result fails the test.
     pub fn effect(mut self, key: impl Into<String>, result: impl Serialize) -> Self {
         let key = key.into();
         let bytes = value::encode(|| format!("result of effect `{key}`"), "scripted", &result);
-        self.comes_to(key, bytes);
+        self.comes_to(key, bytes.map_or_else(Scripted::Unfit, Scripted::Value));
         self
     }
 
-    pub(super) fn comes_to(&mut self, key: String, result: Result<Vec<u8>, RunError>) {
+    /// Adds a failure in the place of a result: `.effect_fails("charge", NodeError::transient("timeout")).effect("charge", "r-1")`
+    /// is an effect that succeeds when it is tried again. The failure has the error's class and text.
+    ///
+    /// In [`cut_everywhere`](Self::cut_everywhere), an effect that had failed before a crash and is tried again afterwards
+    /// fails again as it did: a new process starts its retries over.
+    pub fn effect_fails(mut self, key: impl Into<String>, error: impl Into<NodeError>) -> Self {
+        let error = error.into();
+        self.comes_to(key.into(), Scripted::Fails { class: error.class(), message: error.to_string() });
+        self
+    }
+
+    /// Adds a recorded result.
+    pub(super) fn came_to(&mut self, key: String, bytes: Vec<u8>) {
+        self.comes_to(key, Scripted::Value(bytes));
+    }
+
+    fn comes_to(&mut self, key: String, result: Scripted) {
         self.effects.entry(key).or_default().push(result);
     }
 
@@ -108,7 +137,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 
     pub(super) fn script(&self) -> Arc<Script> {
         let left = self.effects.iter().map(|(key, results)| (key.clone(), (results.clone(), 0))).collect();
-        let inner = Inner { effects: left, given: HashMap::new(), used: BTreeMap::new(), calls: vec![] };
+        let inner =
+            Inner { effects: left, told: HashMap::new(), given: HashMap::new(), used: BTreeMap::new(), calls: vec![] };
         let (now, real) = (Arc::new(AtomicU64::new(self.begins)), self.real);
         Arc::new(Script { answers: self.answers.clone(), real, now, inner: Mutex::new(inner) })
     }
@@ -136,13 +166,51 @@ pub(super) struct Script {
 struct Inner {
     /// Results by key, and how many of them are used.
     effects: BTreeMap<String, (Results, usize)>,
+    /// What the world outside made of each effect, by idempotency key.
+    told: HashMap<String, Told>,
     /// Which answer a question got.
     given: HashMap<InterruptId, usize>,
     used: BTreeMap<String, usize>,
     calls: Vec<EffectCall>,
 }
 
+/// The results of one effect: failures, and then a success.
+#[derive(Default)]
+struct Told {
+    /// Indexes of the results.
+    results: Vec<usize>,
+    /// How many of the failures this process has seen.
+    seen: usize,
+}
+
+impl Inner {
+    /// Returns the result of an effect: the one it had if it is repeated, else the next one under its key.
+    fn result(&mut self, key: &str, idempotency: String) -> Option<Scripted> {
+        let (results, used) = self.effects.get_mut(key)?;
+        let told = self.told.entry(idempotency).or_default();
+        let at = match told.results.get(told.seen) {
+            Some(&before) => before,
+            None => {
+                let next = (*used).min(results.len() - 1);
+                *used += 1;
+                told.results.push(next);
+                next
+            }
+        };
+        let result = results[at].clone();
+        if matches!(result, Scripted::Fails { .. }) {
+            told.seen += 1;
+        }
+        Some(result)
+    }
+}
+
 impl Script {
+    /// Another process takes over: it tries effects that had failed as the first one did.
+    pub(super) fn restart(&self) {
+        self.lock().told.values_mut().for_each(|told| told.seen = 0);
+    }
+
     /// The answer to a question: the same each time it is asked.
     pub(super) fn answer(&self, question: &Question) -> Option<Answer> {
         let answers = self.answers.get(question.name())?;
@@ -172,17 +240,21 @@ impl Script {
 }
 
 impl Stage for Script {
-    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Vec<u8>>, RunError> {
+    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Staged<Vec<u8>>>, RunError> {
         let mut inner = self.lock();
         let (key, arguments, idempotency) = (key.to_owned(), arguments.to_owned(), idempotency.to_owned());
-        inner.calls.push(EffectCall { key: key.clone(), arguments, idempotency });
-        let Some((results, used)) = inner.effects.get_mut(&key) else {
-            let what =
-                format!("the test says nothing of effect `{key}`: add `.effect(\"{key}\", ..)` or `.real_effects()`");
-            return if self.real { Ok(None) } else { Err(RunError::InvalidConfig { what }) };
-        };
-        let at = (*used).min(results.len() - 1);
-        *used += 1;
-        results[at].clone().map(Some)
+        inner.calls.push(EffectCall { key: key.clone(), arguments, idempotency: idempotency.clone() });
+        match inner.result(&key, idempotency) {
+            Some(Scripted::Value(bytes)) => Ok(Some(Staged::Value(bytes))),
+            Some(Scripted::Fails { class, message }) => Ok(Some(Staged::Fails(NodeError::of_class(class, message)))),
+            Some(Scripted::Unfit(error)) => Err(error),
+            None if self.real => Ok(None),
+            None => {
+                let what = format!(
+                    "the test says nothing of effect `{key}`: add `.effect(\"{key}\", ..)` or `.real_effects()`"
+                );
+                Err(RunError::InvalidConfig { what })
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::mapping::Mapping;
 use super::misfit::Misfit;
 use super::reader::{Reader, Tasks};
 use super::save::log_name;
-use super::settled::{Settled, channel};
+use super::settled::{Reading, Settled, channel};
 use super::waiting::by_edge;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::reading;
@@ -35,10 +35,32 @@ impl Reader {
         id: CheckpointId,
         record: CheckpointRecord,
     ) -> Result<(Position<S>, Mapping), RunError> {
+        self.position_by(table, id, record, Reading::Whole).await
+    }
+
+    /// The same to be shown only: channels that cannot be read are noted as misfits, and the others are read.
+    pub(crate) async fn shown_position<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+    ) -> Result<(Position<S>, Mapping), RunError> {
+        self.position_by(table, id, record, Reading::Shown).await
+    }
+
+    async fn position_by<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+        reading: Reading,
+    ) -> Result<(Position<S>, Mapping), RunError> {
         let mapping = self.mapping(table, id, &record).await?;
         let (slots, carried) = self.slots(&record, &mapping).await?;
-        let settled = self.settled(table, &record.namespace, slots, &mapping).await?.shared();
+        let mut settled = self.settled(table, &record.namespace, slots, &mapping, reading).await?.shared();
+        let unread = std::mem::take(&mut settled.unread);
         let position = self.position_over(table, id, record, &mapping, carried, settled).await?;
+        unread.into_iter().for_each(|unread| mapping.note(Misfit::Value(Box::new(unread))));
         Ok((position, mapping))
     }
 
@@ -52,7 +74,7 @@ impl Reader {
         carried: Vec<CarriedRecord>,
         settled: Settled<Arc<S>>,
     ) -> Result<Position<S>, RunError> {
-        let Settled { state, slots, sizes, stale, mut owed } = settled;
+        let Settled { state, slots, sizes, stale, mut owed, unread: _ } = settled;
         let control = self.control(table, &record, mapping).await?;
         let start = match &record.control.start {
             Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),

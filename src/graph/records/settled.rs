@@ -28,6 +28,18 @@ pub(crate) struct Settled<S> {
     pub stale: Mask,
     /// Entries of logs under their present names, to be stored with the next checkpoint.
     pub owed: Puts,
+    /// The channels that cannot be read, where that is no error: they have their initial values, logs the entries before the
+    /// first unreadable one.
+    pub unread: Vec<Unreadable>,
+}
+
+/// Whether a channel that cannot be read is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is: something continues from the state.
+    Whole,
+    /// It is noted, and the other channels are read: the state is only shown.
+    Shown,
 }
 
 /// The rules whose entries are parts of one list.
@@ -49,12 +61,23 @@ pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) ->
 impl<S> Settled<S> {
     /// A state that this version of the graph has stored.
     pub(crate) fn of(slots: Vec<Slot>, state: S) -> Self {
-        Self { state, sizes: vec![0; slots.len()], slots, stale: Mask::default(), owed: vec![] }
+        Self { state, sizes: vec![0; slots.len()], slots, stale: Mask::default(), owed: vec![], unread: vec![] }
     }
 
     pub(crate) fn shared(self) -> Settled<Arc<S>> {
-        let Self { state, slots, sizes, stale, owed } = self;
-        Settled { state: Arc::new(state), slots, sizes, stale, owed }
+        let Self { state, slots, sizes, stale, owed, unread } = self;
+        Settled { state: Arc::new(state), slots, sizes, stale, owed, unread }
+    }
+
+    /// Takes note of a channel that cannot be read, unless that is an error.
+    fn note_unread(&mut self, how: Reading, error: RunError) -> Result<(), RunError> {
+        match (how, error) {
+            (Reading::Shown, RunError::Unreadable(unread)) => {
+                self.unread.push(*unread);
+                Ok(())
+            }
+            (_, error) => Err(error),
+        }
     }
 }
 
@@ -92,11 +115,14 @@ impl Reader {
         path: &str,
         slots: Vec<Slot>,
         mapping: &Mapping,
+        how: Reading,
     ) -> Result<Settled<S>, RunError> {
         let mut settled = Settled::of(slots, S::empty(&table.schema));
-        self.values(table, mapping, &mut settled).await?;
+        self.values(table, mapping, &mut settled, how).await?;
         for at in 0..S::channels(&table.schema).len() {
-            self.logs(table, path, at, mapping, &mut settled).await?;
+            if let Err(error) = self.logs(table, path, at, mapping, &mut settled).await {
+                settled.note_unread(how, error)?;
+            }
         }
         Ok(settled)
     }
@@ -107,6 +133,7 @@ impl Reader {
         table: &Table<S, N, C>,
         mapping: &Mapping,
         settled: &mut Settled<S>,
+        how: Reading,
     ) -> Result<(), RunError> {
         let channels = S::channels(&table.schema);
         let (mut keys, mut places) = (vec![], vec![]);
@@ -124,8 +151,9 @@ impl Reader {
             }
         }
         for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
-            reading::decode_channel::<S>(&table.schema, &mut settled.state, at, &bytes)
-                .map_err(|misread| self.unreadable(&channel(table, at), mapping.at, misread))?;
+            if let Err(misread) = reading::decode_channel::<S>(&table.schema, &mut settled.state, at, &bytes) {
+                settled.note_unread(how, self.unreadable(&channel(table, at), mapping.at, misread))?;
+            }
             settled.sizes[at] = bytes.len() as u64;
             reshape(&mut settled.slots[at], channels[at].stored(), bytes.len());
         }

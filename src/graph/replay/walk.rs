@@ -15,7 +15,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::diff::face::growth;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::records::settled::{Settled, channel};
+use crate::graph::records::settled::{Reading, Settled, channel};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
 use crate::graph::run::task::Task;
@@ -118,7 +118,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let settled = match last.filter(|(_, before)| mapping.is_same() && **before == path) {
             _ if !self.states => Settled::of(slots, Arc::new(S::empty(&table.schema))),
             Some((before, _)) => Settled::of(slots.clone(), self.moved_on(before, &path, &mapping, slots).await?),
-            None => reader.settled(table, &path, slots, &mapping).await?.shared(),
+            None => reader.settled(table, &path, slots, &mapping, Reading::Whole).await?.shared(),
         };
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
         Ok(Loaded { made, mapping, path })
@@ -140,7 +140,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let steps: Option<Vec<Step>> = changed.iter().map(|&at| Step::between(&before.slots[at], &slots[at])).collect();
         let mut state = S::clone(&before.state);
         let Some(steps) = steps.filter(|_| emptied(table, &mut state, &slots, &changed)) else {
-            return Ok(Arc::new(reader.settled(table, path, slots, mapping).await?.state));
+            return Ok(Arc::new(reader.settled(table, path, slots, mapping, Reading::Whole).await?.state));
         };
         let rows = reader.rows(steps.iter().filter_map(|step| step.value.map(Key::Row)).collect()).await?;
         let valued = changed.iter().zip(&steps).filter(|(_, step)| step.value.is_some());

@@ -69,6 +69,8 @@ pub(crate) struct Shared<C> {
     pub records_events: bool,
     /// Whether a log is told of supersteps and tasks.
     pub traced: bool,
+    /// Whether polls of bodies are timed: somebody listens to the run or to warnings.
+    pub timed: bool,
     pub cancel: Option<CancellationToken>,
     pub drain: Option<CancellationToken>,
     pub cache: Option<Arc<dyn NodeCache>>,

@@ -27,6 +27,7 @@ pub(crate) mod places;
 pub(crate) mod position;
 pub(crate) mod routing;
 pub(crate) mod settle;
+pub(crate) mod slow;
 pub(crate) mod subgraph;
 pub(crate) mod superstep;
 pub(crate) mod task;

@@ -16,6 +16,7 @@ use tracing::{Instrument, Span};
 use super::cached;
 use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
+use super::slow::Timed;
 use super::trace;
 use crate::checkpoint::{FailureRecord, HandledRecord};
 use crate::graph::channels::state::State;
@@ -92,7 +93,14 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     let body = &table.row(node).body;
     let span = ctx.0.shared.traced.then(|| trace::task_span(&ctx.0));
     let entered = span.as_ref().map(Span::enter);
+    let timed = ctx.0.shared.timed.then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).longest)));
     let started = catch_unwind(AssertUnwindSafe(|| body.start(state, payload, ctx)));
+    let started = started.map(|body| -> Boxed<'static, Ended<S, N>> {
+        match timed {
+            Some((node, longest)) => Box::pin(Timed { body, node, longest }),
+            None => body,
+        }
+    });
     drop(entered);
     match (started, span) {
         (Ok(future), None) => Guarded(future),

@@ -146,6 +146,7 @@ struct Nest<S, T: State, M, C, In, Out> {
     parent: PhantomData<fn(S)>,
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, N, T, M, C, In, Out> Node<S, N, C> for Arc<Nest<S, T, M, C, In, Out>>
 where
     S: State,

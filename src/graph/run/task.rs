@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::position::{Finished, Packet, Position};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::{Branch, Table};
-use crate::graph::define::command::{Command, Target};
+use crate::graph::define::command::{Command, Sends, Target};
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::journal::book::Journal;
@@ -217,6 +217,9 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 Ok(())
             }
             Target::Many(many) => many.into_iter().try_for_each(|target| self.target(target, only, into)),
+            Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => {
+                self.target(*target, only, into)
+            }
             Target::Sends(sends) => {
                 if sends.node.name() == "__end__" {
                     return Err(RunError::SendToEnd { from: Arc::clone(self.from) });

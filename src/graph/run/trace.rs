@@ -1,6 +1,8 @@
 //! What a run tells a log: spans run > superstep > task, and what goes wrong. Ids, names and words of errors only: no state, no
 //! payload, no answer. Costs a glance at a global when nobody listens.
 
+use std::time::Duration;
+
 use tracing::{Level as Loudness, Span, info_span};
 
 use crate::checkpoint::{CheckpointError, ThreadId};
@@ -16,6 +18,11 @@ use crate::graph::thread::outcome::Outcome;
 /// Whether anybody listens. Asked once a run.
 pub(crate) fn is_on() -> bool {
     tracing::span_enabled!(Loudness::INFO)
+}
+
+/// Whether anybody hears warnings.
+pub(crate) fn hears_warnings() -> bool {
+    tracing::event_enabled!(Loudness::WARN)
 }
 
 /// A run of a graph; `way`: the nodes whose subgraphs it is in.
@@ -48,6 +55,16 @@ pub(crate) fn asked(way: &[String], questions: &[Question]) {
         let (node, id) = (question.node.as_str(), question.id());
         tracing::info!(node, question = question.name.as_str(), %id, "a task asks");
     }
+}
+
+/// A body blocked the thread it was polled on.
+pub(crate) fn blocked(node: &str, took: Duration) {
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    tracing::warn!(
+        node,
+        millis,
+        "a node blocked its thread: other tasks and timeouts waited meanwhile; add it as `blocking(f)`, or await what it waits for"
+    );
 }
 
 pub(crate) fn failed(node: &str, error: &RunError) {

@@ -23,7 +23,9 @@ use crate::graph::run::trace;
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
         let may_ask = recorder.is_some() || self.graph.table.may_be_unresumable;
-        Arc::new(Shared { sink, may_ask, recorder, ..self.own_shared() })
+        let own = self.own_shared();
+        let timed = own.timed || sink.is_some();
+        Arc::new(Shared { sink, may_ask, recorder, timed, ..own })
     }
 
     /// What a run takes from the handle.
@@ -36,6 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             recorder: None,
             records_events: self.records_events,
             traced: trace::is_on(),
+            timed: trace::hears_warnings(),
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
             cache: self.graph.cache.clone(),

@@ -53,7 +53,8 @@ pub struct Snapshot<V> {
     /// Stored channels that the state does not have. They are carried along, for the version of the graph that has them, until
     /// the state says that they are `removed`.
     pub carried: Vec<String>,
-    /// Why this version of the graph cannot go on from here, if it cannot.
+    /// Why this version of the graph cannot continue from here, if it cannot. A channel that cannot be read is among them
+    /// ([`Misfit::Value`]): `values` has its initial value, or the entries of its log before the first unreadable one.
     pub misfits: Vec<Misfit>,
 }
 
@@ -197,7 +198,7 @@ impl<S: State> Snapshot<Arc<S>> {
     ) -> Result<Self, RunError> {
         let live = seen != Seen::Past;
         let path = record.namespace.clone();
-        let (mut pos, mapping) = reader.position(table, id, record).await?;
+        let (mut pos, mapping) = reader.shown_position(table, id, record).await?;
         let was = (seen != Seen::Now).then(|| planned(table, &pos));
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = was.unwrap_or_else(|| planned(table, &pos));

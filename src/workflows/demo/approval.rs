@@ -27,15 +27,11 @@ pub enum Step {
 }
 
 /// The question whether a letter may be sent: answered by a `bool`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Interrupt, Clone, Debug, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "send_it")]
 pub struct SendIt {
     /// The letter.
     pub text: String,
-}
-
-impl Interrupt for SendIt {
-    type Resume = bool;
-    const NAME: &'static str = "send_it";
 }
 
 async fn write(letter: Arc<Letter>, _: Ctx) -> Result<LetterUpdate, NodeError> {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{
-    CompileError, CompiledGraph, Ctx, END, Interrupt, Labels, NodeError, NodeExt, NodeId, Route, START, State,
-    StateGraph, Target,
+    CompileError, CompiledGraph, Ctx, END, Interrupt, NodeError, NodeExt, NodeId, Route, START, State, StateGraph,
 };
 
 /// The essay and what it is made of.
@@ -42,15 +41,11 @@ pub enum Step {
 }
 
 /// The question whether an essay may be published.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Interrupt, Clone, Debug, Serialize, Deserialize)]
+#[interrupt(resume = Review, name = "approve")]
 pub struct Approve {
     /// The essay.
     pub text: String,
-}
-
-impl Interrupt for Approve {
-    type Resume = Review;
-    const NAME: &'static str = "approve";
 }
 
 /// What a person says of an essay: `true`, `false`, or `{"revise": "what to change"}`.
@@ -67,23 +62,17 @@ pub enum Review {
 }
 
 /// What follows a review.
-#[derive(Labels)]
+#[derive(Route)]
 pub enum AfterReview {
     /// It is written again.
+    #[to(Step::Write)]
     Revise,
     /// It is published.
+    #[to(END)]
     Publish,
     /// It is dropped.
+    #[to(END)]
     Drop,
-}
-
-impl Route<Step> for AfterReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Revise => Step::Write.into(),
-            Self::Publish | Self::Drop => END.into(),
-        }
-    }
 }
 
 /// Returns what follows the review of an essay.

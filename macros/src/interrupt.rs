@@ -1,0 +1,80 @@
+//! `#[derive(Interrupt)]`: the type of the answer and the stored name of a question.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
+use syn::{DeriveInput, Error, LitStr, Result, Type};
+
+use crate::problems::Problems;
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let mut problems = Problems::default();
+    problems.no_generics(&input.generics, "a question");
+    let mut words = Words::default();
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("interrupt")) {
+        problems.check(attribute.parse_nested_meta(|meta| words.read(&meta)));
+    }
+    let (ident, name) = (&input.ident, words.name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string())));
+    let Some(resume) = words.resume else {
+        problems.at(ident, "the type of its answer is missing: write `#[interrupt(resume = bool)]` above it");
+        return problems.or(TokenStream::new());
+    };
+    problems.or(quote! {
+        #[automatically_derived]
+        impl ::superstep::graph::Interrupt for #ident {
+            type Resume = #resume;
+            const NAME: &'static str = #name;
+        }
+    })
+}
+
+#[derive(Default)]
+struct Words {
+    resume: Option<Type>,
+    name: Option<String>,
+}
+
+impl Words {
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let is_second = if meta.path.is_ident("resume") {
+            self.resume.replace(meta.value()?.parse()?).is_some()
+        } else if meta.path.is_ident("name") {
+            self.name.replace(name(&meta.value()?.parse()?)?).is_some()
+        } else {
+            return Err(meta.error("unknown word; known are `resume = <type>` and `name = \"…\"`"));
+        };
+        if is_second { Err(meta.error("given twice")) } else { Ok(()) }
+    }
+}
+
+fn name(literal: &LitStr) -> Result<String> {
+    let name = literal.value();
+    if name.is_empty() { Err(Error::new(literal.span(), "a question's name is not empty")) } else { Ok(name) }
+}
+
+/// Returns `may_publish` for `MayPublish`.
+fn snake_case(ident: &str) -> String {
+    let letters: Vec<char> = ident.chars().collect();
+    let mut name = String::new();
+    for (at, &letter) in letters.iter().enumerate() {
+        let after_lower = at > 0 && !letters[at - 1].is_uppercase();
+        let before_lower = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
+        if letter.is_uppercase() && at > 0 && (after_lower || before_lower) && !name.ends_with('_') {
+            name.push('_');
+        }
+        name.extend(letter.to_lowercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake_case;
+
+    #[test]
+    fn names_are_in_snake_case() {
+        let names = ["Approve", "MayPublish", "AskURL", "URLOf", "Step2Done", "already_so"].map(snake_case);
+        assert_eq!(names, ["approve", "may_publish", "ask_url", "url_of", "step2_done", "already_so"]);
+    }
+}
