@@ -21,13 +21,10 @@ enum Step {
     Send,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "send_it")]
 struct SendIt {
     text: String,
-}
-impl Interrupt for SendIt {
-    type Resume = bool;
-    const NAME: &'static str = "send_it";
 }
 
 async fn write(letter: Arc<Letter>, _: Ctx) -> Result<LetterUpdate, NodeError> {

@@ -78,18 +78,12 @@ async fn judge(_: Arc<Research>, _: Ctx) -> Result<(), NodeError> {
     Ok(())
 }
 
-#[derive(Labels)]
+#[derive(Route)]
 enum AfterJudge {
+    #[to(Step::Plan)]
     Again,
+    #[to(Step::Write)]
     Enough,
-}
-impl Route<Step> for AfterJudge {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Again => Step::Plan.into(),
-            Self::Enough => Step::Write.into(),
-        }
-    }
 }
 fn after_judge(research: &Research) -> AfterJudge {
     if research.findings.len() < 4 { AfterJudge::Again } else { AfterJudge::Enough }
@@ -97,13 +91,10 @@ fn after_judge(research: &Research) -> AfterJudge {
 // </judge>
 
 // <review>
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "may_publish")]
 struct MayPublish {
     draft: String,
-}
-impl Interrupt for MayPublish {
-    type Resume = bool;
-    const NAME: &'static str = "may_publish";
 }
 
 async fn write(research: Arc<Research>, ctx: Ctx) -> Result<ResearchUpdate, NodeError> {
@@ -117,18 +108,12 @@ async fn review(research: Arc<Research>, ctx: Ctx) -> Result<ResearchUpdate, Nod
     Ok(Research::update().approved(approved))
 }
 
-#[derive(Labels)]
+#[derive(Route)]
 enum AfterReview {
+    #[to(Step::Embargo)]
     Publish,
+    #[to(END)]
     Drop,
-}
-impl Route<Step> for AfterReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Publish => Step::Embargo.into(),
-            Self::Drop => END.into(),
-        }
-    }
 }
 fn after_review(research: &Research) -> AfterReview {
     if research.approved { AfterReview::Publish } else { AfterReview::Drop }

@@ -28,30 +28,21 @@ enum Step {
     Review,
 }
 
-#[derive(Labels)]
+#[derive(Route)]
 enum AfterReview {
+    #[to(Step::Write)]
     Revise,
+    #[to(END)]
     Publish,
-}
-impl Route<Step> for AfterReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Revise => Step::Write.into(),
-            Self::Publish => END.into(),
-        }
-    }
 }
 fn route_after_review(draft: &Draft) -> AfterReview {
     if draft.approved { AfterReview::Publish } else { AfterReview::Revise }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "approve")]
 struct Approve {
     text: String,
-}
-impl Interrupt for Approve {
-    type Resume = bool;
-    const NAME: &'static str = "approve";
 }
 
 async fn plan(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> {

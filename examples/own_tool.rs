@@ -18,7 +18,7 @@ use superstep::prelude::*;
 struct Tools {
     /// A file that, if it is there, lets building fail; a directory lets it panic.
     broken: &'static str,
-    /// A file that building waits for to go.
+    /// A file that building waits for to go; a directory lets it block its thread first.
     busy: &'static str,
 }
 
@@ -46,13 +46,10 @@ enum Decision {
 }
 
 /// The question: may this be shipped?
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = Decision, name = "may_ship")]
 struct MayShip {
     version: String,
-}
-impl Interrupt for MayShip {
-    type Resume = Decision;
-    const NAME: &'static str = "may_ship";
 }
 impl Decide for MayShip {
     fn decide(&self, reply: &Reply) -> Option<Decision> {
@@ -65,20 +62,14 @@ impl Decide for MayShip {
     }
 }
 
-#[derive(Labels)]
+#[derive(Route)]
 enum AfterAsking {
+    #[to(Step::Ship)]
     Ship,
+    #[to(Step::Build)]
     Rebuild,
+    #[to(END)]
     Drop,
-}
-impl Route<Step> for AfterAsking {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Ship => Step::Ship.into(),
-            Self::Rebuild => Step::Build.into(),
-            Self::Drop => END.into(),
-        }
-    }
 }
 fn after_asking(release: &Release) -> AfterAsking {
     match release.decision {
@@ -92,6 +83,9 @@ async fn build(release: Arc<Release>, ctx: Ctx<Tools>) -> Result<ReleaseUpdate, 
     let Tools { broken, busy } = ctx.context();
     if Path::new(busy).exists() {
         ctx.emit(format!("waiting for {busy} to go")).await;
+    }
+    if Path::new(busy).is_dir() {
+        std::thread::sleep(Duration::from_millis(150));
     }
     while Path::new(busy).exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;

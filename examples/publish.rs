@@ -140,20 +140,14 @@ fn published(_: &Post, moved: Moved) -> PostUpdate {
 // </nodes>
 
 // <graph>
-#[derive(Labels)]
+#[derive(Route)]
 enum AfterLint {
+    #[to(Step::Approve)]
     Approve,
+    #[to(Step::Write)]
     Again,
+    #[to(END)]
     GiveUp,
-}
-impl Route<Step> for AfterLint {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Approve => Step::Approve.into(),
-            Self::Again => Step::Write.into(),
-            Self::GiveUp => END.into(),
-        }
-    }
 }
 fn after_lint(post: &Post) -> AfterLint {
     match (post.wishes.is_empty(), post.attempts < ATTEMPTS) {

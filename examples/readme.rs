@@ -18,12 +18,9 @@ enum Step {
     Review,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "approve")]
 struct Approve(String);
-impl Interrupt for Approve {
-    type Resume = bool;
-    const NAME: &'static str = "approve";
-}
 
 async fn write(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
     Ok(Draft::update().text(format!("All about {}.", draft.topic)))

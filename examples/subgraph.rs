@@ -22,13 +22,10 @@ struct Booking {
     is_taken: bool,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "take_offer")]
 struct TakeOffer {
     price: u32,
-}
-impl Interrupt for TakeOffer {
-    type Resume = bool;
-    const NAME: &'static str = "take_offer";
 }
 
 #[derive(NodeId)]

@@ -25,19 +25,12 @@ enum Step {
     Reply,
 }
 
-#[derive(Labels)]
+#[derive(Route)]
 enum More {
+    #[to(Step::Reply)]
     Yes,
+    #[to(END)]
     No,
-}
-
-impl Route<Step> for More {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Yes => Step::Reply.into(),
-            Self::No => END.into(),
-        }
-    }
 }
 
 pub(crate) fn run(bench: &Bench) {

@@ -65,19 +65,12 @@ pub(crate) enum Two {
     Pong,
 }
 
-#[derive(Labels)]
+#[derive(Route)]
 enum Again {
+    #[to(Two::Ping)]
     Yes,
+    #[to(END)]
     No,
-}
-
-impl Route<Two> for Again {
-    fn target(self) -> Target<Two> {
-        match self {
-            Self::Yes => Two::Ping.into(),
-            Self::No => END.into(),
-        }
-    }
 }
 
 /// Two nodes and a router, so many rounds of both.

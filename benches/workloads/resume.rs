@@ -20,14 +20,10 @@ enum Step {
     Publish,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "approve")]
 struct Approve {
     n: u64,
-}
-
-impl Interrupt for Approve {
-    type Resume = bool;
-    const NAME: &'static str = "approve";
 }
 
 async fn bump(count: Arc<Count>, _: Ctx) -> Result<CountUpdate, NodeError> {
