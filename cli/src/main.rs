@@ -7,7 +7,7 @@ mod tasks;
 use std::process::ExitCode;
 
 use superstep::app::{App, Exit, Register};
-use superstep::nodes::{AgentQuestion, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused};
+use superstep::nodes::{AgentQuestion, BudgetReached, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused};
 use superstep::workflows::demo::{approval, essay, map_reduce};
 use superstep::workflows::task_based;
 
@@ -48,6 +48,7 @@ fn main() -> ExitCode {
                 .decides::<PlanChanged>()
                 .decides::<AgentQuestion>()
                 .decides::<ReviewUnavailable>()
+                .decides::<BudgetReached>()
                 .decides::<SessionRefused>(),
             Crew::new(),
         )

@@ -128,8 +128,8 @@ impl Decide for crate::workflows::demo::essay::Approve {
 mod agents {
     use super::{Decide, Reply, Verdict};
     use crate::nodes::{
-        AfterHalt, AfterRefusal, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
-        WhichPlan, WithoutReview,
+        AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, PlanChanged,
+        ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview,
     };
 
     impl Decide for Halted {
@@ -138,6 +138,15 @@ mod agents {
                 Verdict::Approve => Some(AfterHalt::Accept),
                 Verdict::Reject => Some(AfterHalt::Abort),
                 Verdict::Revise => Some(AfterHalt::Retry { attempts: 1, note: reply.feedback.clone()? }),
+            }
+        }
+    }
+
+    impl Decide for BudgetReached {
+        fn decide(&self, reply: &Reply) -> Option<AfterBudget> {
+            match reply.verdict {
+                Verdict::Reject => Some(AfterBudget::Abort),
+                Verdict::Approve | Verdict::Revise => None,
             }
         }
     }

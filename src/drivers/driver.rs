@@ -49,6 +49,22 @@ pub trait Driver: Send + Sync {
         let _ = (session, turn);
         Box::pin(std::future::ready(Ok(None)))
     }
+
+    /// Returns whether a turn that is run again under its name goes on where it was, and counts what it used before.
+    fn continues(&self) -> bool {
+        false
+    }
+
+    /// Returns whether it ends turns at their limits of tokens and cost by itself, as far as it reports them. Turns of other
+    /// drivers are ended from outside, at the first report beyond a limit.
+    fn keeps_limits(&self) -> bool {
+        false
+    }
+
+    /// Returns whether it ends turns at a cost that it reports at their ends only.
+    fn bounds_cost(&self) -> bool {
+        false
+    }
 }
 
 impl<D: Driver + ?Sized> Driver for Arc<D> {
@@ -70,6 +86,18 @@ impl<D: Driver + ?Sized> Driver for Arc<D> {
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
         (**self).ended(session, turn)
+    }
+
+    fn continues(&self) -> bool {
+        (**self).continues()
+    }
+
+    fn keeps_limits(&self) -> bool {
+        (**self).keeps_limits()
+    }
+
+    fn bounds_cost(&self) -> bool {
+        (**self).bounds_cost()
     }
 }
 

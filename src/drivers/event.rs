@@ -92,6 +92,14 @@ pub struct Usage {
     pub ms: u64,
     /// Whether any of it is estimated.
     pub estimated: bool,
+    /// Tokens whose cost is not known: it is not part of `cost`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -111,6 +119,7 @@ impl std::ops::AddAssign for Usage {
         add(&mut self.cost, other.cost);
         add(&mut self.requests, other.requests);
         add(&mut self.ms, other.ms);
+        add(&mut self.unpriced, other.unpriced);
         self.estimated = self.estimated || other.estimated;
     }
 }

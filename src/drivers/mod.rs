@@ -9,7 +9,9 @@ mod error;
 mod event;
 mod fenced;
 mod jsonl;
+mod ledger;
 mod name;
+mod price;
 mod request;
 mod scripted;
 #[cfg(unix)]
@@ -25,9 +27,11 @@ pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
 pub use event::{AgentEvent, Finished, Status, Usage};
 pub use fenced::fenced_json;
+pub use ledger::{Account, Ledger, Left, RunLimits};
 pub use name::{DriverName, UnknownDriver};
+pub use price::Price;
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
 pub use sessions::SessionStore;
-pub use wrap::{Budget, Ledger, Left, Recording, Redacted, Replaying, Retry, RetrySettings};
+pub use wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::{Driver, DriverError, Limits, RetrySettings};
+use crate::drivers::{Driver, DriverError, Limits, Price, RetrySettings, RunLimits, Usage};
 
 /// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,23 @@ pub struct AgentSpec {
     /// How failures of its service are met that may pass.
     #[serde(default)]
     pub retry: RetrySettings,
+    /// What its model's tokens cost, where its driver does not say what a turn did.
+    #[serde(default)]
+    pub price: Option<Price>,
+    /// How much it may use together with all other agents of the run.
+    #[serde(default)]
+    pub purse: Purse,
+}
+
+/// The share of an agent in the budget of its run. All turns of a thread are in one ledger, a file in the `ledgers` folder of
+/// the agent's [`home`](AgentSpec::home), whatever graph they are in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Purse {
+    /// How much the run may use.
+    pub limits: RunLimits,
+    /// What the state knows of as used: the ledger counts at least so much.
+    pub spent: Usage,
 }
 
 /// The context of a run whose nodes have agents work. Drivers hold keys and processes, so they live here and are never stored.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use super::agents::{AgentSpec, Agents};
 use super::folder::{Folder, told_tampering};
 use super::prompts::Prompt;
-use super::questions::SessionRefused;
+use super::questions::{BudgetReached, SessionRefused};
 use super::step::step;
 use super::turn::{Answer, Taken, Then, Turn, Turned};
-use crate::drivers::{Session, SessionRef, Usage};
+use crate::drivers::{RunLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Issue, PlanProposal};
 
@@ -42,6 +42,10 @@ pub struct Architected {
     pub usage: Usage,
     /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
     pub model: Option<String>,
+    /// What a person added to the budget of the run.
+    pub raised: RunLimits,
+    /// Whether a person ended the run instead.
+    pub is_aborted: bool,
 }
 
 /// Returns a node that has an agent read the folder and write a plan: `job` reads from the state what for, `done` makes the
@@ -56,7 +60,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<SessionRefused>()
+    step(job, perform, done).asks::<SessionRefused>().asks::<BudgetReached>()
 }
 
 async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
@@ -82,8 +86,8 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
     };
     let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
     let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
-    let (session, usage) = (turned.session, turned.usage);
-    Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model })
+    let Turned { session, usage, raised, is_aborted, .. } = turned;
+    Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
 }
 
 /// Takes a turn. If the server refuses its session, a person is asked.
@@ -96,6 +100,7 @@ async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposa
     };
     let Taken { turned, model, then, .. } = turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
     match then {
+        Then::Abort if turned.is_aborted => Ok((turned, model)),
         Then::Abort => Err(NodeError::permanent("a person ended the run: the server refuses the architect's session")),
         Then::Done | Then::Fresh | Then::Skip => Ok((turned, model)),
     }

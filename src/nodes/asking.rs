@@ -1,19 +1,20 @@
 //! The requests of a turn: once each, journalled, after the waits that a busy service or an outage needs, and after a person's
 //! answer where a server refuses the session. Knows no task.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::agents::{AgentSpec, Agents};
+use super::agents::Agents;
 use super::folder::thread;
 use super::outage::{Outage, Progress, Waits, millis, now, told_outage, wait_until};
+use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
 use super::submit::Submit;
 use super::turn::{Then, Turn};
 use crate::drivers::{
-    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Place, Session, fenced_json,
+    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Place, RunLimits, Session, fenced_json,
 };
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::Standing;
@@ -53,12 +54,18 @@ enum Recorded {
         turn: String,
     },
     SessionLost,
+    /// The budget of the run is used up.
+    Spent(Overdraft),
 }
 
-/// What is known of the repository around a request.
+/// What is known of the repository around a request, and of the budget.
+#[derive(Default)]
 pub(super) struct Around {
     pub(super) tampered: Vec<String>,
     pub(super) at: Option<Standing>,
+    pub(super) raised: RunLimits,
+    /// Whether a person ended the run when its budget was used up.
+    pub(super) is_aborted: bool,
 }
 
 /// How a turn ended, after all waiting.
@@ -95,11 +102,12 @@ impl Turn {
         question: Option<&SessionRefused>,
         refusals: &mut u32,
     ) -> Result<(Ended, Around), NodeError> {
-        let mut progress = Progress::default();
+        let (mut progress, mut raised) = (Progress::default(), RunLimits::default());
         loop {
             let failure = Mutex::new(None);
-            let (recorded, around) = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
+            let (recorded, mut around) = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
             let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+            around.raised = raised;
             let is_final = self.is_optional || !around.tampered.is_empty();
             let ended = match recorded {
                 Recorded::Finished(finished) => Ended::Finished(finished),
@@ -108,6 +116,19 @@ impl Turn {
                     if is_final =>
                 {
                     Ended::Failed(why)
+                }
+                Recorded::Spent(_) if is_final => Ended::Failed("the budget of the run is used up".into()),
+                Recorded::Spent(Overdraft { account, turn, session }) => {
+                    let key = self.key_of(&progress);
+                    let spent = Spent { agent: &self.agent, task: &self.task, key: &key, account };
+                    let Some(by) = purse::raised(ctx, spent).await? else {
+                        around.is_aborted = true;
+                        return Ok((Ended::Refused("its budget was used up".into(), Then::Abort), around));
+                    };
+                    raised += by;
+                    self.session = session.map_or_else(|| self.session.clone(), Session::Resume);
+                    progress.after_raise(turn);
+                    continue;
                 }
                 Recorded::Busy { .. } if !around.tampered.is_empty() => Ended::Failed("the service is busy".into()),
                 Recorded::Busy { until, turn } => {
@@ -191,12 +212,9 @@ impl Turn {
         asks: bool,
         failure: &Mutex<Option<DriverError>>,
     ) -> Result<(Recorded, Around), NodeError> {
-        let key = match progress.nth {
-            0 => self.key.clone(),
-            nth => format!("{}/{nth}", self.key),
-        };
+        let key = self.key_of(progress);
         let Some(folder) = &self.guard else {
-            let around = Around { tampered: vec![], at: None };
+            let around = Around::default();
             return Ok((self.once::<T, C>(ctx, key, (progress, asks), failure).await?, around));
         };
         let at = match &self.at {
@@ -206,7 +224,7 @@ impl Turn {
         let before = folder.guard(ctx, &key).await?;
         let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
         let tampered = folder.tampered(ctx, &key, &before).await?;
-        Ok((recorded, Around { tampered, at }))
+        Ok((recorded, Around { tampered, at, ..Around::default() }))
     }
 
     /// Asks once more, under the name that the turn had first. A failure of now is put into `failure`.
@@ -240,13 +258,16 @@ impl Turn {
             let turn = first.clone().unwrap_or(turn);
             let mut furthest = 0;
             let ended = self.run::<T, C>(ctx, turn.clone(), &mut furthest).await;
+            if let Some(spent) = purse::overdraft(ctx, &self.agent, &ended, &turn).map_err(failed)? {
+                return Ok(Recorded::Spent(spent));
+            }
             let waits = (!self.is_optional).then_some(Waits { progress, furthest, retry: &self.agent.retry });
             let (recorded, error) = recorded(ended, turn, waits, asks);
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
             Ok::<_, NodeError>(recorded)
         };
         let probe = |turn: String| async move {
-            let driver = driver(ctx, &self.agent)?;
+            let driver = purse::metered(ctx, &self.agent).map_err(failed)?;
             let session = match &self.session {
                 Session::Resume(session) => Some(session),
                 Session::New => None,
@@ -258,6 +279,13 @@ impl Turn {
         ctx.effect(key, &asked, body).probe(probe).await
     }
 
+    fn key_of(&self, progress: &Progress) -> String {
+        match progress.nth {
+            0 => self.key.clone(),
+            nth => format!("{}/{nth}", self.key),
+        }
+    }
+
     /// Carries the turn out; `furthest` grows with what it uses.
     async fn run<T: Submit, C: Agents>(
         &self,
@@ -265,7 +293,7 @@ impl Turn {
         turn: String,
         furthest: &mut u64,
     ) -> Result<Finished, DriverError> {
-        let driver = ctx.context().driver(&self.agent)?;
+        let driver = purse::metered(ctx, &self.agent)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
             system: self.system.text().to_owned(),
@@ -292,10 +320,6 @@ impl Turn {
         }
         Err(DriverError::unfinished(""))
     }
-}
-
-fn driver<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Arc<dyn Driver>, NodeError> {
-    ctx.context().driver(agent).map_err(failed)
 }
 
 /// How long the `nth` wait for a busy service is, if the service does not say.

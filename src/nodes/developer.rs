@@ -8,10 +8,10 @@ use super::agents::{AgentSpec, Agents};
 use super::changes::{diff, tree_now};
 use super::folder::{After, Base, Folder, Kept};
 use super::prompts::{Brief, Feedback, Prompt};
-use super::questions::{AgentQuestion, AgentReply, SessionRefused};
+use super::questions::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
 use super::step::step;
 use super::turn::{Answer, Taken, Then, Turn, Turned};
-use crate::drivers::{Access, Session, SessionRef, Usage};
+use crate::drivers::{Access, RunLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
 use crate::workspace::TreeId;
@@ -67,6 +67,8 @@ pub struct Developed {
     pub model: Option<String>,
     /// Set if the server refused the session and a person gave the task up.
     pub given_up: Option<GivenUp>,
+    /// What a person added to the budget of the run.
+    pub raised: RunLimits,
 }
 
 /// What a person decided of a task whose session the server refused.
@@ -102,7 +104,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>()
+    step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>().asks::<BudgetReached>()
 }
 
 async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
@@ -118,7 +120,7 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
     let before = job.agent.model.clone();
     let Worked { turned, session_lost, then } = work(&mut job, told.as_deref(), &ctx).await?;
     let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
-    let usage = turned.usage;
+    let (usage, raised) = (turned.usage, turned.raised);
     let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
     let after = job.folder.after(&ctx, turned.tampered, &base).await?;
     let report = match turned.answer {
@@ -127,7 +129,7 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
         Answer::SessionLost => Err("the session was lost".into()),
     };
     let (session, given_up) = (turned.session, GivenUp::of(then));
-    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up })
+    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised })
 }
 
 /// What the turns of an attempt came to.
@@ -155,9 +157,10 @@ async fn work<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &C
         };
         let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
         answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
-        let (usage, session_lost) = (turned.usage, worked.session_lost);
+        let (usage, raised, session_lost) = (turned.usage, turned.raised, worked.session_lost);
         worked = reply(job, salvaged, (nth, &text, &answers), worked.turned.session, ctx).await?;
         worked.turned.usage += usage;
+        worked.turned.raised += raised;
         worked.session_lost |= session_lost;
     }
     Ok(worked)

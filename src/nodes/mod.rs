@@ -52,6 +52,7 @@ mod plan_file;
 mod plan_validator;
 mod prepare_workspace;
 mod prompts;
+mod purse;
 mod questions;
 mod reviewer;
 mod run_command;
@@ -61,7 +62,7 @@ mod submit;
 mod turn;
 mod verify;
 
-pub use agents::{AgentSpec, Agents};
+pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
 pub use changes::DIFF_LIMIT;
 pub use commit::{CommitJob, Moved, commit_task};
@@ -78,8 +79,8 @@ pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
 pub use prompts::{Brief, Diff, Feedback, Prompt, Work};
 pub use questions::{
-    AfterHalt, AfterRefusal, AgentQuestion, AgentReply, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
-    WhichPlan, WithoutReview,
+    AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, PlanChanged, Raise,
+    ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview,
 };
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use run_command::run_command;

@@ -33,6 +33,11 @@ pub(super) struct Progress {
 }
 
 impl Progress {
+    /// Goes on once the budget was raised, under the turn's name or a new one.
+    pub(super) fn after_raise(&mut self, turn: Option<String>) {
+        *self = Self { nth: self.nth + 1, turn, ..Self::default() };
+    }
+
     pub(super) fn next(&mut self, turn: String, outage: Option<Outage>) {
         let waits =
             if outage.is_some() && outage == self.outage { self.waits + 1 } else { u32::from(outage.is_some()) };

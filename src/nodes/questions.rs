@@ -1,7 +1,10 @@
 //! What agent workflows ask people besides whether a plan is approved, and the answers. Plain data.
 
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::drivers::{Account, RunLimits};
 use crate::graph::Interrupt;
 use crate::plan::Comment;
 
@@ -198,4 +201,151 @@ pub enum AfterRefusal {
 impl Interrupt for SessionRefused {
     type Resume = AfterRefusal;
     const NAME: &'static str = "session_refused";
+}
+
+/// The question what becomes of a run that has used what it may.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetReached {
+    /// The limits that are reached: `cost`, `tokens`, `wall`.
+    pub reached: Vec<String>,
+    /// What was used of what, a line for each limit: `cost: $5.0213 of $5.0000`.
+    pub spent: Vec<String>,
+    /// The role of the agent whose turn cannot begin or go on.
+    pub role: String,
+    /// The number of its task; empty if it has none.
+    pub task: String,
+    /// What was spent in all, in millionths of a dollar.
+    pub cost: u64,
+    /// How many tokens were used in all.
+    pub tokens: u64,
+    /// How many of them have a cost that is not known.
+    #[serde(default)]
+    pub unpriced: u64,
+    /// How long agents have worked in all, in seconds.
+    pub seconds: u64,
+    /// Why the answer before could not be followed.
+    #[serde(default)]
+    pub problem: Option<String>,
+}
+
+/// What becomes of a run that has used what it may. As JSON: `{"raise": {"cost": 10}}` or `"abort"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AfterBudget {
+    /// It may use more.
+    Raise(Raise),
+    /// It ends.
+    Abort,
+}
+
+/// How much is added to the limits of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Raise {
+    /// Dollars, stored in millionths.
+    #[serde(with = "dollars", skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+    /// Tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Time in which agents work: seconds, or a text such as `90s`, `10m`, `1h`.
+    #[serde(with = "span", skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Duration>,
+}
+
+impl From<Raise> for RunLimits {
+    fn from(Raise { cost, tokens, wall }: Raise) -> Self {
+        Self { cost, tokens, wall }
+    }
+}
+
+impl Interrupt for BudgetReached {
+    type Resume = AfterBudget;
+    const NAME: &'static str = "budget";
+
+    fn answer_shape() -> String {
+        r#"{"raise": {"cost": DOLLARS, "tokens": NUMBER, "wall": "30m"}}, added to the limits, or "abort""#.into()
+    }
+}
+
+impl BudgetReached {
+    /// Returns the question about an account, asked for a turn of a role and task.
+    pub fn of(account: &Account, role: &str, task: &str) -> Self {
+        let Account { spent, worked_ms, .. } = account;
+        Self {
+            reached: account.reached().into_iter().map(str::to_owned).collect(),
+            spent: account.lines(),
+            role: role.to_owned(),
+            task: task.to_owned(),
+            cost: spent.cost,
+            tokens: spent.tokens(),
+            unpriced: spent.unpriced,
+            seconds: worked_ms / 1000,
+            problem: None,
+        }
+    }
+}
+
+/// Dollars in JSON, millionths here.
+mod dollars {
+    use serde::de::Error;
+
+    use super::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::cast_precision_loss, clippy::ref_option, reason = "exact up to a billion dollars; serde's shape")]
+    pub(super) fn serialize<S: Serializer>(cost: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+        match cost {
+            Some(cost) => to.serialize_f64(*cost as f64 / 1e6),
+            None => to.serialize_none(),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+        let Some(dollars) = Option::<f64>::deserialize(from)? else { return Ok(None) };
+        let is_amount = (0.000_001..=1e9).contains(&dollars);
+        let wrong = || D::Error::custom(format!("`{dollars}` is no amount of dollars above 0"));
+        if is_amount { Ok(Some((dollars * 1e6).round() as u64)) } else { Err(wrong()) }
+    }
+}
+
+/// A time as seconds, or as a text.
+mod span {
+    use std::time::Duration;
+
+    use serde::de::Error;
+
+    use super::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Said {
+        Seconds(u64),
+        Text(String),
+    }
+
+    #[allow(clippy::ref_option, reason = "serde's shape")]
+    pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => to.serialize_u64(time.as_secs()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        let seconds = match Option::<Said>::deserialize(from)? {
+            None => return Ok(None),
+            Some(Said::Seconds(seconds)) => Some(seconds),
+            Some(Said::Text(text)) => seconds(&text),
+        };
+        let wrong = || D::Error::custom("a time is a number of seconds, or a text such as `90s`, `10m`, `1h`");
+        seconds.map(Duration::from_secs).map(Some).ok_or_else(wrong)
+    }
+
+    fn seconds(text: &str) -> Option<u64> {
+        let (number, factor) = [("s", 1), ("m", 60), ("h", 3600)]
+            .into_iter()
+            .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+        number.trim().parse::<u64>().ok()?.checked_mul(factor)
+    }
 }

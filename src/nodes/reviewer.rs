@@ -7,10 +7,10 @@ use super::changes::diff;
 use super::developer::GivenUp;
 use super::folder::Folder;
 use super::prompts::{Brief, Diff, Prompt, Work};
-use super::questions::{ReviewUnavailable, SessionRefused, WithoutReview};
+use super::questions::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
 use super::step::step;
 use super::turn::{Answer, Taken, Turn};
-use crate::drivers::Usage;
+use crate::drivers::{RunLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Comment, Review, Severity};
 use crate::workspace::TreeId;
@@ -54,6 +54,8 @@ pub struct Reviewed {
     pub usage: Usage,
     /// The model that a person chose because the server refused a session; none: they were not asked, or chose none.
     pub model: Option<String>,
+    /// What a person added to the budget of the run.
+    pub raised: RunLimits,
 }
 
 /// What a review came to.
@@ -84,17 +86,17 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<ReviewUnavailable>().asks::<SessionRefused>()
+    step(job, perform, done).asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
 }
 
 async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
     let changes = changes(&job, &ctx).await?;
-    let mut usage = Usage::default();
+    let mut used = (Usage::default(), RunLimits::default());
     let mut all: Option<Review> = None;
     let mut said = vec![];
     let before = job.agent.model.clone();
     for kind in job.kinds.clone() {
-        match judged(&mut job, &kind, &changes, &ctx, &mut usage).await? {
+        match judged(&mut job, &kind, &changes, &ctx, &mut used).await? {
             Verdict::Judged(review) => {
                 let kind = if job.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
                 said.push(kind + &told(&review));
@@ -102,7 +104,7 @@ async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewe
             }
             Verdict::Accepted => {}
             ended @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_)) => {
-                return Ok(Reviewed { verdict: ended, usage, model: None });
+                return Ok(Reviewed { verdict: ended, usage: used.0, model: None, raised: used.1 });
             }
         }
     }
@@ -110,7 +112,8 @@ async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewe
         ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
     }
     let model = job.agent.model.filter(|model| before.as_ref() != Some(model));
-    Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage, model })
+    let (usage, raised) = used;
+    Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage, model, raised })
 }
 
 /// One kind of review, asked for until it can be read or a person decides.
@@ -119,7 +122,7 @@ async fn judged<C: Agents>(
     kind: &str,
     changes: &Changes,
     ctx: &Ctx<C>,
-    usage: &mut Usage,
+    (usage, raised): &mut (Usage, RunLimits),
 ) -> Result<Verdict, NodeError> {
     for tries in 1.. {
         let key = format!("review/{kind}/{tries}");
@@ -135,6 +138,7 @@ async fn judged<C: Agents>(
         let Taken { turned, model, then, .. } = first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
         job.agent.model = model.or(job.agent.model.take());
         *usage += turned.usage;
+        *raised += turned.raised;
         if !turned.tampered.is_empty() {
             return Ok(Verdict::Tampered(turned.tampered));
         }

@@ -7,7 +7,7 @@ use super::folder::{Base, Folder};
 use super::prompts::Prompt;
 use super::questions::SessionRefused;
 use super::submit::{Submit, submitted};
-use crate::drivers::{Access, Finished, Session, SessionRef, Status, Usage};
+use crate::drivers::{Access, Finished, RunLimits, Session, SessionRef, Status, Usage};
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::Standing;
 
@@ -55,6 +55,10 @@ pub struct Turned<T> {
     pub tampered: Vec<String>,
     /// Where the branches stood before the last request, if the turn says where its task began.
     pub at: Option<Standing>,
+    /// What a person added to the budget of the run.
+    pub raised: RunLimits,
+    /// Whether a person ended the run instead of adding to its budget; there is no answer then.
+    pub is_aborted: bool,
 }
 
 /// What an agent handed over.
@@ -138,16 +142,18 @@ impl Turn {
     {
         let (key, mut nth) = (self.key.clone(), 0_u32);
         let (mut turn, mut usage, mut model) = (self, Usage::default(), None);
+        let mut raised = RunLimits::default();
         loop {
             let mut taken = turn.taken::<T, C>(ctx, Some(&question)).await?;
             taken.turned.usage += usage;
+            taken.turned.raised += raised;
             taken.model = taken.model.or(model);
             if taken.then != Then::Fresh {
                 return Ok(taken);
             }
             nth += 1;
             question.tries = taken.refusals;
-            (usage, model) = (taken.turned.usage, taken.model);
+            (usage, model, raised) = (taken.turned.usage, taken.model, taken.turned.raised);
             turn = fresh(format!("{key}/fresh/{nth}")).await?;
             turn.agent.model = model.clone().or(turn.agent.model);
         }
@@ -190,10 +196,11 @@ impl Turn {
         if !around.tampered.is_empty() {
             return Ok((turned(Answer::Unusable(why), first, around), Then::Done));
         }
-        let usage = first.usage;
+        let (usage, raised) = (first.usage, around.raised);
         let mut again = self.again::<T>(&first, &why);
-        let (second, around) = again.ask::<T, C>(ctx, question, refusals).await?;
+        let (second, mut around) = again.ask::<T, C>(ctx, question, refusals).await?;
         self.agent.model = again.agent.model;
+        around.raised += raised;
         let second = match second {
             Ended::Finished(second) => second,
             Ended::Refused(why, then) => return Ok((turned(Answer::Unusable(why), first, around), then)),
@@ -218,10 +225,11 @@ impl Turn {
     }
 }
 
-fn turned<T>(answer: Answer<T>, finished: Finished, Around { tampered, at }: Around) -> Turned<T> {
-    Turned { answer, session: finished.session, usage: finished.usage, tampered, at }
+fn turned<T>(answer: Answer<T>, finished: Finished, around: Around) -> Turned<T> {
+    let Finished { session, usage, .. } = finished;
+    Turned { session, usage, ..without(answer, around) }
 }
 
-fn without<T>(answer: Answer<T>, Around { tampered, at }: Around) -> Turned<T> {
-    Turned { answer, session: None, usage: Usage::default(), tampered, at }
+fn without<T>(answer: Answer<T>, Around { tampered, at, raised, is_aborted }: Around) -> Turned<T> {
+    Turned { answer, session: None, usage: Usage::default(), tampered, at, raised, is_aborted }
 }

@@ -5,6 +5,7 @@
 mod api;
 mod cli;
 mod kit;
+mod ledger;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod process;

@@ -7,6 +7,7 @@ mod agent;
 mod approvals;
 mod attacks;
 mod begins;
+mod budget;
 mod cuts;
 mod defaults;
 mod drawing;

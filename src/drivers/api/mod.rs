@@ -23,13 +23,13 @@ use std::sync::Arc;
 pub use config::ApiConfig;
 use http::Http;
 pub use key::ApiKey;
-pub use usage::Price;
 #[cfg(feature = "app")]
 pub(crate) use webhook::post;
 
 use super::driver::{AgentEvents, Capabilities, Driver, events};
 use super::error::{DriverError, ErrorClass};
 use super::event::Finished;
+pub use super::price::Price;
 use super::request::{AgentRequest, SessionRef};
 use super::sessions::SessionStore;
 use super::tools::ToolLimits;
@@ -92,6 +92,14 @@ impl Driver for Api {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { sessions: true, submits: true, tools: true, usage: true, cost: self.parts.price.is_some() }
+    }
+
+    fn continues(&self) -> bool {
+        true
+    }
+
+    fn keeps_limits(&self) -> bool {
+        true
     }
 
     fn run(&self, request: AgentRequest) -> AgentEvents {

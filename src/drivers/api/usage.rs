@@ -3,20 +3,10 @@
 use serde_json::Value;
 
 use crate::drivers::event::Usage;
+use crate::drivers::price::Price;
 
 /// A token is about so many bytes of English or code.
 const BYTES: u64 = 4;
-
-/// What tokens cost, in millionths of a dollar for a million of them: 3 dollars are 3 000 000.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Price {
-    /// Tokens read.
-    pub input: u64,
-    /// Tokens written.
-    pub output: u64,
-    /// Tokens read from a cache.
-    pub cache_read: u64,
-}
 
 /// Reads a server's usage. None without the two numbers that count.
 pub(super) fn told(usage: &Value) -> Option<Usage> {
@@ -36,10 +26,7 @@ pub(super) fn estimated(read: usize, written: usize) -> Usage {
 /// Adds what it cost, if nobody said.
 pub(super) fn priced(usage: Usage, price: Option<Price>) -> Usage {
     let Some(price) = price.filter(|_| usage.cost == 0) else { return usage };
-    let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-    let sum =
-        part(usage.input, price.input) + part(usage.output, price.output) + part(usage.cache_read, price.cache_read);
-    Usage { cost: u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX), estimated: true, ..usage }
+    Usage { cost: price.of(&usage), estimated: true, ..usage }
 }
 
 /// Dollars, as some servers tell them.

@@ -246,6 +246,14 @@ impl Driver for CliAgent {
         Capabilities { sessions: true, submits: true, tools: false, usage: true, cost }
     }
 
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
+    fn bounds_cost(&self) -> bool {
+        self.dialect == Dialect::Claude
+    }
+
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = self.clone();
         events(|tell| this.carried_out(request, tell))

@@ -94,6 +94,10 @@ impl Driver for Scripted {
         Capabilities { sessions: true, submits: true, tools: true, usage: true, cost: true }
     }
 
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let Self { scenario, log, .. } = self.clone();
         events(|tell| async move {

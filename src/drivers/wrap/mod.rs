@@ -18,18 +18,32 @@ macro_rules! passes_on {
         ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
             self.driver.ended(session, turn)
         }
+
+        fn continues(&self) -> bool {
+            self.driver.continues()
+        }
+
+        fn keeps_limits(&self) -> bool {
+            self.driver.keeps_limits()
+        }
+
+        fn bounds_cost(&self) -> bool {
+            self.driver.bounds_cost()
+        }
     };
 }
 
 mod asked;
 mod budget;
 mod cassette;
+mod metered;
 mod recording;
 mod redacted;
 mod replaying;
 mod retry;
 
-pub use budget::{Budget, Ledger, Left};
+pub use budget::Budget;
+pub use metered::Metered;
 pub use recording::Recording;
 pub use redacted::Redacted;
 pub use replaying::Replaying;

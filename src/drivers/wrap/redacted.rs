@@ -67,6 +67,18 @@ impl<D: Driver> Driver for Redacted<D> {
         self.driver.capabilities()
     }
 
+    fn continues(&self) -> bool {
+        self.driver.continues()
+    }
+
+    fn keeps_limits(&self) -> bool {
+        self.driver.keeps_limits()
+    }
+
+    fn bounds_cost(&self) -> bool {
+        self.driver.bounds_cost()
+    }
+
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let (mut inner, redactor) = (self.driver.run(request), self.redactor.clone());
         events(|tell| async move {

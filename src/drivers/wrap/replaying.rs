@@ -69,6 +69,10 @@ impl Driver for Replaying {
         Capabilities { sessions: true, submits: true, tools: true, usage: true, cost: true }
     }
 
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = self.clone();
         events(|tell| async move {

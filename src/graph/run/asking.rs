@@ -11,6 +11,11 @@ use crate::graph::channels::{reading, value};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
 
 impl<C> Ctx<C> {
+    /// Returns a number that tells the run's thread from others of its name.
+    pub(crate) fn birth(&self) -> u64 {
+        self.0.birth()
+    }
+
     /// Returns the answer to a question, or stops the node until there is one.
     ///
     /// The node runs again from its beginning once the answer is there; its k-th question gets its k-th answer. The question

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use crate::drivers::{DriverName, RetrySettings, UnknownDriver};
+use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
 
 use super::api::{self, Api, Endpoint};
 use super::choices::Role;
@@ -110,6 +110,15 @@ impl Profile {
             set(patience, retry.wait("patience", problems));
             retry.end(problems);
         }
+        if let Some(mut budget) = table.table("budget", problems) {
+            self.budget.cost = budget.dollars("cost", problems);
+            self.budget.tokens = budget.count("tokens", problems);
+            self.budget.wall = budget.time("wall", problems);
+            budget.end(problems);
+        }
+        if let Some(prices) = table.table("prices", problems) {
+            self.prices = models(prices, problems);
+        }
     }
 
     fn take_plan<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
@@ -150,6 +159,25 @@ fn agent<'t>(
         driver: driver.map(|(_, name)| name),
         model: table.text("model", problems, owned).map(|(_, model)| model),
     }
+}
+
+/// A price for each model. Tokens read from a cache cost what tokens read cost, unless it says otherwise.
+fn models<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> BTreeMap<String, Price> {
+    let mut prices = BTreeMap::new();
+    for (model, at, mut price) in table.tables(problems) {
+        let [input, output, cache_read] = ["input", "output", "cache_read"].map(|key| price.price(key, problems));
+        for (key, found) in [("input", input), ("output", output)] {
+            if found.is_none() && !price.has(key) {
+                problems.add(at, table.path_of(&model), format!("has no `{key}`, in dollars per million tokens"));
+            }
+        }
+        price.end(problems);
+        let input = input.unwrap_or_default();
+        let price = Price { input, output: output.unwrap_or_default(), cache_read: cache_read.unwrap_or(input) };
+        prices.insert(model, price);
+    }
+    table.end(problems);
+    prices
 }
 
 fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {

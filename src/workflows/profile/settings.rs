@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::{DriverName, Limits, RetrySettings};
+use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits};
 use crate::plan::TaskProgress;
 
 use super::api::Api;
@@ -64,6 +64,10 @@ pub struct Profile {
     pub limits: TurnLimits,
     /// How failures of a model's service are met that may pass.
     pub retry: RetrySettings,
+    /// How much the whole run may use: the table `[budget]`. Once it is reached, a person is asked.
+    pub budget: RunLimits,
+    /// What tokens cost, by model, where no server tells: the tables `[prices."MODEL"]`.
+    pub prices: BTreeMap<String, Price>,
     /// Which servers the `api` drivers talk to.
     pub api: Api,
     /// What agents may do besides reading and editing.
@@ -128,11 +132,45 @@ impl Profile {
         }
     }
 
+    /// Returns what the tokens of a role's model cost, if the profile says.
+    pub fn price(&self, role: Role) -> Option<Price> {
+        self.agent(role).model.and_then(|model| self.prices.get(&model).copied())
+    }
+
+    /// Returns a sentence for each model whose cost cannot be known, or only from its server: nothing holds limits of cost
+    /// then.
+    pub fn unknown_costs(&self) -> Vec<String> {
+        let has_limit = self.budget.cost.is_some() || self.limits.cost.is_some();
+        let mut agents: Vec<(AgentProfile, Vec<&str>)> = vec![];
+        for role in Role::ALL.into_iter().filter(|role| self.price(*role).is_none()) {
+            let agent = self.agent(role);
+            match agents.iter_mut().find(|(known, _)| *known == agent) {
+                Some((_, roles)) => roles.push(role.name()),
+                None => agents.push((agent, vec![role.name()])),
+            }
+        }
+        agents.iter().filter_map(|(agent, roles)| unknown_cost(agent, &roles.join(", "), has_limit)).collect()
+    }
+
     /// Returns how many attempts each task of a plan gets, the first included.
     pub fn attempts(&self, has_task_headings: bool) -> u32 {
         let whole_plan = self.max_review_iterations.filter(|_| !has_task_headings);
         whole_plan.unwrap_or(self.max_task_review_iterations)
     }
+}
+
+/// Why the cost of an agent without a price is not known.
+fn unknown_cost(agent: &AgentProfile, roles: &str, has_limit: bool) -> Option<String> {
+    let why = match agent.driver {
+        DriverName::Codex => "reports tokens and no cost",
+        DriverName::Api { .. } if has_limit => "has a cost only if its server reports one, else no limit of cost holds",
+        DriverName::Api { .. } | DriverName::Claude | DriverName::Scripted(_) => return None,
+    };
+    let help = match &agent.model {
+        Some(model) => format!("`[prices.\"{model}\"]`"),
+        None => "a `model` and its `[prices.\"MODEL\"]`".to_owned(),
+    };
+    Some(format!("{} ({roles}) {why}; add {help} to the profile", agent.driver))
 }
 
 impl Default for Profile {
@@ -157,6 +195,8 @@ impl Default for Profile {
             verify_timeout: Duration::from_secs(600),
             limits: TurnLimits::default(),
             retry: RetrySettings::default(),
+            budget: RunLimits::default(),
+            prices: BTreeMap::new(),
             api: Api::default(),
             tools: Tools::default(),
         }

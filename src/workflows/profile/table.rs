@@ -132,20 +132,25 @@ impl<'t> Table<'t> {
         found.map(|(_, number)| number)
     }
 
-    /// Takes an amount of dollars, in millionths.
+    /// Takes an amount of dollars above 0, in millionths.
     pub(super) fn dollars(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<u64> {
+        self.amount(key, problems, 0.000_001, "must be more than 0, and at most 1e9")
+    }
+
+    /// Takes a price in dollars, in millionths; models of one's own cost nothing.
+    pub(super) fn price(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<u64> {
+        self.amount(key, problems, 0.0, "must be at least 0, and at most 1e9")
+    }
+
+    fn amount(&mut self, key: &'static str, problems: &mut Problems<'t>, least: f64, wrong: &str) -> Option<u64> {
         let found = self.value(key, problems, |value| {
             let text = value.as_float().map(|float| float.as_str().to_owned());
             let text = text.or_else(|| whole(value).map(|number| number.to_string()));
             let text = text.ok_or_else(|| expected("an amount of dollars, such as `2.5`", value))?;
             let amount = text.parse::<f64>().map_err(|_| "is no amount of dollars")?;
             // Exact up to a billion dollars.
-            let is_amount = (0.000_001..=1e9).contains(&amount);
-            if is_amount {
-                Ok((amount * 1e6).round() as u64)
-            } else {
-                Err("must be more than 0, and at most 1e9".to_owned())
-            }
+            let is_amount = (least..=1e9).contains(&amount);
+            if is_amount { Ok((amount * 1e6).round() as u64) } else { Err(wrong.to_owned()) }
         });
         found.map(|(_, amount)| amount)
     }

@@ -7,7 +7,7 @@ use super::state::{
 };
 use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
 use super::unfinished::take;
-use crate::drivers::Usage;
+use crate::drivers::{RunLimits, Usage};
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
@@ -28,14 +28,18 @@ pub(super) fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
     [Change::Put(line)]
 }
 
-/// What a turn adds to a task's costs.
-fn cost(line: TaskLine, usage: Usage) -> TaskLine {
-    TaskLine { cost: line.cost.saturating_add(usage.cost), ..line }
+/// What the turns of a role add to what the run has used, and may use.
+fn spend(update: Update, role: Role, usage: Usage, raised: RunLimits) -> Update {
+    update.usage(usage).used(BTreeMap::from([(role, usage)])).raised(raised)
 }
 
 pub(super) fn architect(state: &ExecutionState, written: Architected) -> Update {
-    let update =
-        update().architect_session(written.session).agentic_status(AgenticStatus::Running).usage(written.usage);
+    let update = update().architect_session(written.session);
+    let update = spend(update, Role::Architect, written.usage, written.raised);
+    if written.is_aborted {
+        return update.plan_ended(true).agentic_status(AgenticStatus::Cancelled);
+    }
+    let update = update.agentic_status(AgenticStatus::Running);
     let update = update.models(state.models_with(Role::Architect, written.model));
     let (markdown, problems) = match written.markdown {
         Ok(markdown) => (Some(markdown), vec![]),
@@ -96,7 +100,8 @@ pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
                 .plan_markdown(markdown)
                 .plan_feedback(Some(feedback).filter(|feedback| !feedback.is_empty()))
                 .human_approved(Some(false))
-                .outcome(Some(RunOutcome::Rejected))
+                .outcome(Some(if state.plan_ended { RunOutcome::Cancelled } else { RunOutcome::Rejected }))
+                .plan_ended(false)
                 .agentic_status(AgenticStatus::Cancelled);
         }
         Decision::Revise { feedback } => {
@@ -149,7 +154,7 @@ pub(super) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up } = worked;
+    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised } = worked;
     let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
     let mut notices = after.notices;
     if session_lost {
@@ -164,17 +169,16 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         ([], Some(GivenUp::Abort)) => Standing::Aborted,
         (changed, _) => Standing::Tampered(told_tampering("the agent", changed)),
     };
-    update()
+    spend(update(), Role::Developer, usage, raised)
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
         .developer_session(session.map(|session| DeveloperSession { task_index: state.current_task_index, session }))
         .task_tree(after.tree.or_else(|| state.task_tree.clone()))
-        .tasks(put(cost(line, usage)))
+        .tasks(put(line.costing(Role::Developer, usage)))
         .salvage(salvaged.or_else(|| state.salvage.clone()))
         .taken_out(None)
         .models(state.models_with(Role::Developer, model))
         .note(String::new())
         .standing(standing)
-        .usage(usage)
         .notices(state.untold(notices))
 }
 
@@ -222,15 +226,14 @@ fn halted(update: Update, line: TaskLine) -> Update {
 }
 
 pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
-    let Reviewed { verdict, usage, model } = reviewed;
-    let line = cost(TaskLine { reviews: state.line().reviews + 1, ..state.line() }, usage);
+    let Reviewed { verdict, usage, model, raised } = reviewed;
+    let line = TaskLine { reviews: state.line().reviews + 1, ..state.line() }.costing(Role::Reviewer, usage);
     let iteration = state.task_review_iteration + 1;
-    let update = update()
+    let update = spend(update(), Role::Reviewer, usage, raised)
         .review_iteration(state.review_iteration + 1)
         .task_review_iteration(iteration)
         .last_reviewed_tree(state.task_tree.clone())
-        .models(state.models_with(Role::Reviewer, model))
-        .usage(usage);
+        .models(state.models_with(Role::Reviewer, model));
     let review = match verdict {
         Verdict::Judged(review) => review,
         Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
@@ -312,13 +315,12 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
         Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
         None => (None, vec![]),
     };
-    update()
+    spend(update(), Role::Reviewer, usage, RunLimits::default())
         .tasks(put(closed(state, &moved)))
         .task_base(Some(moved.base))
         .developer_session(None)
         .driver_session_id(None)
         .final_review(review)
-        .usage(usage)
         .notices(notices)
         .outcome(Some(RunOutcome::Completed))
         .agentic_status(AgenticStatus::Completed)

@@ -53,6 +53,9 @@ fn after_start(state: &ExecutionState) -> AfterStart {
 }
 
 fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
+    if state.plan_ended {
+        return AfterPlanReview::Escalate; // where nobody is asked
+    }
     let has_architect = state.raw_architect_output.is_some();
     let most = state.profile.max_plan_revisions;
     let sent_back = state.plan_revisions.saturating_sub(1); // the plan that is looked at was found bad, and is counted

@@ -9,7 +9,7 @@ use crate::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
     PrepareJob, ReviewerJob, VerifyJob,
 };
-use crate::plan::Issue;
+use crate::plan::{Decision, Issue};
 use crate::workflows::{OnExhausted, RetrySession, Role};
 
 type Job<T> = Result<T, NodeError>;
@@ -47,11 +47,13 @@ pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     };
     question.goal = question.goal.or_else(|| state.goal.clone());
     question.warnings.extend(open_shell(state));
+    question.warnings.extend(state.profile.unknown_costs());
     question.problems.clone_from(&state.plan_problems);
     let draft = state.draft();
     let file = draft.clone().or_else(|| state.plan_file());
     question.path = file.as_ref().map(|file| file.path.display().to_string());
-    Ok(ApprovalJob { question, file, draft: draft.map(|_| state.working_dir.clone()) })
+    let decided = state.plan_ended.then(|| Decision::reject(""));
+    Ok(ApprovalJob { question, file, draft: draft.map(|_| state.working_dir.clone()), decided })
 }
 
 /// What a person should know before a developer gets a shell of ours with nothing around it.

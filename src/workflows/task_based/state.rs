@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::tasks::{LastReview, TaskLine, Unfinished};
-use crate::drivers::{SessionRef, Usage};
+use super::tasks::{LastReview, TaskLine, Unfinished, add_up};
+use crate::drivers::{RunLimits, SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
 use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
@@ -50,6 +50,8 @@ pub struct ExecutionState {
     pub plan_revisions: u32,
     /// What a person wants of the next plan, or why they rejected this one.
     pub plan_feedback: Option<String>,
+    /// Whether a person ended the run while the plan was written; nobody is asked about it then.
+    pub plan_ended: bool,
     /// Whether a person approved the plan; none before they decided.
     pub human_approved: Option<bool>,
 
@@ -111,6 +113,12 @@ pub struct ExecutionState {
     /// What agents have used.
     #[channel(add)]
     pub usage: Usage,
+    /// What each role has used.
+    #[channel(reduce = add_up)]
+    pub used: BTreeMap<Role, Usage>,
+    /// What people have added to the budget of the run.
+    #[channel(add)]
+    pub raised: RunLimits,
     /// What a reviewer says of all the work.
     pub final_review: Option<FinalReview>,
     /// What became of the run; none while it goes on.
@@ -140,6 +148,7 @@ impl Default for ExecutionState {
             plan_problems: Default::default(),
             plan_revisions: Default::default(),
             plan_feedback: Default::default(),
+            plan_ended: Default::default(),
             human_approved: Default::default(),
             start: Default::default(),
             total_tasks: Default::default(),
@@ -168,6 +177,8 @@ impl Default for ExecutionState {
             halts: Default::default(),
             agentic_status: Default::default(),
             usage: Default::default(),
+            used: Default::default(),
+            raised: Default::default(),
             final_review: Default::default(),
             outcome: Default::default(),
             notices: Default::default(),

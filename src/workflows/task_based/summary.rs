@@ -1,7 +1,14 @@
 //! How a run stands, in lines for people. Pure.
 
+use std::collections::BTreeMap;
+
 use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
+use crate::drivers::{Account, Usage};
+use crate::workflows::Role;
+
+/// What to do about a cost that is not known.
+const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
 
 /// Returns how a run stands: its plan, its tasks with marks, attempts, reviews, commits and costs, and what a person should
 /// know.
@@ -14,9 +21,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
     lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
     lines.extend(tasks(&state.tasks));
-    if state.usage.cost > 0 {
-        lines.push(format!("cost: {}", dollars(state.usage.cost)));
-    }
+    lines.extend(costs(state));
     if let Some(review) = &state.final_review {
         let verdict = if review.approved { "approved" } else { "not approved" };
         lines.push(format!("final review: {verdict}. {}", review.summary.replace('\n', " ")).trim_end().to_owned());
@@ -47,7 +52,50 @@ fn tasks(lines: &[TaskLine]) -> Vec<String> {
         title => format!("Task {}: {title}", line.id),
     };
     let width = lines.iter().map(|line| name(line).chars().count()).max().unwrap_or(0).min(60);
-    lines.iter().map(|line| format!("{} {:width$}  {}", mark(line.mark), name(line), stands(line))).collect()
+    let line = |line: &TaskLine| {
+        let told = format!("{} {:width$}  {}", mark(line.mark), name(line), stands(line));
+        std::iter::once(told).chain(roles("    ", &line.used)).collect::<Vec<_>>()
+    };
+    lines.iter().flat_map(line).collect()
+}
+
+/// A line for each role that has used anything.
+fn roles(indent: &str, used: &BTreeMap<Role, Usage>) -> Vec<String> {
+    let used = used.iter().filter(|(_, usage)| usage.tokens() > 0 || usage.cost > 0);
+    used.map(|(role, usage)| format!("{indent}{}: {}", role.name(), spent(usage))).collect()
+}
+
+/// Tokens and cost: `1234 tokens, $0.0060`.
+fn spent(usage: &Usage) -> String {
+    let tokens = format!("{} tokens", usage.tokens());
+    match (usage.cost, usage.unpriced) {
+        (0, 0) => tokens,
+        (0, _) => format!("{tokens}, cost unknown"),
+        (cost, 0) => format!("{tokens}, {}", dollars(cost)),
+        (cost, unpriced) => format!("{tokens}, {} and the unknown cost of {unpriced} tokens", dollars(cost)),
+    }
+}
+
+/// What the run has used, of what it may.
+fn costs(state: &ExecutionState) -> Vec<String> {
+    let usage = &state.usage;
+    let mut lines = roles("", &state.used);
+    if usage.cost > 0 {
+        lines.push(format!("cost: {}", dollars(usage.cost)));
+    }
+    if usage.tokens() > 0 {
+        lines.push(format!("tokens: {}", usage.tokens()));
+    }
+    let limits = state.profile.budget.raised(state.raised);
+    let account = Account { spent: *usage, worked_ms: usage.ms, limits };
+    lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
+    let unknown = state.profile.unknown_costs();
+    if unknown.is_empty() && usage.unpriced > 0 {
+        let tokens = usage.unpriced;
+        lines.push(format!("cost unknown: no server told what {tokens} tokens cost; {UNPRICED}"));
+    }
+    lines.extend(unknown.into_iter().map(|unknown| format!("cost unknown: {unknown}")));
+    lines
 }
 
 fn mark(mark: Mark) -> char {

@@ -1,9 +1,13 @@
 //! Where each task of a plan stands. Pure.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::drivers::Usage;
 use crate::graph::reducers::Keyed;
 use crate::plan::{Comment, Plan, Severity, TaskId};
+use crate::workflows::Role;
 
 /// A task, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +26,9 @@ pub struct TaskLine {
     pub commit: Option<String>,
     /// What it has cost, in millionths of a dollar.
     pub cost: u64,
+    /// What each role has used for it.
+    #[serde(default)]
+    pub used: BTreeMap<Role, Usage>,
 }
 
 /// Where a task stands.
@@ -115,8 +122,29 @@ pub(super) fn next_after(lines: &[TaskLine], current: usize) -> Option<usize> {
     next_open(lines, current + 1).or_else(|| next_open(lines, 0).filter(|&index| index < current))
 }
 
+/// Adds what roles have used.
+pub(super) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
+    more.into_iter().for_each(|(role, usage)| *all.entry(role).or_default() += usage);
+}
+
 impl TaskLine {
+    /// With what a role has used for it in a turn.
+    pub(super) fn costing(mut self, role: Role, usage: Usage) -> Self {
+        self.cost = self.cost.saturating_add(usage.cost);
+        *self.used.entry(role).or_default() += usage;
+        self
+    }
+
     fn of(id: &str, title: &str, mark: Mark) -> Self {
-        Self { id: id.into(), title: title.into(), mark, attempts: 0, reviews: 0, commit: None, cost: 0 }
+        Self {
+            id: id.into(),
+            title: title.into(),
+            mark,
+            attempts: 0,
+            reviews: 0,
+            commit: None,
+            cost: 0,
+            used: BTreeMap::new(),
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::summary::counted;
 use super::tasks::{Mark, TaskLine, next_after};
 use crate::drivers::DriverName;
 use crate::graph::NodeError;
-use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
+use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile, Purse};
 use crate::plan::{Plan, Task, TaskProgress};
 use crate::workflows::{AgentProfile, Endpoint, PlanContext, Role};
 use crate::workspace::branch_name;
@@ -71,6 +71,8 @@ impl ExecutionState {
         };
         let Endpoint { base_url, api_key_env } = endpoint.unwrap_or_default();
         AgentSpec {
+            price: self.profile.price(role),
+            purse: Purse { limits: self.profile.budget, spent: self.usage },
             role: role.name().to_owned(),
             driver: driver.to_string(),
             model,
@@ -196,6 +198,15 @@ impl ExecutionState {
 impl TaskLine {
     fn unknown(index: usize) -> Self {
         let id = (index + 1).to_string();
-        Self { id, title: String::new(), mark: Mark::Pending, attempts: 0, reviews: 0, commit: None, cost: 0 }
+        Self {
+            id,
+            title: String::new(),
+            mark: Mark::Pending,
+            attempts: 0,
+            reviews: 0,
+            commit: None,
+            cost: 0,
+            used: BTreeMap::new(),
+        }
     }
 }

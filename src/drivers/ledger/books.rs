@@ -1,0 +1,268 @@
+//! The books of a ledger: turns that have ended, turns under way, the time that agents worked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::file::{LedgerFile, Line};
+use super::{Account, Ledger, Left, RunLimits, TurnName, millis};
+use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::event::{Finished, Status, Usage};
+
+/// The ledger's data.
+#[derive(Debug, Default)]
+pub(in crate::drivers) struct Books {
+    pub(super) limits: RunLimits,
+    /// What was added to them, by its key.
+    raised: BTreeMap<String, RunLimits>,
+    /// What was used by turns without a name.
+    pub(super) spent: Usage,
+    /// What each turn used, by its name: once for each try.
+    turns: BTreeMap<String, Vec<Usage>>,
+    held: BTreeMap<u64, Charge>,
+    next: u64,
+    worked: Worked,
+    file: Option<LedgerFile>,
+}
+
+/// What a turn that is under way has reserved, and has used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Charge {
+    pub(super) tokens: u64,
+    pub(super) cost: u64,
+    pub(super) used: Usage,
+}
+
+/// How long somebody worked.
+#[derive(Debug, Default)]
+struct Worked {
+    before: Duration,
+    workers: usize,
+    since: Option<Instant>,
+}
+
+impl Worked {
+    fn so_far(&self) -> Duration {
+        self.before + self.since.map(|since| since.elapsed()).unwrap_or_default()
+    }
+
+    fn begin(&mut self) {
+        self.workers += 1;
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    fn end(&mut self) {
+        self.workers = self.workers.saturating_sub(1);
+        if self.workers == 0 {
+            self.before = self.so_far();
+            self.since = None;
+        }
+    }
+}
+
+impl Books {
+    pub(super) fn read(lines: Vec<Line>, file: LedgerFile) -> Self {
+        let mut books = Self { file: Some(file), ..Self::default() };
+        for line in lines {
+            match line {
+                Line::Turn { turn, nth, usage, worked_ms, .. } => {
+                    let tries = books.turns.entry(turn).or_default();
+                    tries.resize(tries.len().max(nth + 1), Usage::default());
+                    tries[nth] = usage;
+                    books.worked.before = books.worked.before.max(Duration::from_millis(worked_ms));
+                }
+                Line::Raise { key, by } => {
+                    books.raised.insert(key, by);
+                }
+            }
+        }
+        books
+    }
+
+    pub(super) fn at_least(&mut self, usage: &Usage) {
+        let known = self.all();
+        let more = |least: u64, known: u64| least.saturating_sub(known);
+        self.spent += Usage {
+            input: more(usage.tokens(), known.tokens()),
+            cost: more(usage.cost, known.cost),
+            ..Usage::default()
+        };
+    }
+
+    pub(super) fn raise(&mut self, key: &str, by: RunLimits) -> Result<(), DriverError> {
+        if !self.raised.contains_key(key) {
+            self.write(&Line::Raise { key: key.to_owned(), by })?;
+            self.raised.insert(key.to_owned(), by);
+        }
+        Ok(())
+    }
+
+    /// What named turns used, and unnamed ones that have ended.
+    pub(super) fn ended(&self) -> Usage {
+        let mut all = self.spent;
+        self.turns.values().flatten().for_each(|usage| all += *usage);
+        all
+    }
+
+    /// What all turns used.
+    fn all(&self) -> Usage {
+        let mut all = self.ended();
+        self.held.values().for_each(|charge| all += charge.used);
+        all
+    }
+
+    fn allowed(&self) -> RunLimits {
+        self.raised.values().fold(self.limits, |limits, by| limits.raised(*by))
+    }
+
+    pub(super) fn account(&self) -> Account {
+        Account { spent: self.all(), worked_ms: millis(self.worked.so_far()), limits: self.allowed() }
+    }
+
+    pub(super) fn left(&self) -> Left {
+        let held = |part: fn(&Charge) -> u64| self.held.values().map(part).fold(0, u64::saturating_add);
+        let (ended, limits) = (self.ended(), self.allowed());
+        let tokens = ended.tokens().saturating_add(held(|charge| charge.tokens.max(charge.used.tokens())));
+        let cost = ended.cost.saturating_add(held(|charge| charge.cost.max(charge.used.cost)));
+        let less = |limit: Option<u64>, taken| limit.map(|limit| limit.saturating_sub(taken));
+        Left { tokens: less(limits.tokens, tokens), cost: less(limits.cost, cost) }
+    }
+
+    pub(in crate::drivers) fn used_up(&self) -> DriverError {
+        let dollars = |cost: u64| format!("${}.{:06}", cost / 1_000_000, cost % 1_000_000);
+        let Account { spent, worked_ms, limits } = self.account();
+        let shown = [
+            limits.tokens.map(|tokens| format!("{tokens} tokens")),
+            limits.cost.map(dollars),
+            limits.wall.map(|wall| format!("{} s", wall.as_secs())),
+        ];
+        let shown: Vec<String> = shown.into_iter().flatten().collect();
+        let worked = limits.wall.map(|_| format!(" in {} s", worked_ms / 1000)).unwrap_or_default();
+        let held = match self.held.len() {
+            0 => String::new(),
+            turns => format!(", the rest is held by {turns} turns under way"),
+        };
+        let (tokens, cost) = (self.ended().tokens(), dollars(spent.cost));
+        let message =
+            format!("the budget of {} is used up: {tokens} tokens and {cost} spent{worked}{held}", shown.join(" and "));
+        DriverError::new(ErrorClass::Budget, message).help("raise the budget, then go on")
+    }
+
+    pub(super) fn hold(&mut self, charge: Charge) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.held.insert(number, charge);
+        number
+    }
+
+    /// Begins a try of a turn and returns its number; the last one goes on if the driver goes on with it. A turn without a
+    /// name gets one.
+    pub(in crate::drivers) fn begin(&mut self, name: &mut TurnName, continues: bool) -> Result<usize, DriverError> {
+        if name.turn.is_empty() {
+            name.turn = format!("#{}", self.turns.len());
+        }
+        let tries = self.turns.entry(name.turn.clone()).or_default();
+        if !continues || tries.is_empty() {
+            tries.push(Usage::default());
+        }
+        let nth = tries.len() - 1;
+        self.note(name, nth)?;
+        Ok(nth)
+    }
+
+    /// Notes what a try has used so far, and returns what all tries of its turn have.
+    pub(in crate::drivers) fn used(&mut self, name: &TurnName, nth: usize, usage: Usage) -> Result<Usage, DriverError> {
+        let tries = self.turns.entry(name.turn.clone()).or_default();
+        tries.resize(tries.len().max(nth + 1), Usage::default());
+        if tries[nth] != usage {
+            tries[nth] = usage;
+            self.note(name, nth)?;
+        }
+        Ok(self.of(&name.turn))
+    }
+
+    fn of(&self, turn: &str) -> Usage {
+        let mut all = Usage::default();
+        self.turns.get(turn).into_iter().flatten().for_each(|usage| all += *usage);
+        all
+    }
+
+    /// Counts what the last try of a turn used, and returns what all of them did.
+    pub(in crate::drivers) fn settle(
+        &mut self,
+        turn: &str,
+        usage: Usage,
+        continues: bool,
+    ) -> Result<Usage, DriverError> {
+        let name = TurnName { turn: turn.to_owned(), ..TurnName::default() };
+        let nth = self.turns.get(turn).map_or(0, |tries| tries.len().saturating_sub(1));
+        let nth = if continues { 0 } else { nth };
+        self.used(&name, nth, usage)
+    }
+
+    pub(in crate::drivers) fn work(&mut self) {
+        self.worked.begin();
+    }
+
+    pub(in crate::drivers) fn rest(&mut self) {
+        self.worked.end();
+    }
+
+    /// Writes what a try has used.
+    fn note(&mut self, name: &TurnName, nth: usize) -> Result<(), DriverError> {
+        let usage = self.turns.get(&name.turn).and_then(|tries| tries.get(nth)).copied().unwrap_or_default();
+        let TurnName { turn, role, task } = name.clone();
+        let worked_ms = millis(self.worked.so_far());
+        self.write(&Line::Turn { turn, nth, role, task, usage, worked_ms })
+    }
+
+    fn write(&mut self, line: &Line) -> Result<(), DriverError> {
+        self.file.as_mut().map_or(Ok(()), |file| file.append(line))
+    }
+}
+
+/// A reservation; given back when dropped, less what was used.
+pub(in crate::drivers) struct Hold {
+    pub(super) ledger: Ledger,
+    pub(super) number: u64,
+    /// Whether the turn's limits of tokens, of cost, are what is left of the budget, and not its own.
+    pub(super) lowered: (bool, bool),
+}
+
+impl Hold {
+    /// Notes what the turn has used so far.
+    pub(in crate::drivers) fn used(&self, usage: Usage) {
+        if let Some(charge) = self.ledger.books().held.get_mut(&self.number) {
+            charge.used = usage;
+        }
+    }
+
+    /// Fails if the turn ended at a limit that is the budget's.
+    pub(in crate::drivers) fn end(&self, finished: Finished) -> Result<Finished, DriverError> {
+        match (finished.status, self.lowered) {
+            (Status::TokenLimit, (true, _)) | (Status::CostLimit, (_, true)) => {
+                Err(self.ledger.books().used_up().transcript(finished.text))
+            }
+            _ => Ok(finished),
+        }
+    }
+
+    /// Fails if the turn, which has used more than it reserved, leaves nothing.
+    pub(in crate::drivers) fn check(&self) -> Result<(), DriverError> {
+        let books = self.ledger.books();
+        let left = books.left();
+        let charge = books.held.get(&self.number).copied().unwrap_or_default();
+        let over_tokens = left.tokens == Some(0) && charge.used.tokens() > charge.tokens;
+        let over_cost = left.cost == Some(0) && charge.used.cost > charge.cost;
+        if over_tokens || over_cost { Err(books.used_up()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut books = self.ledger.books();
+        let charge = books.held.remove(&self.number).unwrap_or_default();
+        books.spent += charge.used;
+    }
+}

@@ -1,0 +1,100 @@
+//! The budget of a run: all turns of a thread go into one ledger, and what becomes of the run once that is reached is asked
+//! of a person. Knows drivers and ledgers; must not know what turns are for.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::agents::{AgentSpec, Agents};
+use super::folder::thread;
+use super::questions::{AfterBudget, BudgetReached, Raise};
+use crate::checkpoint::fnv::Fnv;
+use crate::drivers::{
+    Account, Driver, DriverError, ErrorClass, Finished, Ledger, Metered, RunLimits, SessionRef, Status,
+};
+use crate::graph::{Ctx, NodeError};
+
+/// The agent's driver, whose turns are counted in the ledger of the run.
+pub(super) fn metered<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Metered<Arc<dyn Driver>>, DriverError> {
+    let driver = ctx.context().driver(agent)?;
+    Ok(Metered::new(driver, ledger(ctx, agent)?).price(agent.price))
+}
+
+/// The ledger of the run. One without limits is kept too: what a killed turn used is part of what its task cost.
+pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledger, DriverError> {
+    let ledger = match &agent.home {
+        Some(home) => Ledger::open(file(home, &thread(ctx), ctx.birth()))?,
+        None if agent.purse.limits.is_none() => Ledger::new(),
+        None => Ledger::open(file(Path::new(".superstep"), &thread(ctx), ctx.birth()))?,
+    };
+    Ok(ledger.limits(agent.purse.limits).at_least(&agent.purse.spent))
+}
+
+/// A thread that is deleted and begun anew has another birth, and so another ledger.
+fn file(home: &Path, thread: &str, birth: u64) -> PathBuf {
+    let mut hash = Fnv::new();
+    hash.mix(thread.as_bytes());
+    home.join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
+}
+
+/// A request for which the budget of its run was not enough.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Overdraft {
+    pub(super) account: Account,
+    /// The name under which the turn goes on; none: it has ended, and is done in a new one.
+    pub(super) turn: Option<String>,
+    /// The session of a turn that has ended.
+    pub(super) session: Option<SessionRef>,
+}
+
+/// What is known if it was not the turn that ended it, but the budget of the run.
+pub(super) fn overdraft<C: Agents>(
+    ctx: &Ctx<C>,
+    agent: &AgentSpec,
+    ended: &Result<Finished, DriverError>,
+    turn: &str,
+) -> Result<Option<Overdraft>, DriverError> {
+    let (turn, session) = match ended {
+        Err(error) if error.class == ErrorClass::Budget => (Some(turn.to_owned()), None),
+        Ok(finished) if matches!(finished.status, Status::CostLimit | Status::TokenLimit) => {
+            (None, finished.session.clone())
+        }
+        Ok(_) | Err(_) => return Ok(None),
+    };
+    let account = ledger(ctx, agent)?.account();
+    Ok((!account.reached().is_empty()).then_some(Overdraft { account, turn, session }))
+}
+
+/// What is known of a turn that may not be carried out.
+pub(super) struct Spent<'a> {
+    pub(super) agent: &'a AgentSpec,
+    pub(super) task: &'a str,
+    /// Names the request within the node.
+    pub(super) key: &'a str,
+    pub(super) account: Account,
+}
+
+/// Asks a person for more, until it is enough; returns what was added, or none if the run ends.
+pub(super) async fn raised<C: Agents>(ctx: &Ctx<C>, spent: Spent<'_>) -> Result<Option<RunLimits>, NodeError> {
+    let Spent { agent, task, key, mut account } = spent;
+    let (mut all, mut problem) = (RunLimits::default(), None);
+    for nth in 0.. {
+        let question = BudgetReached { problem, ..BudgetReached::of(&account, &agent.role, task) };
+        let by: Raise = match ctx.interrupt(question)? {
+            AfterBudget::Abort => return Ok(None),
+            AfterBudget::Raise(by) => by,
+        };
+        let by = RunLimits::from(by);
+        let raise = |key: String| async move { ledger(ctx, agent)?.raise(&key, by) };
+        ctx.effect(format!("{key}/raise/{nth}"), &by, raise).await?;
+        all += by;
+        account.limits = account.limits.raised(by);
+        let reached = account.reached();
+        if reached.is_empty() {
+            break;
+        }
+        problem = Some(format!("this is not enough: {} is reached still", reached.join(", ")));
+    }
+    Ok(Some(all))
+}

@@ -1,0 +1,131 @@
+//! What turns use is counted: priced, in a file, against limits, whatever the driver does.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use rstest::rstest;
+use superstep::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverExt, ErrorClass, Finished, Ledger,
+    Metered, Price, RunLimits, Session, SessionRef, Status, Usage, events,
+};
+
+/// An agent that asks its model for ever, 100 tokens each time, and keeps to nothing.
+#[derive(Clone)]
+struct Greedy {
+    requests: u64,
+}
+
+impl Driver for Greedy {
+    fn name(&self) -> &str {
+        "greedy"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn run(&self, _: AgentRequest) -> AgentEvents {
+        let most = self.requests;
+        events(move |tell| async move {
+            tell.tell(AgentEvent::Started(SessionRef { id: "s".into(), turn: String::new() })).await;
+            let mut usage = Usage::default();
+            for _ in 0..most {
+                usage += Usage { input: 100, requests: 1, ..Usage::default() };
+                tell.tell(AgentEvent::Usage(usage)).await;
+                tell.tell(AgentEvent::Text("so".into())).await;
+            }
+            Ok(Finished { status: Status::Done, text: "done".into(), submitted: None, session: None, usage })
+        })
+    }
+}
+
+async fn taken(driver: &impl Driver, turn: &str, limit: Option<u64>) -> Result<Finished, DriverError> {
+    let mut request = AgentRequest::new("developer", "go", "/some/where");
+    (request.limits.tokens, request.turn, request.session) = (limit, turn.into(), Session::New);
+    driver.finish(request, |_| ()).await
+}
+
+#[tokio::test]
+async fn a_limit_of_tokens_holds_for_a_driver_that_keeps_none() {
+    let driver = Metered::new(Greedy { requests: u64::MAX }, Ledger::new());
+    let finished = taken(&driver, "t", Some(250)).await.unwrap();
+    assert_eq!((finished.status, finished.usage.tokens()), (Status::TokenLimit, 300));
+    assert_eq!(finished.session.unwrap().id, "s", "it can be gone on with");
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_at_its_limit_has_ended() {
+    let driver = Metered::new(Greedy { requests: 3 }, Ledger::new());
+    assert_eq!(taken(&driver, "t", Some(300)).await.unwrap().status, Status::Done);
+}
+
+#[rstest]
+#[case::priced(Some(Price { input: 2_000_000, ..Price::default() }), 600, 0)]
+#[case::unknown(None, 0, 300)]
+#[tokio::test]
+async fn tokens_have_a_price_or_an_unknown_cost(
+    #[case] price: Option<Price>,
+    #[case] cost: u64,
+    #[case] unpriced: u64,
+) {
+    let driver = Metered::new(Greedy { requests: 3 }, Ledger::new()).price(price);
+    let usage = taken(&driver, "t", None).await.unwrap().usage;
+    assert_eq!((usage.cost, usage.unpriced), (cost, unpriced));
+}
+
+#[tokio::test]
+async fn a_ledger_in_a_file_knows_what_was_spent_before() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("ledgers/run.jsonl");
+    let limits = RunLimits { tokens: Some(500), ..RunLimits::default() };
+    let metered = |requests| Metered::new(Greedy { requests }, Ledger::open(&file).unwrap().limits(limits));
+    taken(&metered(2), "one", None).await.unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}{{\"turn\":{{\"turn\":\"on")).unwrap(); // a power cut in a line
+    let cut = taken(&metered(u64::MAX), "two", None).await.unwrap_err();
+    assert_eq!(cut.class, ErrorClass::Budget);
+    let ledger = Ledger::open(&file).unwrap().limits(limits);
+    assert_eq!((ledger.account().spent.tokens(), ledger.account().reached()), (600, vec!["tokens"]));
+    let refused = taken(&metered(1), "two", None).await.unwrap_err();
+    assert_eq!(refused.message, "the budget of 500 tokens is used up: 600 tokens and $0.000000 spent");
+    for _ in 0..2 {
+        ledger.raise("key", RunLimits { tokens: Some(300), ..RunLimits::default() }).unwrap(); // once
+    }
+    drop(ledger);
+    let again = taken(&metered(1), "two", None).await.unwrap();
+    assert_eq!(again.usage.tokens(), 500, "with the try that was ended");
+    assert_eq!(Ledger::open(&file).unwrap().limits(limits).account().limits.tokens, Some(800));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_run_holds_in_the_middle_of_a_turn() {
+    struct Still;
+    impl Driver for Still {
+        fn name(&self) -> &str {
+            "still"
+        }
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::default()
+        }
+        fn run(&self, _: AgentRequest) -> AgentEvents {
+            events(|_| std::future::pending())
+        }
+    }
+    let limits = RunLimits { wall: Some(Duration::from_secs(60)), ..RunLimits::default() };
+    let ledger = Ledger::new().limits(limits);
+    let error = taken(&Metered::new(Still, ledger.clone()), "t", None).await.unwrap_err();
+    assert_eq!((error.class, ledger.account().reached()), (ErrorClass::Budget, vec!["wall"]));
+}
+
+#[test]
+fn a_link_or_a_damaged_file_is_no_ledger() {
+    let place = tempfile::tempdir().unwrap();
+    let (other, link) = (place.path().join("other"), place.path().join("link"));
+    fs::write(&other, "mine").unwrap();
+    symlink(&other, &link).unwrap();
+    assert!(Ledger::open(&link).unwrap_err().message.contains("cannot be used"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    fs::write(&other, "{}\n{}\n").unwrap();
+    assert!(Ledger::open(&other).unwrap_err().message.contains("line 1, cannot be read"));
+}

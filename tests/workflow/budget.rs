@@ -1,0 +1,184 @@
+//! What a run may use in all: one ledger for all of its agents, that kills do not empty, and the question once it is reached.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use superstep::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverExt, DriverName, Price, RunLimits, Usage, events,
+};
+use superstep::nodes::{AfterBudget, ApprovePlan, BudgetReached, Raise};
+use superstep::plan::{Decision, Issue};
+use superstep::prelude::*;
+use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph, summary};
+use superstep::workflows::{AgentSettings, Profile, Role};
+use tokio::sync::mpsc;
+
+use crate::agent::Agent;
+use crate::repository::Repository;
+use crate::scene::{Ran, Scene, asks, done, plan, profile};
+
+/// Each turn of an agent costs 100 millionths and takes 15 tokens.
+fn budget(limits: RunLimits) -> Profile {
+    Profile { budget: limits, ..profile() }
+}
+
+fn cost(cost: u64) -> Profile {
+    budget(RunLimits { cost: Some(cost), ..RunLimits::default() })
+}
+
+fn raise(cost: u64) -> AfterBudget {
+    AfterBudget::Raise(Raise { cost: Some(cost), ..Raise::default() })
+}
+
+fn question(outcome: &Ran) -> BudgetReached {
+    assert_eq!(asks(outcome), "budget");
+    outcome.questions()[0].payload().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_that_has_used_its_budget_asks_and_goes_on_with_more() {
+    let scene = Scene::new(Agent::willing());
+    let outcome = scene.run(&plan(2), cost(300)).await;
+    let asked = question(&outcome);
+    assert_eq!((asked.role.as_str(), asked.task.as_str(), asked.cost, asked.tokens), ("reviewer", "2", 300, 45));
+    assert_eq!((asked.reached, asked.spent), (vec!["cost".to_owned()], vec!["cost: $0.0003 of $0.0003".to_owned()]));
+    let again = scene.thread.resume::<BudgetReached>(AfterBudget::Raise(Raise::default())).await.unwrap();
+    assert_eq!(question(&again).problem.unwrap(), "this is not enough: cost is reached still");
+    let state = scene.thread.resume::<BudgetReached>(raise(100)).await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, state.usage.cost, state.raised.cost), (Some(RunOutcome::Completed), 400, Some(100)));
+    assert_eq!((scene.commits(), scene.agent.count("developer")), (vec![done(1), done(2)], 2));
+    assert!(summary(&state).contains("budget: cost: $0.0004 of $0.0004"), "{}", summary(&state));
+    assert!(scene.thread.verify().await.unwrap().agrees());
+}
+
+#[rstest]
+#[case::developer(200, "developer")]
+#[case::reviewer(300, "reviewer")]
+#[tokio::test]
+async fn a_person_ends_a_run_that_has_used_its_budget(#[case] limit: u64, #[case] role: &str) {
+    let scene = Scene::new(Agent::willing());
+    assert_eq!(question(&scene.run(&plan(2), cost(limit)).await).role, role);
+    let state = scene.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![done(1)]));
+    assert!(scene.thread.verify().await.unwrap().agrees());
+}
+
+#[tokio::test]
+async fn an_architect_whose_run_is_ended_writes_no_plan() {
+    let scene = Scene::new(Agent::willing());
+    let issue = Issue { id: "c".into(), title: "Clock".into(), description: String::new() };
+    let input = ExecutionState::update().working_dir(scene.repository.path()).issue(Some(issue));
+    let nothing = budget(RunLimits { tokens: Some(0), ..RunLimits::default() });
+    assert_eq!(question(&scene.thread.invoke(input.profile(nothing)).await.unwrap()).role, "architect");
+    let state = scene.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, scene.agent.count("architect")), (Some(RunOutcome::Cancelled), 0));
+}
+
+#[test]
+fn answers_are_written_in_dollars_numbers_and_times() {
+    let read = |answer: Value| serde_json::from_value::<AfterBudget>(answer);
+    assert_eq!(read(json!({"raise": {"cost": 10}})).unwrap(), raise(10_000_000));
+    let all = Raise { cost: Some(500_000), tokens: Some(7), wall: Some(std::time::Duration::from_secs(1800)) };
+    let all = AfterBudget::Raise(all);
+    assert_eq!(read(json!({"raise": {"cost": 0.5, "tokens": 7, "wall": "30m"}})).unwrap(), all);
+    assert_eq!(read(serde_json::to_value(&all).unwrap()).unwrap(), all);
+    assert_eq!(read(json!("abort")).unwrap(), AfterBudget::Abort);
+    for wrong in [json!({"raise": {"cost": -1}}), json!({"raise": {"wall": "soon"}}), json!({"raise": {"money": 1}})] {
+        assert!(read(wrong.clone()).is_err(), "{wrong}");
+    }
+}
+
+/// An agent that reports what it uses, and at its first turn never ends.
+struct Slow {
+    agent: Arc<Agent>,
+    usage: Usage,
+    reached: Option<mpsc::UnboundedSender<()>>,
+    capabilities: Capabilities,
+}
+
+impl Driver for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn run(&self, request: AgentRequest) -> AgentEvents {
+        let (agent, usage, reached) = (Arc::clone(&self.agent), self.usage, self.reached.clone());
+        events(move |tell| async move {
+            tell.tell(AgentEvent::Usage(usage)).await;
+            if let Some(reached) = reached {
+                reached.send(()).unwrap();
+                std::future::pending::<()>().await;
+            }
+            let finished = agent.finish(request, |_| ()).await?;
+            Ok(superstep::drivers::Finished { usage, ..finished })
+        })
+    }
+}
+
+fn slow(usage: Usage, reached: Option<mpsc::UnboundedSender<()>>) -> Arc<Slow> {
+    let capabilities = Capabilities { sessions: true, submits: true, ..Capabilities::default() };
+    Arc::new(Slow { agent: Agent::willing(), usage, reached, capabilities })
+}
+
+#[tokio::test]
+async fn what_a_killed_turn_used_is_spent() {
+    let (repository, store) = (Repository::new(), Arc::new(MemoryCheckpointer::new()));
+    let (sender, mut reached) = mpsc::unbounded_channel();
+    let thread = |driver: Arc<Slow>| {
+        let graph = graph::<Arc<Slow>>().unwrap().with_shared_checkpointer(store.clone());
+        graph.thread_with("clock", Arc::new(driver))
+    };
+    let used = Usage { input: 60, cost: 600, requests: 1, ..Usage::default() };
+    let killed = thread(slow(used, Some(sender)));
+    let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
+    killed.invoke(input.profile(cost(1_000))).await.unwrap();
+    tokio::select! {
+        outcome = killed.resume::<ApprovePlan>(Decision::approve()) => panic!("{outcome:?}"),
+        _ = reached.recv() => {}
+    }
+    drop(killed);
+    let again = thread(slow(used, None));
+    let asked = question(&again.proceed().await.unwrap());
+    assert_eq!(
+        (asked.role.as_str(), asked.cost, asked.tokens),
+        ("reviewer", 1_200, 120),
+        "600 before, 600 after the kill"
+    );
+    let state = again.resume::<BudgetReached>(raise(9_000)).await.unwrap().finished().unwrap();
+    assert_eq!((state.usage.cost, state.tasks[0].used[&Role::Developer].cost), (1_800, 1_200));
+}
+
+#[tokio::test]
+async fn a_model_has_the_price_that_the_profile_says() {
+    let used = Usage { input: 1_000, output: 100, requests: 1, ..Usage::default() };
+    let repository = Repository::new();
+    let graph = graph::<Arc<Slow>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(slow(used, None)));
+    let model = |model: &str| AgentSettings { driver: Some(DriverName::Codex), model: Some(model.into()) };
+    let profile = Profile {
+        prices: [("big".into(), Price { input: 3_000_000, output: 15_000_000, cache_read: 0 })].into(),
+        agents: [(Role::Developer, model("big")), (Role::Reviewer, model("odd")), (Role::Architect, model("odd"))]
+            .into(),
+        ..profile()
+    };
+    let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
+    let asked = thread.invoke(input.profile(profile)).await.unwrap();
+    let unknown = "cli:codex (architect, reviewer) reports tokens and no cost; add `[prices.\"odd\"]` to the profile";
+    assert_eq!(asked.questions()[0].payload::<ApprovePlan>().unwrap().warnings, [unknown]);
+    let state = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
+    let told = summary(&state);
+    let told: Vec<&str> = told.lines().filter(|line| line.contains("tokens") || line.contains("cost")).collect();
+    assert!(told[..2].iter().all(|line| line.starts_with("    ")), "of the task: {told:?}");
+    insta::assert_snapshot!(told[2..].join("\n"), @r#"
+    developer: 1100 tokens, $0.0045
+    reviewer: 1100 tokens, cost unknown
+    cost: $0.0045
+    tokens: 2200
+    cost unknown: cli:codex (architect, reviewer) reports tokens and no cost; add `[prices."odd"]` to the profile
+    "#);
+}
