@@ -113,7 +113,7 @@ fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
 fn what_to_lint(post: &Post) -> Result<VerifyJob, NodeError> {
     let limit = std::time::Duration::from_secs(60);
     let (folder, commands) = (post.folder.clone(), post.lint.clone());
-    Ok(VerifyJob { folder, commands, limit, base: base(post)?, tree: None }) // what a linter mends stays
+    Ok(VerifyJob { folder, commands, limit, base: base(post)?, tree: None, pass: vec![] }) // what a linter mends stays
 }
 fn linted(post: &Post, ended: Verified) -> PostUpdate {
     let failed = ended.checks.iter().filter(|check| !check.passed()).map(Check::report);

@@ -29,6 +29,9 @@ pub struct AgentSpec {
     /// [`Access`](crate::drivers::Access).
     #[serde(default)]
     pub command_prefix: Vec<String>,
+    /// Variables of the environment that a program which is the agent gets besides the usual ones.
+    #[serde(default)]
+    pub pass: Vec<String>,
     /// How much one of its turns may use.
     #[serde(default, with = "limits")]
     pub limits: Limits,

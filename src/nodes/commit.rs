@@ -74,7 +74,14 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
     let Some(tree) = &job.tree else { return moved(&workspace, job, None).await };
     let tree = match found(&workspace, job, key).await? {
         Some(made) => made.tree,
-        None => workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?,
+        None => {
+            let leaked = job.folder.leaked(&job.base.tree, tree).await?;
+            if !leaked.is_empty() {
+                let told = format!("not committed: {}", leaked.join(", "));
+                return Err(NodeError::permanent(format!("{told} (help: take the value out of the file, then retry)")));
+            }
+            workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?
+        }
     };
     let (branch, message, key) = (job.base.at.branch.clone(), job.message.clone(), key.clone());
     let request = CommitRequest { branch, parent: job.base.at.commit.clone(), tree, message, key };

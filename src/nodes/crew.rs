@@ -31,6 +31,7 @@ struct Which {
     home: PathBuf,
     prefix: Vec<String>,
     retry: RetrySettings,
+    pass: Vec<String>,
 }
 
 impl std::fmt::Debug for Crew {
@@ -65,6 +66,7 @@ impl Agents for Crew {
             home: agent.home.clone().unwrap_or_else(|| PathBuf::from(".superstep")),
             prefix: agent.command_prefix.clone(),
             retry: agent.retry,
+            pass: agent.pass.clone(),
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.get(&which) {
@@ -94,7 +96,7 @@ fn patient(driver: impl Driver + 'static, which: &Which) -> Arc<dyn Driver> {
 }
 
 fn program(agent: CliAgent, which: &Which) -> Arc<dyn Driver> {
-    patient(agent.behind(&which.prefix).keeping(sessions(which)), which)
+    patient(agent.behind(&which.prefix).passing(&which.pass).keeping(sessions(which)), which)
 }
 
 fn sessions(which: &Which) -> SessionStore {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Ctx, NodeError};
+use crate::process::Key;
 use crate::workspace::{
     CommitId, Fingerprint, HeadMove, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
     WorkspaceOptions,
@@ -185,6 +186,12 @@ impl Folder {
         workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
         let others: Vec<&str> = base.at.others.keys().map(String::as_str).collect();
         workspace.standing(&others).await.map_err(failed)
+    }
+
+    /// Says which keys of this process the files hold, and the base did not: a line each, with file and line.
+    pub(super) async fn leaked(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, NodeError> {
+        let found = self.open().await?.leaked_keys(from, to, Key::known()).await.map_err(failed)?;
+        Ok(found.iter().map(ToString::to_string).collect())
     }
 
     /// Brings the files back to what was judged, and says which were otherwise.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::{After, Base, Folder};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::process::{Environment, Program};
+use crate::process::{Environment, Program, Redactor};
 use crate::workspace::TreeId;
 
 /// How much of the end of a command's output is kept, in bytes.
@@ -28,6 +28,8 @@ pub struct VerifyJob {
     pub base: Base,
     /// The files that are judged: what the commands change of them is taken back. None: it stays.
     pub tree: Option<TreeId>,
+    /// Variables of this process that the commands get besides the usual ones.
+    pub pass: Vec<String>,
 }
 
 /// Commands that were run.
@@ -94,6 +96,10 @@ where
 
 async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Result<Verified, NodeError> {
     let mut checks = vec![];
+    if let Some(leak) = leak(&job, &ctx).await? {
+        ctx.emit(leak.line()).await;
+        return Ok(Verified { checks: vec![leak], tampered: vec![], tree: None, notices: vec![] });
+    }
     if job.commands.is_empty() {
         return Ok(Verified { checks, tampered: vec![], tree: None, notices: vec![] });
     }
@@ -119,6 +125,15 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
     Ok(Verified { checks, tampered, tree, notices })
 }
 
+/// A check that fails if the files hold a key of this process: nobody is shown them then.
+async fn leak<C: Send + Sync + 'static>(job: &VerifyJob, ctx: &Ctx<C>) -> Result<Option<Check>, NodeError> {
+    let Some(tree) = job.tree.as_ref().filter(|tree| **tree != job.base.tree) else { return Ok(None) };
+    let between = [&job.base.tree, tree];
+    let leaked = ctx.effect("keys", &between, |_| job.folder.leaked(between[0], between[1])).await?;
+    let output = format!("{}\nTake the value out of the file: keys are read from the environment.", leaked.join("\n"));
+    Ok((!leaked.is_empty()).then(|| Check { command: "look for keys".into(), code: Some(1), output }))
+}
+
 fn undone(files: &[String]) -> String {
     let shown = files.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(SHOWN) {
@@ -129,12 +144,18 @@ fn undone(files: &[String]) -> String {
 
 async fn run<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
     job.folder.hold(ctx).await?;
-    let program = Program::new("sh").args(["-c", command]).environment(Environment::allowed());
+    let pass: Vec<&str> = job.pass.iter().map(String::as_str).collect();
+    let environment = Environment::allowed().keep(&pass);
+    let redactor = Redactor::new(environment.secrets());
+    let program = Program::new("sh").args(["-c", command]).environment(environment);
     let program = program.directory(&job.folder.directory).keep(KEPT);
     let ended = tokio::time::timeout(job.limit, program.run(|| ctx.heartbeat())).await;
     let command = command.to_owned();
     match ended {
-        Ok(Ok(output)) => Ok(Check { command, code: output.code, output: [output.stdout, output.stderr].concat() }),
+        Ok(Ok(output)) => {
+            let said = redactor.redact(&[output.stdout, output.stderr].concat());
+            Ok(Check { command, code: output.code, output: said })
+        }
         Ok(Err(error)) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
         Err(_) => {
             let output = format!("it took longer than {} s and was killed", job.limit.as_secs());

@@ -63,14 +63,16 @@ impl std::fmt::Debug for Environment {
 
 impl Environment {
     /// Returns what any program may see of this process's environment: where things are (`PATH`, `HOME`, `TMPDIR`), toolchains
-    /// too, the language, certificates and proxies. No keys, and nothing by which agents know each other.
+    /// too, the language, certificates and proxies. No keys, no addresses with a name or password in them, and nothing by
+    /// which agents know each other.
     pub fn allowed() -> Self {
         Self::among(std::env::vars_os())
     }
 
     /// Returns what any program may see of these variables.
     pub fn among(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self(variables.into_iter().filter(|(name, _)| is_on(ALLOWED, name)).collect())
+        let is_open = |value: &OsStr| userinfo(&value.to_string_lossy()).is_none();
+        Self(variables.into_iter().filter(|(name, value)| is_on(ALLOWED, name) && is_open(value)).collect())
     }
 
     /// Adds variables of this process, if they are set: `ANTHROPIC_*`, `CODEX_HOME`.
@@ -101,10 +103,14 @@ impl Environment {
         self.0.keys().map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
-    /// Returns the values of variables whose names say that they are secret: keys, tokens, passwords.
+    /// Returns the values of variables whose names say that they are secret (keys, tokens, passwords), and the passwords in
+    /// addresses.
     pub fn secrets(&self) -> Vec<String> {
-        let secret = self.0.iter().filter(|(name, _)| is_secret(name));
-        secret.map(|(_, value)| value.to_string_lossy().into_owned()).collect()
+        let secret = |(name, value): (&OsString, &OsString)| {
+            let value = value.to_string_lossy();
+            if is_secret(name) { Some(value.into_owned()) } else { password(&value).map(str::to_owned) }
+        };
+        self.0.iter().filter_map(secret).collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
@@ -120,7 +126,20 @@ fn is_on(list: &[&str], name: &OsStr) -> bool {
     })
 }
 
-fn is_secret(name: &OsStr) -> bool {
+pub(super) fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+}
+
+/// The name and password in an address, `name:password` in `http://name:password@host`.
+pub(super) fn userinfo(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once('@').map(|(userinfo, _)| userinfo).filter(|userinfo| !userinfo.is_empty())
+}
+
+/// The password in an address, or the name if that is all there is: a token.
+pub(super) fn password(value: &str) -> Option<&str> {
+    let userinfo = userinfo(value)?;
+    Some(userinfo.split_once(':').map_or(userinfo, |(_, password)| password))
 }

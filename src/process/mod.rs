@@ -3,6 +3,7 @@
 
 mod environment;
 mod group;
+mod keys;
 mod lines;
 mod output;
 mod program;
@@ -10,6 +11,7 @@ mod redactor;
 mod running;
 
 pub use environment::Environment;
+pub use keys::Key;
 pub use output::Output;
 pub(crate) use output::Tail;
 pub use program::Program;

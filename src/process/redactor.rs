@@ -1,4 +1,4 @@
-//! What must not be shown: given secrets, and what looks like a key.
+//! What must not be shown: given secrets, names and passwords in addresses, and what looks like a key.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ const SHORTEST: usize = 8;
 /// ```
 /// use superstep::process::Redactor;
 /// let redactor = Redactor::new(["hunter22"]);
+/// assert_eq!(redactor.redact("see http://me:word@host/x"), "see http://[redacted]@host/x");
 /// let shown = redactor.redact("password hunter22, key sk-abcdefgh1234, Authorization: Bearer eyJhbGciOi");
 /// assert_eq!(shown, "password [redacted], key [redacted], Authorization: Bearer [redacted]");
 /// ```
@@ -31,7 +32,7 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Returns one that hides these values, besides what looks like a key. Values of fewer than 6 bytes are left: they would
+    /// Returns one that hides these values, besides names and passwords in addresses, and what looks like a key. Values of fewer than 6 bytes are left: they would
     /// be found everywhere.
     pub fn new(secrets: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut secrets: Vec<String> =
@@ -73,7 +74,7 @@ impl Redactor {
 fn keyless(text: &str) -> String {
     let (mut shown, mut rest, mut before) = (String::with_capacity(text.len()), text, None);
     while let Some(first) = rest.chars().next() {
-        let (said, hidden) = key_at(rest, before);
+        let (said, hidden) = userinfo_at(rest).unwrap_or_else(|| key_at(rest, before));
         if hidden > 0 {
             shown.push_str(&rest[..said]);
             shown.push_str(HIDDEN);
@@ -100,6 +101,14 @@ fn key_at(text: &str, before: Option<char>) -> (usize, usize) {
     let word = WORDS.iter().find(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
     let key = word.map_or(0, |word| token(&text[word.len()..]));
     if key >= SHORTEST { (word.map_or(0, |word| word.len()), key) } else { (0, 0) }
+}
+
+/// Returns how many bytes an address that begins here says before its name and password, and how many those have.
+fn userinfo_at(text: &str) -> Option<(usize, usize)> {
+    let rest = text.strip_prefix("://")?;
+    let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>`".contains(c)).unwrap_or(rest.len());
+    let userinfo = rest[..end].rfind('@').filter(|at| *at > 0)?;
+    Some((3, userinfo))
 }
 
 fn token(text: &str) -> usize {

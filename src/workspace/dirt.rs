@@ -62,6 +62,7 @@ impl Workspace {
         self.read("write info/exclude", |_, place| {
             let file = place.common_dir.join("info").join("exclude");
             exclude(&file).map_err(|source| WorkspaceError::Io { doing: "write", path: file, source })?;
+            super::trust::renew(place);
             Ok(())
         })
         .await

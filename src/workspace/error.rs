@@ -136,6 +136,12 @@ pub enum WorkspaceError {
         /// What git said.
         output: String,
     },
+    /// What git runs was changed since the work tree was locked, outside of any turn that was looked at.
+    #[error("git was not run, for hooks or configuration were changed meanwhile: {}", changes.join(", "))]
+    Tampered {
+        /// What was changed, and how.
+        changes: Vec<String>,
+    },
     /// The commit could not be signed.
     #[error("the commit could not be signed:\n{output}")]
     SigningFailed {
@@ -225,6 +231,7 @@ impl WorkspaceError {
             Self::HeadElsewhere { .. } => "`git switch` back to the run's branch; `git reflog` tells where it stood",
             Self::Conflict { .. } => "commit or undo your own changes in these files, then go on",
             Self::HookRefused { .. } => "mend what it complains about, then retry: the commit is made again",
+            Self::Tampered { .. } => "a process may have outlived its agent; look at them, put them right, then retry",
             Self::IdentityMissing { .. } => {
                 "`git config --global user.name \"Your Name\"`, and the same for `user.email`"
             }

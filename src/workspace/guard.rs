@@ -100,7 +100,7 @@ impl Workspace {
     }
 }
 
-fn fingerprint(place: &Place) -> Fingerprint {
+pub(super) fn fingerprint(place: &Place) -> Fingerprint {
     let mut all = Fingerprint::default();
     all.note(".git".to_owned(), &place.root.join(".git"));
     for name in ["commondir", "gitdir"] {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::index::{own_folder, sweep};
 use super::open::{Place, Workspace};
+use super::trust;
 
 /// How long a lock is tried for: a run that has just ended, or is being looked at, has it for a moment longer.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -40,17 +41,20 @@ impl fmt::Display for Holder {
 #[must_use = "the work tree is free again as soon as this is dropped"]
 pub struct WorkspaceLock {
     file: File,
+    git_dir: PathBuf,
 }
 
 impl Drop for WorkspaceLock {
     fn drop(&mut self) {
+        trust::end(&self.git_dir);
         // A process that is just being started may hold the file for a moment longer.
         let _ = self.file.unlock();
     }
 }
 
 impl Workspace {
-    /// Takes the work tree for a thread. Linked work trees of one repository are taken apart.
+    /// Takes the work tree for a thread. Hooks and configuration are trusted as they are now: until the lock is dropped, git is
+    /// not run if they are otherwise. Linked work trees of one repository are taken apart.
     ///
     /// # Errors
     /// [`Busy`](WorkspaceError::Busy) names the process that has it.
@@ -66,7 +70,8 @@ impl Workspace {
             }
             sign(&mut file, thread).map_err(failed)?;
             sweep(&place);
-            Ok(WorkspaceLock { file })
+            trust::begin(&place);
+            Ok(WorkspaceLock { file, git_dir: place.git_dir.clone() })
         })
         .await?
     }

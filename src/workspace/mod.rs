@@ -13,7 +13,8 @@
 //! - **Discarding.** [`salvage`](Workspace::salvage) keeps what was there, [`reset_to`](Workspace::reset_to) brings the files
 //!   back to a tree, [`restore`](Workspace::restore) brings salvaged work back.
 //! - **Trust.** [`fingerprint`](Workspace::fingerprint) tells whether hooks or configuration were tampered with. Compare it
-//!   before anything else is called after an agent has worked.
+//!   before anything else is called after an agent has worked. While a work tree is [locked](Workspace::lock), they are
+//!   compared right before each call of git with what they were then. [`leaked_keys`](Workspace::leaked_keys) finds keys.
 //!
 //! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). What is for the work tree
 //! (ignore rules, filters, ends of lines, hooks, keys) is done by the git program, what is for objects and references by
@@ -56,6 +57,7 @@ mod guard;
 mod head;
 mod id;
 mod index;
+mod keys;
 mod left_out;
 mod lock;
 mod merge;
@@ -69,6 +71,7 @@ mod reset;
 mod salvage;
 mod snapshot;
 mod standing;
+mod trust;
 
 pub use branch::OwnBranch;
 pub use commit::{CommitRequest, Committed, MadeCommit};
@@ -77,6 +80,7 @@ pub use error::WorkspaceError;
 pub use guard::{Fingerprint, Tampered, Tampering};
 pub use head::{Head, Ongoing};
 pub use id::{CommitId, TreeId};
+pub use keys::LeakedKey;
 pub use left_out::{LeftOut, Reason};
 pub use lock::{Holder, WorkspaceLock};
 pub use message::CommitKey;

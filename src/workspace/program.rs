@@ -91,9 +91,13 @@ impl<'a> Call<'a> {
     /// Runs it to its end, whatever the code.
     pub(super) async fn run(self) -> Result<Answer, WorkspaceError> {
         let options = &self.place.options;
+        super::trust::check(self.place)?;
         let limit = if self.hooks { options.commit_limit } else { options.limit };
         let bounds = Bounds { time: limit, output: ANSWER, linger: STRAGGLERS };
         let ran = self.program().run_within(&bounds).await;
+        if self.hooks {
+            super::trust::renew(self.place); // what trusted hooks changed is trusted
+        }
         let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
         let Ran { how, out, err } = ran.map_err(unusable)?;
         match how {

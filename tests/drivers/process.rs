@@ -137,3 +137,18 @@ async fn a_child_sees_what_is_on_the_list_and_no_more() {
 fn secrets_are_hidden(#[case] text: &str, #[case] shown: &str) {
     assert_eq!(Redactor::new(["open-sesame-1", "no"]).redact(text), shown);
 }
+
+#[test]
+fn an_address_with_a_password_is_withheld_unless_it_is_asked_for() {
+    let mine =
+        [("HTTP_PROXY", "http://me:word1234@proxy:3128"), ("HTTPS_PROXY", "http://proxy:3128"), ("PATH", "/bin")];
+    let mine = || mine.map(|(name, value)| (name.into(), value.into()));
+    let environment = Environment::among(mine());
+    assert_eq!(environment.names(), ["HTTPS_PROXY", "PATH"]);
+    let passed = environment.set("HTTP_PROXY", "http://me:word1234@proxy:3128");
+    assert_eq!(passed.secrets(), ["word1234"]);
+    let redactor = Redactor::new(passed.secrets());
+    let said = "fatal: cannot reach http://me:word1234@proxy:3128/ (word1234) ssh://git@host a@b";
+    let shown = "fatal: cannot reach http://[redacted]@proxy:3128/ ([redacted]) ssh://[redacted]@host a@b";
+    assert_eq!(redactor.redact(said), shown);
+}

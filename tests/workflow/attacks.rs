@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use superstep::checkpoint::{ExportOptions, SledCheckpointer, export_thread};
 use superstep::drivers::api::{Api, ApiConfig, ApiKey};
 use superstep::drivers::{DriverName, SessionStore};
-use superstep::nodes::{ApprovePlan, Crew};
+use superstep::nodes::{AfterHalt, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep::workflows::Profile;
@@ -120,6 +120,41 @@ async fn a_reviewer_may_read_the_file_of_a_diff_that_is_too_long_for_the_prompt(
         assert!(asked.files.iter().all(|file| file.is_absolute() && asked.prompt.contains(file.to_str().unwrap())));
         assert!(asked.files.iter().all(|file| fs::read_to_string(file).unwrap().contains("+a line of work")));
     }
+}
+
+/// A variable of every test's environment that stands for one with a key.
+const VARIABLE: &str = "CARGO_PKG_NAME";
+
+#[tokio::test]
+async fn a_key_in_the_work_goes_neither_to_a_reviewer_nor_into_a_commit() {
+    let Ok(key) = std::env::var(VARIABLE) else { return };
+    let _ = ApiConfig::new("http://127.0.0.1:1").key_from_env(VARIABLE); // it holds a key from now on
+    let leaked = format!("first\nlet key = \"{key}\";\n");
+    let develop = move |asked: &Asked, folder: &Path, nth| {
+        write(folder, "part.rs", if nth == 0 || nth > 2 { &leaked } else { "clean\n" });
+        if nth == 1 {
+            assert!(asked.prompt.contains(&format!("part.rs:2 holds the value of `{VARIABLE}`")), "{}", asked.prompt);
+            assert!(!asked.prompt.contains(&leaked));
+        }
+        work()
+    };
+    let review = |asked: &Asked, _| if asked.attempt == 2 { rejected("again") } else { approved() };
+    let scene = Scene::new(Agent::crew(develop, review));
+    let outcome = scene.run(&plan(1), Profile { max_task_review_iterations: 3, ..profile() }).await;
+    let state = outcome.finished().unwrap();
+    assert_eq!((state.tasks[0].attempts, state.tasks[0].reviews, scene.agent.count("reviewer")), (3, 2, 2));
+
+    let scene = Scene::new(Agent::crew(
+        move |_, folder, _| {
+            write(folder, "part.rs", &key);
+            work()
+        },
+        |_, _| approved(),
+    ));
+    scene.run(&plan(1), profile()).await;
+    assert_eq!(scene.agent.count("reviewer"), 0);
+    let refused = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap_err().to_string();
+    assert!(refused.contains("not committed: part.rs:1 holds the value of `CARGO_PKG_NAME`"), "{refused}");
 }
 
 /// The files beneath a folder that hold some bytes.

@@ -1,6 +1,7 @@
 //! What was tampered with is seen before git is called.
 
 use rstest::rstest;
+use superstep::process::Key;
 use superstep::workspace::Fingerprint;
 
 use crate::repo::{Repo, executable, request};
@@ -173,4 +174,61 @@ async fn a_repository_that_was_swapped_is_seen() {
     std::fs::write(linked.root().join(".git"), "gitdir: /elsewhere\n").unwrap();
     let told = before.changes(&linked.fingerprint().await.unwrap());
     assert_eq!(told.iter().map(ToString::to_string).collect::<Vec<_>>(), [".git was changed"]);
+}
+
+#[tokio::test]
+async fn a_hook_that_was_planted_since_the_lock_is_not_run() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let base = workspace.snapshot().await.unwrap().tree;
+    let lock = workspace.lock("tides").await.unwrap();
+    repo.write("a.txt", "changed\n");
+    let tree = workspace.snapshot().await.unwrap().tree;
+    assert_ne!(tree, base);
+    repo.hook("pre-commit", "touch ../ran");
+    let refused = workspace.commit(&request(&workspace, &tree).await).await.unwrap_err();
+    let told = "git was not run, for hooks or configuration were changed meanwhile: hook .git/hooks/pre-commit is new";
+    assert_eq!(refused.to_string(), told);
+    assert!(!repo.beside("ran").exists());
+    drop(lock);
+    let _lock = workspace.lock("tides").await.unwrap(); // a person has looked
+    assert!(workspace.commit(&request(&workspace, &tree).await).await.unwrap().commit().is_some());
+    assert!(repo.beside("ran").exists());
+}
+
+#[tokio::test]
+async fn a_filter_that_was_planted_since_the_lock_is_not_run() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let _lock = workspace.lock("tides").await.unwrap();
+    repo.write(".gitattributes", "* filter=evil\n").git(&["config", "filter.evil.clean", "touch ../ran; cat"]);
+    repo.write("a.txt", "changed\n");
+    assert!(workspace.snapshot().await.unwrap_err().to_string().contains("config .git/config was changed"));
+    assert!(!repo.beside("ran").exists());
+}
+
+#[tokio::test]
+async fn what_a_trusted_hook_changes_is_trusted() {
+    let repo = Repo::new();
+    repo.hook("pre-commit", "git config a.b c");
+    let workspace = repo.open().await;
+    let _lock = workspace.lock("tides").await.unwrap();
+    repo.write("a.txt", "changed\n");
+    let tree = workspace.snapshot().await.unwrap().tree;
+    assert!(workspace.commit(&request(&workspace, &tree).await).await.unwrap().commit().is_some());
+}
+
+#[tokio::test]
+async fn a_key_is_found_in_the_files_that_were_changed() {
+    let repo = Repo::new();
+    repo.write("old.txt", "hunter2-hunter2").commit_all("before");
+    let workspace = repo.open().await;
+    let base = workspace.snapshot().await.unwrap().tree;
+    repo.write("src/b.txt", "one\ntwo hunter2-hunter2\n").write("c.txt", "nothing");
+    let tree = workspace.snapshot().await.unwrap().tree;
+    let keys = || Key::new("MY_KEY", "hunter2-hunter2").into_iter().collect();
+    let found = workspace.leaked_keys(&base, &tree, keys()).await.unwrap();
+    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["src/b.txt:2 holds the value of `MY_KEY`"], "not what was there before");
+    assert_eq!(workspace.leaked_keys(&tree, &tree, keys()).await.unwrap(), []);
 }

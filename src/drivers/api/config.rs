@@ -40,6 +40,7 @@ impl ApiConfig {
     /// Takes the key from a variable of the environment. If it is not set, requests go without: some servers need none.
     pub fn key_from_env(self, variable: impl Into<String>) -> Self {
         let variable = variable.into();
+        crate::process::Key::note(&variable);
         Self { key: ApiKey::from_env(&variable), key_env: variable, ..self }
     }
 

@@ -94,6 +94,14 @@ impl CliAgent {
         self
     }
 
+    /// Gives it variables of this process besides, such as a proxy with a password. What is secret in them is hidden in what
+    /// it says.
+    pub fn passing(mut self, names: &[impl AsRef<str>]) -> Self {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        self.environment = self.environment.keep(&names);
+        self
+    }
+
     /// Keeps what its turns come to in a store, so that a turn that has ended is known also after a kill. What is said in
     /// them, the agent's own program keeps.
     pub fn keeping(self, store: SessionStore) -> Self {

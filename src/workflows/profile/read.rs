@@ -184,9 +184,20 @@ fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
     let tools = Tools {
         shell: table.flag("shell", problems).unwrap_or_default(),
         command_prefix: table.texts("command_prefix", problems).map(|(_, prefix)| prefix).unwrap_or_default(),
+        pass: passed(&mut table, problems),
     };
     table.end(problems);
     tools
+}
+
+/// Names of variables.
+fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String> {
+    let Some((at, names)) = table.texts("pass", problems) else { return vec![] };
+    for name in names.iter().filter(|name| !api::is_env_name(name)) {
+        let shown = if name.contains('=') { "an entry" } else { name };
+        problems.add(at, "tools.pass", format!("{shown} is no name of an environment variable"));
+    }
+    names
 }
 
 /// `base_url` and `api_key_env` are settings of `[api]` itself; each table in it is a provider.

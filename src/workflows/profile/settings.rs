@@ -101,6 +101,8 @@ pub struct Tools {
     pub shell: bool,
     /// The program and its arguments to put before each command, such as a sandbox; nothing.
     pub command_prefix: Vec<String>,
+    /// Variables of the environment that checks, and agents that are programs, get besides the usual ones; none.
+    pub pass: Vec<String>,
 }
 
 /// How much one turn of an agent may use: the table `[limits]`.

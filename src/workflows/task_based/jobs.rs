@@ -117,8 +117,9 @@ pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
         folder: state.folder(),
         commands,
         limit: state.profile.verify_timeout,
-        tree: state.task_tree.clone(),
+        tree: state.task_tree.clone().filter(|_| !state.is_stuck()),
         base,
+        pass: state.profile.tools.pass.clone(),
     })
 }
 

@@ -82,6 +82,7 @@ impl ExecutionState {
             command_prefix: self.profile.tools.command_prefix.clone(),
             limits: (&self.profile.limits).into(),
             retry: self.profile.retry,
+            pass: self.profile.tools.pass.clone(),
         }
     }
 
