@@ -104,3 +104,40 @@ fn commands_run_behind_the_prefix_and_without_one_a_warning_is_stated() {
     assert_eq!(run(&bare, &server, "[tools]\nshell = true\n"), 0);
     assert!(stated(&bare));
 }
+
+#[test]
+fn a_session_that_the_server_refuses_asks_a_person_and_another_model_goes_on() {
+    let place = Place::new("");
+    let server = Server::start(|asked, nth| match submits(asked) {
+        "submit_work" if nth > 0 && asked["model"] == "m" => Reply::Refused(400, ""),
+        "submit_work" => developer(asked, [write("face.txt", "face")]),
+        _ => approve(asked),
+    });
+    assert_eq!(run(&place, &server, ""), 10);
+    let stand = place.json(&["status", "t"]);
+    let question = &stand["questions"][0];
+    assert_eq!((&question["name"], &question["payload"]["role"]), (&json!("session_refused"), &json!("developer")));
+    let ended = place.call(&["resume", "t", "--answer", r#"{"model": "big"}"#]);
+    assert_eq!(ended.code(), 0, "{}", ended.told());
+    let asked = server.asked();
+    let models: Vec<&str> = of(&asked, "submit_work").iter().map(|asked| asked["model"].as_str().unwrap()).collect();
+    assert_eq!(models, ["m", "m", "big"]);
+    assert_eq!(place.json(&["status", "t"])["status"], "finished");
+}
+
+#[test]
+fn an_outage_is_waited_for_and_shown() {
+    let place = Place::new("");
+    let server = Server::start(|asked, nth| match submits(asked) {
+        _ if nth < 5 => Reply::Refused(503, ""),
+        "submit_work" => developer(asked, [write("face.txt", "face")]),
+        _ => approve(asked),
+    });
+    place.write("PLAN.md", "# Clock\n\n### Task 1: Face\n\nA face.\n");
+    place.write("p.toml", &server.profile("[retry]\nattempts = 2\nwait = '10ms'\n"));
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let ended = place.call(&["approve", "t"]);
+    assert_eq!(ended.code(), 0, "{}", ended.told());
+    let told = ended.told();
+    assert!(told.contains("503") && told.contains("asks again in") && told.contains("gives up in 600s"), "{told}");
+}
