@@ -41,7 +41,7 @@ fn stderr(output: &Output) -> String {
 #[case::map_reduce("map_reduce", "3 chapters, most of all: the (4 times)")]
 #[case::subgraph("subgraph", "packed, locked the door, left for Brest, for 90")]
 #[case::time_travel("time_travel", "    + \"moons\"")]
-#[case::effects("effects", "3 supersteps compared, no difference")]
+#[case::effects("effects", "3 supersteps compared, no difference: 2 bodies and 0 routers run, 0 results taken over")]
 fn an_example_ends_well(#[case] name: &str, #[case] last_line: &str) {
     let output = example(name).output().unwrap();
     assert_eq!(
@@ -58,7 +58,7 @@ fn the_tour_of_the_guide_comes_to_its_end() {
     let told = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for line in ["published at https://example.org/an-essay", "14 supersteps compared, no difference"] {
-        assert!(told.lines().any(|told| told == line), "`{line}` is not in:\n{told}");
+        assert!(told.lines().any(|told| told.starts_with(line)), "`{line}` is not in:\n{told}");
     }
 }
 

@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::shapes::{GraphLine, Shown, Stand, Step};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
-use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, Status};
+use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, Status, Verdict};
 
 /// The future of a call that may fail.
 pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, Failure>>;
@@ -46,7 +46,7 @@ pub(crate) trait AnyThread: Send + Sync {
     /// What happened from a checkpoint on, or from the first, oldest first.
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>>;
     /// What comparing with the graph as it is finds; whether they agree.
-    fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, bool)>;
+    fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, Verdict)>;
     /// What the thread would have come to with the graph as it is.
     fn what_if(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String)>;
     /// What differs between two checkpoints, for programs and for people.

@@ -18,6 +18,8 @@ pub enum Exit {
     Cancelled,
     /// It waits for a time: 14.
     Waiting,
+    /// A replay that compares found no difference, but compared nothing, or too little for `--strict`: 15.
+    Unverified,
 }
 
 impl Exit {
@@ -31,6 +33,7 @@ impl Exit {
             Self::Rejected => 12,
             Self::Cancelled => 13,
             Self::Waiting => 14,
+            Self::Unverified => 15,
         }
     }
 }

@@ -150,6 +150,7 @@ fn hint(error: &RunError) -> Option<&'static str> {
         RunError::ConcurrentUpdate { .. } => "give the channel a reducer, or write it from one node, then `{retry}`",
         RunError::Refused { .. } => "mend the reducer or the write, then `{retry}`",
         RunError::RecursionLimit { .. } => "check the loop's way out; `{proceed}` goes on",
+        RunError::UnknownThread { near, .. } if near.is_empty() => "`{threads}` lists the threads there are",
         RunError::EmptyInput { .. } => "begin a thread with `run GRAPH`",
         RunError::Unfinished { .. } => "`{status}` shows what is open; answer, or `{proceed}`",
         RunError::UnknownQuestion { .. } | RunError::AlreadyAnswered { .. } => {

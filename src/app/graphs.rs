@@ -2,7 +2,7 @@
 
 use super::erased::AnyGraph;
 use super::failure::Failure;
-use super::near::near;
+use crate::checkpoint::near::near;
 
 /// The registered graphs, by name.
 #[derive(Default)]

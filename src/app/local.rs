@@ -12,13 +12,10 @@ use super::desk::{AnswerAsk, Ask, Desk, Saying, Tell, ThreadsAsk};
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
-use super::near::near;
 use super::shapes::{Asked, Shown, Stand, ThreadLine};
+use crate::checkpoint::near::near_threads;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
-use crate::graph::{Answer, InterruptId, Question, Standing, ThreadFilter, ThreadInfo};
-
-/// How many near names of threads are looked for.
-const NAMES: usize = 10_000;
+use crate::graph::{Answer, InterruptId, Question, RunError, Standing, ThreadFilter, ThreadInfo};
 
 pub(crate) struct Local {
     pub graphs: Arc<Graphs>,
@@ -116,13 +113,9 @@ impl Local {
     }
 
     async fn unknown(&self, name: &str) -> Result<Failure, Failure> {
-        let all = self.store.threads(None, NAMES).await?;
-        let failure = Failure::new(format!("there is no thread `{name}`"));
-        let near = near(name, all.iter().map(ThreadId::as_str));
-        Ok(match near.as_slice() {
-            [] => failure.hint("`{threads}` lists the threads there are"),
-            near => failure.help(format!("did you mean `{}`?", near.join("` or `"))),
-        })
+        let thread = ThreadId::from(name);
+        let near = near_threads(&*self.store, &thread).await;
+        Ok(RunError::UnknownThread { thread, near }.into())
     }
 
     async fn threads(&self, ask: ThreadsAsk) -> Result<Vec<ThreadLine>, Failure> {
@@ -153,7 +146,7 @@ impl Local {
     /// Only a graph knows its breakpoints, and whether it can go on with what another version of it stored.
     fn only_its_graph_knows(&self, info: &ThreadInfo) -> bool {
         let Some(graph) = self.graphs.find(&info.graph) else { return false };
-        let ended = matches!(info.standing, Standing::Finished | Standing::Running | Standing::Damaged);
+        let ended = matches!(info.standing, Standing::New | Standing::Finished | Standing::Running | Standing::Damaged);
         let stopped = info.standing == Standing::Pending && graph.has_breakpoints();
         stopped || (!ended && info.fingerprint != graph.fingerprint())
     }

@@ -28,7 +28,6 @@ mod held;
 mod hooks;
 mod local;
 mod log;
-mod near;
 mod own;
 mod print;
 mod program;

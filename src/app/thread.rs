@@ -152,10 +152,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
-    fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, bool)> {
+    fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, crate::graph::Verdict)> {
         Box::pin(async move {
             let found = self.at(from).verify().await?;
-            Ok((json(&found)?, format!("{found}\n"), found.agrees()))
+            let mut shown = json(&found)?;
+            shown["verdict"] = json(&found.verdict())?;
+            Ok((shown, format!("{found}\n"), found.verdict()))
         })
     }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::id::{CheckpointId, ThreadId};
+use super::near::meant;
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
 #[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
@@ -138,10 +139,12 @@ pub enum CheckpointError {
         reason: String,
     },
     /// There is no such thread.
-    #[error("there is no thread `{thread}`")]
+    #[error("there is no thread `{thread}`{}", question(near))]
     UnknownThread {
         /// The thread.
         thread: ThreadId,
+        /// Threads with a name near to it, nearest first.
+        near: Vec<ThreadId>,
     },
     /// There is such a thread already.
     #[error("there is a thread `{thread}` already")]
@@ -272,4 +275,8 @@ impl CheckpointError {
             Self::Io { .. } => "check the path, who may write there, and the room on the disk",
         })
     }
+}
+
+fn question(near: &[ThreadId]) -> String {
+    if near.is_empty() { String::new() } else { format!(": {}", meant(near)) }
 }

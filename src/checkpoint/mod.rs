@@ -19,6 +19,7 @@ pub mod key_bytes;
 pub mod kit;
 mod lease;
 mod memory;
+pub(crate) mod near;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
 mod record;

@@ -62,7 +62,7 @@ pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use journal::effect::Effect;
 pub use records::misfit::Misfit;
 pub use records::recorder::Durability;
-pub use replay::report::{Divergence, NotVerified, Verified, WhatIf};
+pub use replay::report::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 pub use replay::{Replay, Replayed, Replaying};
 pub use run::cache::{MemoryCache, NodeCache};
 pub use run::clock::Clock;

@@ -26,6 +26,10 @@ impl<E: Engine> Play<'_, E> {
             Verb::Update => self.update(action).await,
             Verb::BulkUpdate => self.bulk_update(action).await,
             Verb::Restart => self.engine.restart().await.map(|()| json!({})),
+            Verb::Verify => {
+                let verified = self.engine.verify(&self.latest(action)).await?;
+                Ok(json!({ "verified": verified.ok_or_else(|| ErrorView::of_kind("empty_input"))? }))
+            }
         }
     }
 

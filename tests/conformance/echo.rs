@@ -10,7 +10,7 @@ use crate::canon;
 use crate::compare::flatten_events;
 use crate::counters::Counters;
 use crate::model::Case;
-use crate::outcome::{ErrorView, Event, Question, Ran, Snapshot, Streamed};
+use crate::outcome::{ErrorView, Event, Question, Ran, Snapshot, Streamed, Verification};
 use crate::script::{Action, Config, Mode, Reference, Verb};
 use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Setup};
 
@@ -152,6 +152,13 @@ impl Engine for Echo {
 
     async fn update(&mut self, _place: &Place<i64>, _update: ByHand) -> Answered<i64> {
         self.answer::<Value>(Value::clone).map(|_| 0)
+    }
+
+    async fn verify(&mut self, _place: &Place<i64>) -> Answered<Option<Verification>> {
+        if self.action().verb != Verb::Verify {
+            return Ok(None);
+        }
+        self.answer(|outcome| outcome["verified"].clone()).map(Some)
     }
 
     async fn bulk_update(&mut self, _place: &Place<i64>, _supersteps: Vec<Vec<ByHand>>) -> Answered<i64> {

@@ -12,7 +12,7 @@ use superstep::graph::{
 use crate::build::{Built, DataGraph, World, build, goto, plain, schema};
 use crate::events;
 use crate::model::{ChannelKind, Graph, Names, Store};
-use crate::outcome::{ErrorView, Ran, Snapshot, Streamed};
+use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
 use crate::script::{Config, Durability as CaseDurability, Mode};
 use crate::subject::{
     Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind,
@@ -220,6 +220,28 @@ impl Subject {
         Ok(returned.into_iter().fold(made, StateUpdate::returning))
     }
 
+    /// The state that a run returns is the one that is stored; channels that are never saved aside.
+    async fn check_finished(&self, place: &Place<Point>, state: &DataState) -> Answered<()> {
+        if self.store.is_none() {
+            return Ok(());
+        }
+        let (spec, schema) = (self.spec(&place.graph), schema(self.spec(&place.graph)));
+        let stored = self.root(place)?.state().await.map_err(broken)?;
+        let saved = |state: &DataState| {
+            let mut values = state.to_json(&schema);
+            let unsaved = spec.channels.iter().filter(|(_, channel)| channel.kind == ChannelKind::Untracked);
+            for (name, _) in unsaved {
+                values.as_object_mut().and_then(|values| values.remove(name));
+            }
+            values
+        };
+        let (returned, stored) = (saved(state), stored.map(|stored| saved(&stored.values)));
+        if stored.as_ref() == Some(&returned) {
+            return Ok(());
+        }
+        Err(Refusal::Broken(format!("the run finished with {returned}, but {stored:?} is stored")))
+    }
+
     fn no_store(&self) -> Answered<()> {
         if self.store.is_some() { Ok(()) } else { Err(ErrorView::of_kind("no_checkpointer").into()) }
     }
@@ -290,6 +312,9 @@ impl Engine for Subject {
             return Err(ErrorView::of_kind("invalid_node_return").into());
         }
         let outcome = outcome.map_err(refused)?;
+        if let Outcome::Finished(state) = &outcome {
+            self.check_finished(place, state).await?;
+        }
         let interrupts = views::questions(outcome.questions());
         let values = shown.unwrap_or(if interrupts.is_empty() { Value::Null } else { Value::Object(Map::new()) });
         Ok(Ran { values, interrupts })
@@ -374,15 +399,25 @@ impl Engine for Subject {
         Ok(Some(Point { thread: place.thread.clone(), scope: path.to_vec(), id }))
     }
 
-    async fn verify(&mut self, place: &Place<Point>) -> Answered<Option<String>> {
+    async fn verify(&mut self, place: &Place<Point>) -> Answered<Option<Verification>> {
         if self.store.is_none() {
             return Ok(None);
         }
         let thread = self.root(place)?;
-        let verified = thread.verify().await.map_err(broken)?;
+        let verified = match thread.verify().await {
+            Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => return Ok(None),
+            verified => verified.map_err(broken)?,
+        };
         let imagined = thread.what_if().await.map_err(broken)?;
+        let verdict = serde_json::to_value(verified.verdict()).map_err(broken)?;
         let first = verified.divergence.or_else(|| imagined.differences.into_iter().next());
-        Ok(first.map(|divergence| divergence.to_string()))
+        Ok(Some(Verification {
+            verdict: verdict.as_str().unwrap_or_default().to_owned(),
+            bodies: verified.bodies,
+            routers: verified.routers,
+            taken_over: verified.not_verified.len(),
+            difference: first.map(|divergence| divergence.to_string()),
+        }))
     }
 
     async fn update(&mut self, place: &Place<Point>, update: ByHand) -> Answered<Point> {

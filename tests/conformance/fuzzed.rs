@@ -9,7 +9,7 @@ mod body;
 #[allow(dead_code, reason = "the crash tests draw in more ways")]
 mod rng;
 
-use rng::Rng;
+pub(crate) use rng::Rng;
 
 /// Reads cases of which words were exchanged, cut out or spoilt.
 pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {

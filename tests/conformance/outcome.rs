@@ -22,6 +22,19 @@ pub(crate) struct Ran {
     pub(crate) interrupts: Vec<Question>,
 }
 
+/// What a comparison with the graphs of today gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Verification {
+    pub(crate) verdict: String,
+    pub(crate) bodies: u64,
+    pub(crate) routers: u64,
+    pub(crate) taken_over: usize,
+    /// The first difference, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) difference: Option<String>,
+}
+
 /// What `stream` gave: events in the order they came, and how the run failed, if it did.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Streamed {

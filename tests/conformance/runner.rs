@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::deviations::Deviations;
 use crate::ids::Ids;
 use crate::model::Case;
-use crate::outcome::ErrorView;
+use crate::outcome::{ErrorView, Verification};
 use crate::script::{Action, Verb};
 use crate::subject::{Answered, Engine, Place, Refusal, Setup, StoreKind};
 
@@ -67,16 +67,7 @@ async fn judge<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Devia
     judge_build(case, &build, deviations)?;
     let Ok(engine) = opened else { return deviations.first_action().map_or(Ok(()), refuse) };
     let expected = expected_steps(case, deviations)?;
-    Play {
-        case,
-        engine,
-        counters,
-        labels: BTreeMap::new(),
-        ids: Ids::default(),
-        writes_entries: std::env::var_os("SUPERSTEP_CONFORMANCE_ENTRIES").is_some(),
-    }
-    .script(&expected, deviations)
-    .await
+    Play::new(case, engine, counters).script(&expected, deviations).await
 }
 
 /// Compares how the graphs were built: `{}` or `{"build_error"}`.
@@ -122,6 +113,15 @@ pub(crate) struct Play<'a, E: Engine> {
     pub(crate) ids: Ids,
     /// Asked to print what would go into the table of deviations.
     writes_entries: bool,
+    /// How many outcomes differed while entries were printed.
+    differed: usize,
+}
+
+impl<'a, E: Engine> Play<'a, E> {
+    pub(crate) fn new(case: &'a Case, engine: E, counters: Arc<Counters>) -> Self {
+        let writes_entries = std::env::var_os("SUPERSTEP_CONFORMANCE_ENTRIES").is_some();
+        Self { case, engine, counters, labels: BTreeMap::new(), ids: Ids::default(), writes_entries, differed: 0 }
+    }
 }
 
 impl<E: Engine> Play<'_, E> {
@@ -137,12 +137,26 @@ impl<E: Engine> Play<'_, E> {
             if let Err(difference) = self.judge(langgraph, ours, &outcome) {
                 if self.writes_entries {
                     println!("{}", crate::deviations::entry(&self.case.name, index, &outcome));
+                    self.differed += 1;
                     continue;
                 }
                 return Err(Failure::Differs { action: Some((index, action.verb)), difference });
             }
         }
-        self.verify().await
+        match self.differed {
+            0 => self.verify().await,
+            differed => Err(format!("{differed} outcomes differ: their entries are printed").into()),
+        }
+    }
+
+    /// Does every action, and compares the threads after each; what the actions come to does not count.
+    pub(crate) async fn verified_throughout(mut self) -> Result<(), Failure> {
+        for (index, action) in self.case.script.iter().enumerate() {
+            self.engine.begin(index);
+            self.outcome(action).await?;
+            self.verify().await?;
+        }
+        Ok(())
     }
 
     /// What was recorded is what the graphs do now: nothing has changed.
@@ -155,8 +169,10 @@ impl<E: Engine> Play<'_, E> {
         for (thread, graph) in of_one_graph.filter_map(|(thread, graphs)| Some((thread, graphs.into_iter().next()?))) {
             let found = self.engine.verify(&Place { graph, thread: thread.clone(), at: None }).await;
             match found {
-                Ok(None) => {}
-                Ok(Some(divergence)) => return Err(format!("a replay of thread {thread} differs: {divergence}").into()),
+                Ok(None | Some(Verification { difference: None, .. })) => {}
+                Ok(Some(Verification { difference: Some(difference), .. })) => {
+                    return Err(format!("a replay of thread {thread} differs: {difference}").into());
+                }
                 Err(Refusal::Error(error)) => return Err(format!("no replay of thread {thread}: {error:?}").into()),
                 Err(Refusal::Broken(text)) => return Err(format!("no replay of thread {thread}: {text}").into()),
             }

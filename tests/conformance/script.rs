@@ -47,6 +47,8 @@ pub(crate) enum Verb {
     Update,
     BulkUpdate,
     Restart,
+    /// Not in LangGraph: compares the thread with what its graph does now.
+    Verify,
 }
 
 impl Verb {
@@ -59,6 +61,7 @@ impl Verb {
             Self::Update => "update",
             Self::BulkUpdate => "bulk_update",
             Self::Restart => "restart",
+            Self::Verify => "verify",
         }
     }
 }

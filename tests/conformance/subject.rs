@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::counters::Counters;
 use crate::model::Case;
-use crate::outcome::{ErrorView, Ran, Snapshot, Streamed};
+use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
 use crate::script::{Config, Mode};
 use crate::targets::Goto;
 
@@ -177,10 +177,9 @@ pub(crate) trait Engine: Sized {
     /// The address of the checkpoint that the update made.
     async fn update(&mut self, place: &Place<Self::Point>, update: ByHand) -> Answered<Self::Point>;
 
-    /// How a thread differs from what its graph does now; the outcome of no action, but nothing may.
-    async fn verify(&mut self, _place: &Place<Self::Point>) -> Answered<Option<String>> {
-        Ok(None)
-    }
+    /// How a thread compares with what its graph does now: nothing may differ, whatever the script did. None for a thread that
+    /// never ran, or without a store.
+    async fn verify(&mut self, place: &Place<Self::Point>) -> Answered<Option<Verification>>;
 
     async fn bulk_update(&mut self, place: &Place<Self::Point>, supersteps: Vec<Vec<ByHand>>) -> Answered<Self::Point>;
 }

@@ -393,7 +393,7 @@ async fn an_unknown_checkpoint_is_named() {
     let error = thread.diff(steps[0], CheckpointId(99)).await.unwrap_err();
     assert_eq!(error.to_string(), "thread `essay-1` has no checkpoint 99");
     let error = thread.diff_to(&self::thread(&Store::memory(), "essay-2")).await.unwrap_err();
-    assert_eq!(error.to_string(), "thread `essay-2` has never run");
+    assert_eq!(error.to_string(), "there is no thread `essay-2`");
 }
 
 #[tokio::test]

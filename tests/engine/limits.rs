@@ -394,3 +394,20 @@ async fn a_run_drained_beside_a_subgraph_at_its_breakpoint_says_so(#[case] nodes
     let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
     assert_eq!(end.notes.len(), 3);
 }
+
+/// The checkpoint that a command's update makes is ours alone: LangGraph does not count it.
+#[rstest]
+#[case::an_answer(false)]
+#[case::an_answer_with_an_update(true)]
+#[tokio::test]
+async fn an_update_with_an_answer_costs_no_superstep(#[case] updates: bool) {
+    let store = Store::memory();
+    let left = |_: Arc<Pad>, ctx: Ctx| async move { Ok::<_, NodeError>(Pad::update().sum(ctx.remaining_steps())) };
+    let builder = Builder::new().add_node(id("ask"), approval.asks::<Approve>()).add_node(id("left"), left);
+    let graph = chain(builder, &["ask", "left"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let answer = Request::answers([Answer::new::<Approve>(&true)]);
+    let request = if updates { answer.and(Command::update(Pad::update().title("moons"))) } else { answer };
+    let end = store.thread(&graph).recursion_limit(3).run(request).await.unwrap().finished().unwrap();
+    assert_eq!(end.sum, 2);
+}

@@ -288,3 +288,61 @@ async fn what_is_written_from_outside_is_one_commit(
     outside.write(thread, past).await.unwrap();
     assert_eq!(counting.commits(), 1);
 }
+
+/// A node that does one effect and then waits for ever.
+fn stuck(started: &Arc<tokio::sync::Notify>) -> Graph {
+    let started = Arc::clone(started);
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let started = Arc::clone(&started);
+        async move {
+            ctx.effect("pay", &1, |_| async { Ok::<_, NodeError>(()) }).await?;
+            started.notify_one();
+            std::future::pending::<Ended>().await
+        }
+    };
+    chain(Builder::new().add_node(id("stuck"), body), &["stuck"])
+}
+
+#[rstest]
+#[case::cancelled(true)]
+#[case::dropped_as_by_a_kill(false)]
+#[tokio::test]
+async fn what_a_task_began_is_shown_after_it_was_dropped(#[case] cancelled: bool) {
+    let (store, started, token) = (Store::memory(), Arc::new(tokio::sync::Notify::new()), CancellationToken::new());
+    let graph = stuck(&started);
+    let thread = store.thread(&graph).cancel_with(token.clone());
+    let run = thread.invoke(start());
+    let end = async {
+        started.notified().await;
+        if cancelled {
+            token.cancel()
+        }
+    };
+    if cancelled {
+        let (outcome, ()) = tokio::join!(run, end);
+        assert!(matches!(outcome.unwrap(), Outcome::Cancelled(_)));
+    } else {
+        tokio::select! { _ = run => panic!("it ended"), () = end => {} }
+    }
+    let task = store.thread(&graph).state().await.unwrap().unwrap().tasks.remove(0);
+    assert_eq!((task.attempts, task.effects), (1, 1));
+}
+
+/// With durability `exit` too: the answer was used, so the question is open no more.
+#[rstest]
+#[tokio::test]
+async fn a_failure_after_an_answer_leaves_no_question_open(
+    #[values(Durability::Sync, Durability::Exit)] durability: Durability,
+) {
+    let store = Store::memory();
+    let body = |_: Arc<Pad>, ctx: Ctx| async move {
+        ctx.interrupt(Approve)?;
+        Err::<PadUpdate, _>(NodeError::from("no"))
+    };
+    let graph = chain(Builder::new().add_node(id("node"), body.asks::<Approve>()), &["node"]);
+    store.thread(&graph).durability(durability).invoke(start()).await.unwrap();
+    store.thread(&graph).durability(durability).resume::<Approve>(true).await.unwrap_err();
+    let state = store.thread(&graph).state().await.unwrap().unwrap();
+    assert_eq!(state.questions().filter(|question| !question.is_answered()).count(), 0, "{state:?}");
+    assert!(matches!(store.thread(&graph).status().await.unwrap(), Status::Failed { .. }));
+}

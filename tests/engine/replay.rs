@@ -276,7 +276,7 @@ async fn a_replay_says_how_much_it_told_and_writes_nothing() {
     let store = Store::memory();
     let thread = store.thread(&abc());
     let error = thread.replay(Replay::Recorded).await.unwrap_err();
-    assert_eq!(error.to_string(), "thread `t` has never run");
+    assert_eq!(error.to_string(), "there is no thread `t`");
     thread.invoke(start()).await.unwrap();
     let before = everything(&thread).await;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, Replayed};
+use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, Replayed, Verdict, Verified};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -133,7 +133,7 @@ async fn what_has_not_changed_agrees_and_what_was_not_compared_is_told(
     let before = everything(&thread).await;
     let verified = thread.verify().await.unwrap();
     insta::allow_duplicates!(insta::assert_snapshot!(verified.to_string(), @r"
-    9 supersteps compared, no difference
+    9 supersteps compared, no difference: 3 bodies and 2 routers run, 5 results taken over
     not compared: superstep 2, `plain`: it is not marked `.replayable()`
     not compared: superstep 1, `inner` > `first`: it is not marked `.replayable()`
     not compared: superstep 4, `worker`: it is not marked `.replayable()`
@@ -247,10 +247,9 @@ async fn another_reducer_is_found_at_the_channel() {
 }
 
 #[tokio::test]
-async fn a_thread_that_never_ran_and_one_that_waits_are_no_difference() {
+async fn a_thread_that_waits_is_no_difference() {
     let (store, tally) = (Store::memory(), Tally::default());
     let graph = graph(Nothing, &tally);
-    assert_eq!(store.thread(&graph).verify().await.unwrap().verified, 0);
     store.thread(&graph).invoke(start()).await.unwrap();
     let verified = store.thread(&graph).verify().await.unwrap();
     assert_eq!((verified.verified, verified.agrees(), verified.not_verified.len()), (1, true, 0));
@@ -310,29 +309,206 @@ mod unsaved {
     }
 }
 
+/// A chain of two nodes: the first writes what is never saved, the second may read it.
+#[derive(Clone, Copy, Default)]
+struct Two {
+    /// Whether the body of the first may be run again.
+    known: bool,
+    /// Whether the second declares that it does not read it.
+    declares: bool,
+    /// Whether the second reads it.
+    reads: bool,
+    /// Whether the second writes something else now.
+    changed: bool,
+    /// Whether the second waits for an answer, so that a run of its own starts with it.
+    waits: bool,
+}
+
+impl Two {
+    fn graph(self) -> superstep::graph::CompiledGraph<unsaved::Margin, Name> {
+        use unsaved::Margin;
+        let writes = |_: Arc<Margin>, _: Ctx| async { Ok::<_, NodeError>(Margin::update().word("tides")) };
+        let second = move |margin: Arc<Margin>, ctx: Ctx| async move {
+            if self.waits {
+                ctx.interrupt(Approve)?;
+            }
+            let length = if self.reads { margin.word.len() } else { 7 };
+            Ok::<_, NodeError>(Margin::update().length(length + usize::from(self.changed)))
+        };
+        let second = NodeExt::<Margin, Name, ()>::replayable(second).asks::<Approve>();
+        let second = if self.declares { second.reads(["length"]) } else { second };
+        let builder = StateGraph::<Margin, Name>::new();
+        let builder = match self.known {
+            true => builder.add_node(id("writes"), NodeExt::<Margin, Name, ()>::replayable(writes)),
+            false => builder.add_node(id("writes"), writes),
+        };
+        builder.add_node(id("second"), second).add_sequence([id("writes"), id("second")]).compile().unwrap()
+    }
+
+    /// Runs it, changes it, compares.
+    async fn verified(self, changed: bool) -> Verified {
+        let store = Store::memory();
+        let thread = |two: Self| two.graph().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+        thread(self).invoke(unsaved::Margin::update()).await.unwrap();
+        if self.waits {
+            thread(self).resume::<Approve>(true).await.unwrap();
+        }
+        thread(Self { changed, ..self }).verify().await.unwrap()
+    }
+}
+
+/// Whoever wrote it: a body that comes to what was recorded was compared.
 #[rstest]
-#[case::it_may_read_it(false)]
-#[case::it_says_that_it_does_not(true)]
 #[tokio::test]
-async fn a_body_that_may_read_what_is_never_saved_is_not_compared(#[case] says: bool) {
+async fn what_is_never_saved_keeps_no_body_from_being_run(
+    #[values(false, true)] known: bool,
+    #[values(false, true)] declares: bool,
+    #[values(false, true)] waits: bool,
+) {
+    let verified = Two { known, declares, waits, ..Two::default() }.verified(false).await;
+    assert_eq!((verified.agrees(), verified.bodies), (true, 1 + u64::from(known)), "{verified}");
+    assert_eq!(verified.not_verified.len(), usize::from(!known), "{verified}");
+}
+
+#[rstest]
+#[case::in_the_run_that_wrote_it(false)]
+#[case::in_a_run_of_its_own(true)]
+#[tokio::test]
+async fn a_body_sees_what_another_one_wrote_and_never_saved(#[case] waits: bool) {
+    let verified = Two { known: true, reads: true, waits, ..Two::default() }.verified(false).await;
+    assert_eq!((verified.verdict(), verified.bodies), (Verdict::Same, 2), "{verified}");
+}
+
+#[rstest]
+#[case::its_writer_ran_again(true, false)]
+#[case::it_declares_what_it_reads(false, true)]
+#[tokio::test]
+async fn a_changed_body_beside_what_is_never_saved_differs(#[case] known: bool, #[case] declares: bool) {
+    let verified = Two { known, declares, ..Two::default() }.verified(true).await;
+    assert_eq!(verified.divergence.unwrap().what, "write to `length`");
+}
+
+#[rstest]
+#[case::which_it_reads(true, false)]
+#[case::which_it_may_read(false, true)]
+#[tokio::test]
+async fn what_depends_on_a_value_that_nobody_knows_is_taken_over(#[case] reads: bool, #[case] changed: bool) {
+    let verified = Two { reads, ..Two::default() }.verified(changed).await;
+    let why = "it came out otherwise, but may have read `word`, never saved: declare what it reads with `.reads(..)`";
+    assert_eq!((verified.agrees(), verified.bodies, &*verified.not_verified[1].why), (true, 0, why), "{verified}");
+    assert_eq!(verified.verdict(), Verdict::NothingCompared);
+}
+
+#[rstest]
+#[tokio::test]
+async fn routers_may_read_what_is_never_saved(#[values(false, true)] known: bool) {
     use unsaved::Margin;
     let store = Store::memory();
     let writes = |_: Arc<Margin>, _: Ctx| async { Ok::<_, NodeError>(Margin::update().word("tides")) };
-    let reads = move |margin: Arc<Margin>, _: Ctx| async move {
-        let length = if says { 0 } else { margin.word.len() };
-        Ok::<_, NodeError>(Margin::update().length(length))
+    let ends = |_: Arc<Margin>, _: Ctx| async { Ok::<_, NodeError>(Margin::update().length(1)) };
+    let builder = StateGraph::<Margin, Name>::new();
+    let builder = match known {
+        true => builder.add_node(id("writes"), NodeExt::<Margin, Name, ()>::replayable(writes)),
+        false => builder.add_node(id("writes"), writes),
     };
-    let reads = NodeExt::<Margin, Name, ()>::replayable(reads);
-    let reads = if says { reads.reads(["length"]) } else { reads };
-    let builder = StateGraph::<Margin, Name>::new().add_node(id("writes"), writes).add_node(id("reads"), reads);
-    let graph = builder.add_sequence([id("writes"), id("reads")]).compile().unwrap();
-    let thread = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
-    thread.invoke(Margin::update()).await.unwrap();
-    let verified = thread.verify().await.unwrap();
-    let told: Vec<&str> = verified.not_verified.iter().map(|skipped| skipped.why.as_str()).collect();
-    let unsaved = "it may read a channel that is never saved";
-    let expected = if says { vec![] } else { vec![unsaved] };
-    assert_eq!((verified.divergence, &told[1..]), (None, &expected[..]));
+    let router = |margin: &Margin| if margin.word.is_empty() { vec![id("b")] } else { vec![id("a")] };
+    let builder = builder.add_node(id("a"), ends).add_node(id("b"), ends).add_edge(START, id("writes"));
+    let builder = builder.add_conditional_edges_to(id("writes"), router, [id("a"), id("b")]);
+    let graph = builder.compile().unwrap();
+    let thread = || graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    thread().invoke(Margin::update()).await.unwrap();
+    let verified = thread().verify().await.unwrap();
+    assert_eq!((verified.agrees(), verified.routers), (true, 1), "{verified}");
+    let told = "its routers may have read a channel that is never saved";
+    assert_eq!(verified.not_verified.iter().any(|taken| taken.why == told), !known, "{verified}");
+}
+
+#[tokio::test]
+async fn it_says_first_how_much_was_compared() {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    insta::assert_snapshot!(verified.to_string(), @r"
+    nothing compared in 2 supersteps: 0 bodies and 0 routers run, 1 result taken over
+    not compared: superstep 1, `a`: it is not marked `.replayable()`
+    ");
+    assert_eq!(verified.verdict(), Verdict::NothingCompared);
+    let other = Store::memory();
+    ran(&other, &tally).await;
+    let changed = self::graph(Write, &tally);
+    let differs = other.thread(&changed).verify().await.unwrap().to_string();
+    assert_eq!(
+        differs.lines().next(),
+        Some("1 superstep compared, then a difference: 0 bodies and 0 routers run, 0 results taken over")
+    );
+}
+
+#[tokio::test]
+async fn a_thread_that_there_is_not_is_no_thread_that_agrees() {
+    let store = Store::memory();
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    let stored = graph.clone().with_shared_checkpointer(Arc::clone(&store.store));
+    stored.thread("order-17").invoke(start()).await.unwrap();
+    let mistyped = stored.thread("order-71");
+    assert!(matches!(mistyped.status().await.unwrap(), superstep::graph::Status::New));
+    let mut errors = vec![
+        mistyped.verify().await.map(|_| ()).unwrap_err(),
+        mistyped.what_if().await.map(|_| ()).unwrap_err(),
+        mistyped.diff(CheckpointId(1), CheckpointId(2)).await.map(|_| ()).unwrap_err(),
+    ];
+    for mode in [Replay::Recorded, Replay::Verify, Replay::WhatIf, Replay::Live] {
+        errors.push(mistyped.replay(mode).await.map(|_| ()).unwrap_err());
+    }
+    for error in errors {
+        assert_eq!(format!("{error:?}"), "there is no thread `order-71`\n help: did you mean `order-17`?");
+    }
+    let options = superstep::checkpoint::ExportOptions::new();
+    let id = superstep::checkpoint::ThreadId::from("order-71");
+    let error = superstep::checkpoint::export_thread(&*store.store, &id, &options, vec![]).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no thread `order-71`: did you mean `order-17`?");
+}
+
+/// The questions were asked over the state before the update.
+#[rstest]
+#[case::asks_something_else(false)]
+#[case::asks_nothing(true)]
+#[tokio::test]
+async fn a_question_that_was_answered_with_an_update_agrees(#[case] silent: bool) {
+    let store = Store::memory();
+    let node = move |pad: Arc<Pad>, ctx: Ctx| -> Body {
+        Box::pin(async move {
+            if !(silent && pad.title == "moons") {
+                ctx.interrupt(Rename { from: pad.title.clone() })?;
+            }
+            Ok(Pad::update().notes([pad.title.clone()]))
+        })
+    };
+    let node = node.asks::<Rename>().replayable();
+    let graph = chain(Builder::new().add_node(id("node"), node), &["node"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let answer = Request::answers([Answer::new::<Rename>(&"stars".to_owned())]);
+    let request = answer.and(Command::update(Pad::update().title("moons")));
+    store.thread(&graph).run(request).await.unwrap().finished().unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert_eq!((verified.agrees(), verified.bodies), (true, 1), "{verified}");
+    let why = "it was asked its questions before the state was updated: they are not compared";
+    assert!(verified.not_verified.iter().any(|taken| taken.why == why), "{verified}");
+}
+
+/// How many supersteps were left is not recorded.
+#[tokio::test]
+async fn a_body_that_counts_the_supersteps_left_is_no_difference() {
+    let store = Store::memory();
+    let node =
+        |_: Arc<Pad>, ctx: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(ctx.remaining_steps())) }) };
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("node"), node.replayable());
+    let graph = chain(builder, &["a", "node"]);
+    store.thread(&graph).recursion_limit(9).invoke(start()).await.unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert!(verified.agrees(), "{verified}");
+    let why = "it came out otherwise, but it read how many supersteps were left, which is not recorded";
+    assert_eq!(verified.not_verified[1].why, why);
 }
 
 #[tokio::test]
@@ -428,6 +604,8 @@ async fn the_report_is_json() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&found).unwrap(), @r#"
     {
       "verified": 1,
+      "bodies": 0,
+      "routers": 0,
       "not_verified": [],
       "divergence": {
         "checkpoint": 2,

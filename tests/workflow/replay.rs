@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::graph::{Replay, Replayed};
+use superstep::graph::{Replay, Replayed, Verdict};
 use superstep::prelude::*;
 use superstep::workflows::Profile;
 use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
@@ -101,7 +101,7 @@ async fn a_replay_asks_nobody_and_touches_nothing(
     let (thread, supersteps) = if from_the_middle { (thread.at(world.middle().await), 15) } else { (thread, 26) };
     match thread.replay(mode).await.unwrap() {
         Replayed::Verified(verified) => {
-            assert_eq!(verified.to_string(), format!("{supersteps} supersteps compared, no difference"));
+            assert_eq!((verified.verified, verified.verdict()), (supersteps, Verdict::Same), "{verified}");
         }
         Replayed::Recorded { supersteps: told } => assert_eq!(told, supersteps),
         Replayed::WhatIf(what_if) => {

@@ -19,6 +19,7 @@ impl ValueEnum for Standing {
 
 fn told(standing: Standing) -> &'static str {
     match standing {
+        Standing::New => "It has never run",
         Standing::Finished => "Nothing is left to run",
         Standing::Pending => "Something is left to run",
         Standing::Interrupted => "Questions are open",

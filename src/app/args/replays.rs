@@ -40,13 +40,13 @@ pub(crate) enum Mode {
 /// Go through a thread again, without repeating what it did
 ///
 /// Goes through a thread again: as it was recorded, which runs nothing; comparing it with what the graph does now, with code
-/// 1 if they differ; over its recorded effects, to see what another graph would have come to; or live, which begins a new
+/// 1 if they differ and 15 if nothing could be compared; over its recorded effects, to see what another graph would have come to; or live, which begins a new
 /// branch and runs it for real, side effects included.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   {bin} replay first --step
-  {bin} replay first --mode verify --json
+  {bin} replay first --mode verify --strict
   {bin} replay first --mode live --from 3")]
 pub(crate) struct Replay {
     /// The thread's name
@@ -60,6 +60,10 @@ pub(crate) struct Replay {
     /// From this checkpoint instead of the first
     #[arg(long, value_name = "CHECKPOINT", value_parser = super::edits::checkpoint)]
     pub from: Option<u64>,
+
+    /// With `--mode verify`: end with code 15 if anything was only taken over
+    #[arg(long)]
+    pub strict: bool,
 
     /// Wait for Enter at each superstep, and show what it changed
     #[arg(long)]

@@ -8,12 +8,14 @@ use super::keeps::lines;
 use super::{Session, Told};
 use crate::app::args::{Diff, Mode, Replay};
 use crate::app::erased::{AnyThread, Go};
+use crate::app::exit::Exit;
 use crate::app::failure::Failure;
 use crate::app::happened::gap;
 use crate::app::print::say;
 use crate::app::shapes::Step;
 use crate::app::text;
 use crate::checkpoint::CheckpointId;
+use crate::graph::Verdict;
 
 impl Session {
     pub(super) async fn diff(&self, args: &Diff) -> Result<Told, Failure> {
@@ -29,14 +31,14 @@ impl Session {
         match args.mode {
             Mode::Recorded => self.recorded(&thread, args).await,
             Mode::Verify => {
-                let (json, text, agrees) = thread.verify(args.from.map(CheckpointId)).await?;
-                let in_full = json["not_verified"].as_array().is_none_or(Vec::is_empty);
-                let verdict = match (agrees, in_full) {
-                    (true, true) => "the graph does what was recorded",
-                    (true, false) => "the graph does what was recorded, as far as that was compared",
-                    (false, _) => "the graph does something else than was recorded",
+                let (json, text, verdict) = thread.verify(args.from.map(CheckpointId)).await?;
+                let exit = match verdict {
+                    Verdict::Same => Exit::Finished,
+                    Verdict::SameInPart if !args.strict => Exit::Finished,
+                    Verdict::SameInPart | Verdict::NothingCompared => Exit::Unverified,
+                    Verdict::Different => Exit::Failed,
                 };
-                Ok(Told { code: u8::from(!agrees), ..Told::new(lines(&format!("{verdict}\n{text}")), &json)? })
+                Ok(Told { code: exit.code(), ..Told::new(lines(&text), &json)? })
             }
             Mode::WhatIf => {
                 let (json, text) = thread.what_if(args.from.map(CheckpointId)).await?;

@@ -129,7 +129,7 @@ impl Session {
             Exit::Cancelled => format!("\ncancelled; what is done is kept. Go on with\n  {go_on}\n"),
             Exit::Halted => format!("\nto go on\n  {go_on}\n"),
             Exit::Waiting => format!("\nonce the time has come, go on with\n  {go_on}\n"),
-            Exit::Finished | Exit::Failed | Exit::Asking | Exit::Rejected => String::new(),
+            Exit::Finished | Exit::Failed | Exit::Asking | Exit::Rejected | Exit::Unverified => String::new(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::policy::Retention;
 use super::report::{Swept, SweptStore, SweptThread};
+use crate::checkpoint::near::unknown_thread;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::pages::{LAST, Pages};
 use crate::checkpoint::threads::reach::Reach;
@@ -23,8 +24,7 @@ const BYTES: usize = 4 << 20;
 /// with nothing removed if its records cannot be read; if the store fails. What is kept is whole in every case.
 pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<Swept, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
-    let unknown = || CheckpointError::UnknownThread { thread: thread.clone() };
-    let head = store.head(thread).await?.ok_or_else(unknown)?;
+    let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let anatomy = Anatomy::read(store, thread).await?;
     let roots = policy.roots(&anatomy, head);
     if let Some(missing) = head.checkpoint.filter(|id| !anatomy.checkpoints.contains_key(id)) {

@@ -2,6 +2,7 @@
 
 use super::anatomy::Anatomy;
 use super::pages::LAST;
+use crate::checkpoint::near::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
 
 /// A thread as it was at one moment.
@@ -23,8 +24,7 @@ impl Captured {
         thread: &ThreadId,
     ) -> Result<Self, CheckpointError> {
         let records = store.scan(thread, Key::About..=LAST, Order::Ascending, usize::MAX).await?;
-        let unknown = || CheckpointError::UnknownThread { thread: thread.clone() };
-        let head = store.head(thread).await?.ok_or_else(unknown)?;
+        let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
         let anatomy = Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
         let newest = anatomy.roots().next().map(|(id, _)| id);
         Ok(Self { head: Head { checkpoint: newest, ..head }, records })

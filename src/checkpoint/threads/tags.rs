@@ -1,6 +1,7 @@
 //! Names for checkpoints, by which they are kept. Knows the contract and the records of tags only.
 
 use super::pages::Pages;
+use crate::checkpoint::near::unknown_thread;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, TagRecord, ThreadId, decode_record, encode_record,
@@ -74,8 +75,7 @@ pub(super) async fn change(
     decide: impl FnOnce(&[Option<Vec<u8>>]) -> Result<Change, CheckpointError>,
 ) -> Result<Option<Vec<u8>>, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
-    let unknown = || CheckpointError::UnknownThread { thread: thread.clone() };
-    let head = store.head(thread).await?.ok_or_else(unknown)?;
+    let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let found = store.get(thread, keys).await?;
     let (puts, deletes) = decide(&found)?;
     let (epoch, expected) = (lease.epoch(), head.checkpoint);

@@ -90,6 +90,14 @@ impl FromIterator<usize> for Mask {
     }
 }
 
+impl Extend<usize> for Mask {
+    fn extend<I: IntoIterator<Item = usize>>(&mut self, bits: I) {
+        for bit in bits {
+            self.insert(bit);
+        }
+    }
+}
+
 struct Bits(u64);
 
 impl Iterator for Bits {

@@ -203,7 +203,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     pub fn add_subgraph(self, id: N, child: impl Child<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        let options = node.options().replayable();
+        let options = node.options().of_subgraph();
         self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
     }
 
@@ -211,7 +211,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        let options = options.replayable(); // its own nodes say whether they are
+        let options = options.of_subgraph();
         self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
     }
 

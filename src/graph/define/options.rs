@@ -61,6 +61,8 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
     pub(crate) defer: bool,
     pub(crate) replayable: bool,
+    /// Whether the body is a whole graph, added as a node.
+    pub(crate) subgraph: bool,
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) tags: Vec<String>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
@@ -93,6 +95,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
             on_error: None,
             defer: false,
             replayable: false,
+            subgraph: false,
             reads: None,
             tags: vec![],
             destinations: None,
@@ -112,6 +115,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
             on_error: self.on_error.clone(),
             defer: self.defer,
             replayable: self.replayable,
+            subgraph: self.subgraph,
             reads: self.reads.clone(),
             tags: self.tags.clone(),
             destinations: self.destinations.clone(),
@@ -200,7 +204,13 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Names the channels the node reads: its cache and its events look at these only.
+    /// Its own nodes say whether they may run again.
+    pub(crate) fn of_subgraph(mut self) -> Self {
+        (self.replayable, self.subgraph) = (true, true);
+        self
+    }
+
+    /// Names the channels the node reads: its cache, its events and a replay that verifies look at these only.
     pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.reads = Some(channels.into_iter().map(Into::into).collect());
         self

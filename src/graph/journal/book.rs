@@ -133,6 +133,11 @@ impl Journal {
         }
     }
 
+    /// In a replay: what was asked for under this prefix counts as not asked for, as the body is to run again.
+    pub(crate) fn read_anew(&self, prefix: &str) {
+        self.lock().taken.retain(|key| !key.starts_with(prefix));
+    }
+
     /// In a replay: an effect under this prefix that was recorded and not asked for: its key and arguments.
     pub(crate) fn left_out(&self, prefix: &str) -> Option<(String, String)> {
         let inner = self.lock();

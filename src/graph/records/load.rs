@@ -21,7 +21,9 @@ use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
+use crate::graph::journal::book::ORIGIN;
 use crate::graph::run::advance::NEW_LINE;
+use crate::graph::run::control::START_NODE;
 use crate::graph::run::ctx::{Answers, Known};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Position, Start};
@@ -267,6 +269,30 @@ impl Reader {
         let answers = record.answers.iter().zip(rows);
         let answers = answers.map(|(answer, bytes)| (answer.place, (answer.name.clone(), bytes)));
         Ok(Some(Arc::new(Known { answers: answers.collect(), askers, ..Known::default() })))
+    }
+
+    /// Counts the effects of tasks that a killed process left without a record.
+    pub(crate) async fn restore_effects<S: State>(
+        &self,
+        id: CheckpointId,
+        path: &str,
+        tasks: &mut [Task<S>],
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        if !path.is_empty() || tasks.iter().all(|task| task.is_done() || task.node == START_NODE) {
+            return Ok(());
+        }
+        let mut entries = BTreeMap::<u32, u32>::new();
+        for (task, ..) in self.effects(id).await?.into_iter().filter(|(_, key, _)| key != ORIGIN) {
+            if let Ok(task) = mapping.task(task) {
+                *entries.entry(task).or_default() += 1;
+            }
+        }
+        for task in tasks.iter_mut().filter(|task| !task.is_done()) {
+            let Some(&count) = entries.get(&task.key) else { continue };
+            (task.effects, task.attempts) = (task.effects.max(count), task.attempts.max(1));
+        }
+        Ok(())
     }
 
     /// Gives the planned tasks of a position what their records say.

@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use crate::checkpoint::{Key, RowId, TaskRecord};
+use crate::checkpoint::{CheckpointId, Key, RowId, TaskRecord};
 
+use super::compare;
 use super::report::{Comparison, Difference};
+use super::unsaved::Unsaved;
 use super::walk::Recorded;
-use crate::graph::channels::channel::{Channel, Stored};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::journal::book::Journal;
@@ -27,6 +28,20 @@ use crate::graph::run::superstep::Run;
 /// Why a comparison ends here: a difference that is noted, or a failure.
 pub(crate) type Stopped = Option<RunError>;
 
+/// What a replay goes along with: its findings, and the values that are not recorded.
+pub(crate) struct Along<'a, S: State> {
+    pub comparison: &'a Comparison,
+    pub unsaved: &'a Unsaved<S>,
+}
+
+impl<S: State> Clone for Along<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: State> Copy for Along<'_, S> {}
+
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Gives the tasks what bodies are to find as it was: journals, questions with their answers.
     pub(crate) async fn read_again(&mut self, step: &Recorded<S>, comparison: &Comparison) -> Result<(), RunError> {
@@ -35,7 +50,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let Some(record) = step.records.get(&task.key) else { continue };
             if let Some(known) = task.answers.as_ref().filter(|_| !comparison.goes_on) {
                 let stored = step.mapping.stored_task(task.key);
-                let payloads = payloads(reader, (self.pos.id, stored), record).await?;
+                let moved = step.moved.contains(&task.key);
+                let payloads = payloads(reader, (self.pos.id, stored), record, moved).await?;
                 let (answers, askers) = (known.answers.clone(), known.askers.clone());
                 task.answers = Some(Arc::new(Known { answers, askers, payloads }));
             }
@@ -58,26 +74,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         at: usize,
         recorded: &Finished<S>,
         step: &Recorded<S>,
-        comparison: &Comparison,
+        along: Along<'_, S>,
     ) -> Result<Box<Finished<S>>, Stopped> {
-        let node = self.tasks[at].node;
+        let (node, comparison) = (self.tasks[at].node, along.comparison);
         if node != START_NODE {
-            match self.why_not(at, recorded) {
-                Some(why) => comparison.skips(self.spot(), &self.node_name(node), why),
-                None => match self.body_now(at, step, comparison).await? {
-                    Some(now) => return Ok(now),
-                    None => comparison.skips(self.spot(), &self.node_name(node), "nothing is kept of its subgraph"),
+            let why = match self.why_not(at, recorded) {
+                Some(why) => why.to_owned(),
+                None => match self.tried(at, recorded, step, along).await? {
+                    Ok(now) => return Ok(now),
+                    Err(why) => why,
                 },
-            }
+            };
+            comparison.skips(self.spot(), &self.node_name(node), &why);
         }
         let mut now = taken(recorded);
         let blind = is_data_defined::<S>() || !now.fires || recorded.cached;
         if blind || (node == START_NODE && self.tasks.len() > 1) {
-            (now.targets, now.sends, now.routed) = (recorded.targets.clone(), recorded.sends.clone(), true);
+            take_routes(&mut now, recorded);
         } else if self.tasks.len() > 1 {
-            now.routed = true;
-            let routed = self.route(at, &mut now);
-            routed.map_err(|error| self.note(at, comparison, Difference::new("route", "chosen", error.to_string())))?;
+            self.routed_beside_siblings(at, recorded, &mut now, along)?;
         }
         Ok(now)
     }
@@ -90,22 +105,116 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Some("its error handler ran")
         } else if recorded.cached {
             Some("its result came from the cache")
-        } else if self.may_read_unsaved(at) {
-            Some("it may read a channel that is never saved")
         } else {
             None
         }
     }
 
-    /// Whether the state that a task started with may have held more than what is recorded.
-    fn may_read_unsaved(&self, at: usize) -> bool {
-        let (task, schema) = (&self.tasks[at], &self.table.schema);
-        let reads = self.table.row(task.node).reads.as_ref();
-        let mut channels = S::channels(schema).iter().enumerate();
-        let unsaved = |(at, channel): (usize, &Channel)| {
-            channel.stored() == Stored::Never && reads.is_none_or(|reads| reads.contains(at))
+    /// Lets the routers choose after a result that was taken over.
+    fn routed_beside_siblings(
+        &self,
+        at: usize,
+        recorded: &Finished<S>,
+        now: &mut Finished<S>,
+        Along { comparison, unsaved }: Along<'_, S>,
+    ) -> Result<(), Stopped> {
+        let name = self.node_name(self.tasks[at].node);
+        now.routed = true;
+        let routed = self.route(at, now);
+        let same = routed.is_ok() && compare::routes(&self.table, recorded, now).map_err(Some)?.is_none();
+        if !same && unsaved.is_unknown(None) {
+            comparison.skips(self.spot(), &name, &unread::<S>("its routers may read", unsaved, &self.table.schema));
+            take_routes(now, recorded);
+            return Ok(());
+        }
+        routed.map_err(|error| self.note(at, comparison, Difference::new("route", "chosen", error.to_string())))?;
+        comparison.ran_routers(self.table.row(self.tasks[at].node).exits.routers.len());
+        Ok(())
+    }
+
+    /// Runs the body over each state that it may have started with, until it comes to what was recorded. Returns its result,
+    /// or why nothing can be said.
+    async fn tried(
+        &mut self,
+        at: usize,
+        recorded: &Finished<S>,
+        step: &Recorded<S>,
+        along: Along<'_, S>,
+    ) -> Result<Result<Box<Finished<S>>, String>, Stopped> {
+        let Along { comparison, unsaved } = along;
+        if comparison.goes_on {
+            return self.imagined(at, step, along).await;
+        }
+        let reads = self.table.row(self.tasks[at].node).reads.clone();
+        let saved = Arc::clone(&self.pos.state);
+        let states = match self.tasks[at].is_edge() {
+            true => unsaved.states(&self.table.schema, &saved, reads.as_ref()),
+            false => vec![Arc::clone(&saved)],
         };
-        task.is_edge() && channels.any(unsaved)
+        let (before, mut first) = (comparison.mark(), None);
+        for state in states {
+            comparison.go_back_to(&before);
+            self.pos.state = state;
+            match self.attempted(at, recorded, step, comparison).await {
+                Ok(Some(now)) => return Ok(Ok(now)),
+                Ok(None) => return Ok(Err("nothing is kept of its subgraph".into())),
+                Err(Some(error)) => return Err(Some(error)),
+                Err(None) => first = first.or_else(|| Some(comparison.mark())),
+            }
+        }
+        self.pos.state = saved;
+        let Some(first) = first else { return Err(None) };
+        comparison.go_back_to(&first);
+        let why = if self.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
+            unread::<S>("it came out otherwise, but may have read", unsaved, &self.table.schema)
+        } else if let Some(doubt) = comparison.doubted() {
+            format!("it came out otherwise, but {doubt}")
+        } else {
+            return Err(None);
+        };
+        comparison.go_back_to(&before);
+        Ok(Err(why))
+    }
+
+    /// Runs the body of a graph that may differ: what it comes to is not held against what was recorded.
+    async fn imagined(
+        &mut self,
+        at: usize,
+        step: &Recorded<S>,
+        Along { comparison, unsaved }: Along<'_, S>,
+    ) -> Result<Result<Box<Finished<S>>, String>, Stopped> {
+        let reads = self.table.row(self.tasks[at].node).reads.as_ref();
+        if self.tasks[at].is_edge() && unsaved.is_unknown(reads) {
+            return Ok(Err(unread::<S>("it may read", unsaved, &self.table.schema)));
+        }
+        let now = self.body_now(at, step, comparison).await?;
+        Ok(now.ok_or_else(|| "nothing is kept of its subgraph".into()))
+    }
+
+    /// Runs the body and compares its result.
+    async fn attempted(
+        &mut self,
+        at: usize,
+        recorded: &Finished<S>,
+        step: &Recorded<S>,
+        comparison: &Comparison,
+    ) -> Result<Option<Box<Finished<S>>>, Stopped> {
+        let several = self.tasks.len() > 1;
+        let Some(now) = self.body_now(at, step, comparison).await? else { return Ok(None) };
+        if let Some(difference) = compare::results(&self.table, recorded, &now, several).map_err(Some)? {
+            return Err(self.note(at, comparison, difference));
+        }
+        if !self.table.row(self.tasks[at].node).options.subgraph {
+            comparison.ran_body();
+        }
+        if step.moved.contains(&self.tasks[at].key) {
+            let why = "it was asked its questions before the state was updated: they are not compared";
+            comparison.skips(self.spot(), &self.node_name(self.tasks[at].node), why);
+        }
+        if several && now.fires {
+            comparison.ran_routers(self.table.row(self.tasks[at].node).exits.routers.len());
+        }
+        Ok(Some(now))
     }
 
     /// Runs the body; none if that takes what is not kept.
@@ -123,6 +232,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         ctx.calls.store(task.first_call, Ordering::Relaxed);
         ctx.inside().first_call = task.first_call;
         ctx.inside().stored = Some(step.mapping.stored_task(task.key));
+        ctx.journal().read_anew(&ctx.own_effects());
         let payload = task.packet.as_ref().map(|packet| &packet.payload);
         let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
         let ended = body.await;
@@ -133,10 +243,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Err(None); // inside a subgraph
         }
         match self.judge(at, &ctx, ended, false) {
-            Ok(Judged::Done(now)) => match left_out(&ctx, step.records.get(&self.tasks[at].key)) {
-                Some(difference) => Err(self.note(at, comparison, difference)),
-                None => Ok(Some(now)),
-            },
+            Ok(Judged::Done(now)) => {
+                let moved = step.moved.contains(&self.tasks[at].key);
+                match left_out(&ctx, step.records.get(&self.tasks[at].key), moved) {
+                    Some(difference) => Err(self.note(at, comparison, difference)),
+                    None => Ok(Some(now)),
+                }
+            }
             Ok(Judged::Asked(questions, _)) => {
                 let asked = questions.first().map_or_else(|| "asks".into(), |asked| asked.name().to_owned());
                 Err(self.note(at, comparison, Difference::new(format!("question `{asked}`"), (), asked)))
@@ -153,8 +266,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// A recorded result before its routers have chosen.
-fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
+/// A result before its routers have chosen.
+pub(super) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
     let (targets, sends) = recorded.chosen;
     Box::new(Finished {
         writes: recorded.writes.clone(),
@@ -172,12 +285,25 @@ fn is_data_defined<S: State>() -> bool {
     none.downcast_ref::<S::Schema>().is_none()
 }
 
-/// What was recorded and is not asked for any more.
-fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>) -> Option<Difference> {
+/// Takes the routes that were recorded.
+pub(super) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
+    (now.targets, now.sends, now.routed) = (recorded.targets.clone(), recorded.sends.clone(), true);
+}
+
+/// Says that channels were read whose values nobody knows.
+pub(super) fn unread<S: State>(what: &str, unsaved: &Unsaved<S>, schema: &S::Schema) -> String {
+    format!("{what} {}, never saved: declare what it reads with `.reads(..)`", unsaved.names(schema))
+}
+
+/// What was recorded and is not asked for any more. `moved`: the state was updated after the questions were asked.
+fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>, moved: bool) -> Option<Difference> {
     // another attempt may have come another way
     let one_way = record.is_none_or(|record| record.failures.is_empty()) && !ctx.journal().is_copy();
     if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()).filter(|_| one_way) {
         return Some(Difference::new(format!("effect `{}`", entry.0), read(entry.1), ()));
+    }
+    if moved {
+        return None;
     }
     let asked = ctx.asked.load(Ordering::Relaxed) as usize;
     let answers = record.map_or(&[][..], |record| &record.answers);
@@ -205,12 +331,16 @@ fn read(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-/// What a task asked, by place.
+/// What a task asked, by place. `moved`: the state was updated since, so that it may ask something else now.
 async fn payloads(
     reader: &Reader,
-    (checkpoint, task): (crate::checkpoint::CheckpointId, u32),
+    (checkpoint, task): (CheckpointId, u32),
     record: &TaskRecord,
+    moved: bool,
 ) -> Result<BTreeMap<u32, Vec<u8>>, RunError> {
+    if moved {
+        return Ok(BTreeMap::new());
+    }
     let row = |place: u32| {
         let kept =
             record.questions.iter().find(|asked| asked.place == place && asked.task == task && asked.asker.is_some());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::compare;
 use super::report::{Comparison, Spot};
+use super::unsaved::Unsaved;
 use super::walk::Walk;
 use crate::checkpoint::Source;
 use crate::graph::channels::state::State;
@@ -42,15 +43,24 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
+    let mut unsaved = Unsaved::fresh();
     match begin {
         Begin::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
-        Begin::State(state) if comparison.goes_on => began_otherwise(&run, &walk, &state, ctx, comparison).await?,
-        Begin::State(_) => {}
+        Begin::State(state) => {
+            unsaved = Unsaved::of(&child.table.schema, &state);
+            if comparison.goes_on {
+                began_otherwise(&run, &walk, &state, ctx, comparison).await?;
+            }
+        }
     }
-    let ended = if comparison.diverged() { None } else { run.compared(&mut walk, comparison, u64::MAX).await? };
+    let ended =
+        if comparison.diverged() { None } else { run.compared(&mut walk, unsaved, comparison, u64::MAX).await? };
     let Some(end) = ended else { return Err(other_than_recorded(ctx)) };
     if end.unfinished {
         return Err(lost()); // it handed a command up
+    }
+    if !run.shown || run.left.is_some() {
+        comparison.doubts("whether its subgraph was resumed is not recorded");
     }
     let delta = match way {
         Way::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &*end.pos.state),

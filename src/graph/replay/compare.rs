@@ -27,10 +27,19 @@ pub(crate) fn results<S: State, N: NodeId, C>(
     if found.is_some() || !routed {
         return Ok(found);
     }
-    Ok(match targets(table, recorded, now) {
-        None => sends(table, "sends", &recorded.sends, &now.sends)?,
-        found => found,
-    })
+    routes(table, recorded, now)
+}
+
+/// Whether routers and gotos chose other nodes, or sent something else.
+pub(crate) fn routes<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    recorded: &Finished<S>,
+    now: &Finished<S>,
+) -> Result<Option<Difference>, RunError> {
+    match targets(table, recorded, now) {
+        None => sends(table, "sends", &recorded.sends, &now.sends),
+        found => Ok(found),
+    }
 }
 
 /// Where writes differ first. Those of the wrong channel, or too many or few, are shown by their channels.

@@ -12,6 +12,7 @@ pub(crate) mod heard;
 pub(crate) mod line;
 pub(crate) mod report;
 pub(crate) mod told;
+pub(crate) mod unsaved;
 pub(crate) mod verify;
 pub(crate) mod walk;
 pub(crate) mod what_if;
@@ -147,6 +148,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
             Replay::Verify => Ok(Replayed::Verified(self.thread.verified(self.limit).await?)),
             Replay::WhatIf => Ok(Replayed::WhatIf(Box::new(self.thread.imagined(self.limit).await?))),
             Replay::Live => {
+                self.thread.known("a replay").await?;
                 let limited = self.limit < u64::MAX;
                 let thread = if limited { self.thread.max_supersteps(self.limit) } else { self.thread };
                 Ok(Replayed::Live(thread.perform(Request::proceed(), sink).await?))
@@ -166,9 +168,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, 
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn tell_recorded(&self, sink: Sink, limit: u64) -> Result<u64, RunError> {
-        let (reader, head) = self.reader("a replay").await?;
+        let (reader, head) = self.known("a replay").await?;
         self.check_at(&reader).await?;
-        let Some((newest, _)) = self.newest(&reader, head).await? else { return Err(self.unknown()) };
+        let Some((newest, _)) = self.newest(&reader, Some(head)).await? else { return Err(self.unknown()) };
         let names: Arc<[String]> = self.scope.nodes.clone().into();
         let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
         let listens = wanted && reader.has_events().await?;

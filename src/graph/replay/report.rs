@@ -11,13 +11,32 @@ use crate::graph::records::reader::Reader;
 
 /// What came of comparing a thread with what its graph does now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Verified {
     /// How many supersteps were compared, those of subgraphs included.
     pub verified: u64,
-    /// What was taken as it was recorded, in order.
+    /// How many bodies ran again and came to what was recorded, those of subgraphs included.
+    pub bodies: u64,
+    /// How many routers ran again.
+    pub routers: u64,
+    /// What was taken over as it was recorded, in order.
     pub not_verified: Vec<NotVerified>,
     /// The first difference.
     pub divergence: Option<Divergence>,
+}
+
+/// What a comparison says of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// All of it was compared, and nothing differs.
+    Same,
+    /// Nothing differs, but some results were taken over as they were recorded.
+    SameInPart,
+    /// No body and no router could be run: nothing was compared but what was recorded with itself.
+    NothingCompared,
+    /// Something differs.
+    Different,
 }
 
 /// What a thread would have come to with the graph as it is now.
@@ -72,9 +91,19 @@ pub struct Divergence {
 }
 
 impl Verified {
-    /// Returns whether nothing differed.
+    /// Returns whether nothing differed in what was compared, be it little: see [`verdict`](Self::verdict).
     pub fn agrees(&self) -> bool {
         self.divergence.is_none()
+    }
+
+    /// Returns what the comparison says of the graph.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self { divergence: Some(_), .. } => Verdict::Different,
+            Self { bodies: 0, routers: 0, .. } => Verdict::NothingCompared,
+            Self { not_verified, .. } if not_verified.is_empty() => Verdict::Same,
+            _ => Verdict::SameInPart,
+        }
     }
 }
 
@@ -106,14 +135,25 @@ impl fmt::Display for WhatIf {
 
 impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verified, not_verified, divergence } = self;
-        write!(f, "{verified} superstep{} compared", if *verified == 1 { "" } else { "s" })?;
-        match divergence {
-            None => f.write_str(", no difference")?,
-            Some(divergence) => write!(f, "; the first difference is in {divergence}")?,
+        let Self { verified, bodies, routers, not_verified, divergence } = self;
+        let supersteps = counted(*verified, "superstep", "supersteps");
+        let taken = counted(not_verified.len() as u64, "result", "results");
+        let (bodies, routers) = (counted(*bodies, "body", "bodies"), counted(*routers, "router", "routers"));
+        match self.verdict() {
+            Verdict::Same | Verdict::SameInPart => write!(f, "{supersteps} compared, no difference")?,
+            Verdict::NothingCompared => write!(f, "nothing compared in {supersteps}")?,
+            Verdict::Different => write!(f, "{supersteps} compared, then a difference")?,
+        }
+        write!(f, ": {bodies} and {routers} run, {taken} taken over")?;
+        if let Some(divergence) = divergence {
+            write!(f, "\nthe first difference is in {divergence}")?;
         }
         not_verified.iter().try_for_each(|skipped| write!(f, "\nnot compared: {skipped}"))
     }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 impl fmt::Display for NotVerified {
@@ -136,14 +176,19 @@ pub(crate) struct Comparison {
     found: Mutex<Found>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Found {
     report: Verified,
     /// Where the run went on with something else.
     passed: Vec<Divergence>,
     /// Whether a body came to a subgraph of which nothing is kept.
     lost: bool,
+    /// Why a difference may be due to something that is not recorded.
+    doubt: Option<&'static str>,
 }
+
+/// The findings at one moment, to go back to.
+pub(crate) struct Mark(Found);
 
 /// Where something differs, and how.
 pub(crate) struct Difference {
@@ -221,6 +266,35 @@ impl Comparison {
     /// Whether a body came to such a subgraph; forgets it.
     pub(crate) fn has_lost(&self) -> bool {
         std::mem::take(&mut self.lock().lost)
+    }
+
+    /// Notes that the body read something that is not recorded: a difference may be due to it.
+    pub(crate) fn doubts(&self, why: &'static str) {
+        self.lock().doubt.get_or_insert(why);
+    }
+
+    /// Returns why the last difference is in doubt, if it is; forgets it.
+    pub(crate) fn doubted(&self) -> Option<&'static str> {
+        self.lock().doubt.take()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.lock().clone())
+    }
+
+    /// Forgets what was found since.
+    pub(crate) fn go_back_to(&self, mark: &Mark) {
+        *self.lock() = mark.0.clone();
+    }
+
+    /// Counts a body that ran again.
+    pub(crate) fn ran_body(&self) {
+        self.lock().report.bodies += 1;
+    }
+
+    /// Counts routers that ran again.
+    pub(crate) fn ran_routers(&self, count: usize) {
+        self.lock().report.routers += count as u64;
     }
 
     pub(crate) fn report(&self) -> Verified {

@@ -1,10 +1,10 @@
 //! Walking a line of checkpoints: superstep by superstep, what was planned, what came of it, and the state before and after
 //! as they were recorded. Runs nothing: no node, no router, and of reducers only those of channels kept as logs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::checkpoint::{Key, LogRange, RowId, Slot, Source, TaskStatus};
+use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskStatus, WriteRecord};
 
 use super::line::Listed;
 use crate::graph::channels::mask::Mask;
@@ -16,6 +16,7 @@ use crate::graph::diff::face::growth;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::settled::{Reading, Settled, channel};
+use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
 use crate::graph::run::task::Task;
@@ -33,6 +34,10 @@ pub(crate) struct Recorded<S: State> {
     pub records: Tasks,
     /// What the indexes of these records mean.
     pub mapping: Mapping,
+    /// The tasks whose questions were asked over another state than this one: it was updated before they were answered.
+    pub moved: BTreeSet<u32>,
+    /// The channels that the input wrote and that are never saved.
+    pub unsaved_input: Vec<usize>,
     /// The next checkpoint of the line, as it was made; none at the end of the line.
     pub after: Option<Position<S>>,
 }
@@ -48,13 +53,24 @@ impl<S: State> Recorded<S> {
     /// Whether that is kept of all tasks. With durability `exit` a run that ends what another began keeps only what the other
     /// left.
     pub(crate) fn is_complete(&self) -> bool {
-        self.is_whole() && self.records.values().all(|record| record.status == TaskStatus::Done)
+        let ended = |task: &Task<S>| task.node == START_NODE || task.is_done();
+        let all_ended = !self.mapping.is_same() || self.tasks.iter().all(ended); // another graph may plan other tasks
+        self.is_whole() && all_ended && self.records.values().all(|record| record.status == TaskStatus::Done)
+    }
+
+    /// The channels that a task wrote and that are never saved.
+    pub(crate) fn unsaved_writes(&self, task: &Task<S>) -> Vec<usize> {
+        match self.records.get(&task.key) {
+            _ if task.node == START_NODE => self.unsaved_input.clone(),
+            Some(record) => unsaved(&record.writes, &self.mapping),
+            None => vec![],
+        }
     }
 
     /// Whether anything is kept of what the tasks came to; START's result is the input.
     fn is_recorded(&self) -> bool {
         let starts = self.before.start.is_some();
-        starts || self.tasks.is_empty() || self.records.values().any(|record| record.status == TaskStatus::Done)
+        starts || self.records.values().any(|record| record.status == TaskStatus::Done)
     }
 }
 
@@ -73,6 +89,7 @@ struct Loaded<S: State> {
     made: Position<S>,
     mapping: Mapping,
     path: String,
+    unsaved_input: Vec<usize>,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
@@ -94,7 +111,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
                 None => return Ok(None),
             },
         };
-        let Loaded { made, mapping, path } = loaded;
+        let Loaded { made, mapping, path, unsaved_input } = loaded;
         let (table, reader) = (&self.table, &self.reader);
         let mut records = reader.tasks(made.id).await?;
         let mut before = made.clone();
@@ -102,11 +119,35 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let mut tasks = planned(table, &before);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let records = mapping.by_present_key(records);
+        let moved = self.moved(&made, &records, &mapping).await?;
         if let Some(listed) = self.line.pop_front() {
             self.next = Some(self.load(listed, Some((&made, &path)).filter(|_| mapping.is_same())).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
-        Ok(Some(Recorded { made, before, tasks, records, mapping, after }))
+        Ok(Some(Recorded { made, before, tasks, records, mapping, moved, unsaved_input, after }))
+    }
+
+    /// The tasks whose questions were asked at a checkpoint with another state.
+    async fn moved(&self, made: &Position<S>, records: &Tasks, mapping: &Mapping) -> Result<BTreeSet<u32>, RunError> {
+        let mut moved = BTreeSet::new();
+        for (&key, record) in records.iter().filter(|(_, record)| !record.answers.is_empty()) {
+            let stored = mapping.stored_task(key);
+            let own = record.questions.iter().filter(|asked| asked.task == stored && asked.asker.is_some());
+            let asked_at: BTreeSet<CheckpointId> = own.map(|asked| asked.payload.checkpoint).collect();
+            for at in asked_at.into_iter().filter(|at| *at != made.id) {
+                if !self.has_state_of(made, at).await? {
+                    moved.insert(key);
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Whether a checkpoint has the same state as this one.
+    async fn has_state_of(&self, made: &Position<S>, at: CheckpointId) -> Result<bool, RunError> {
+        let Some(record) = self.reader.record(at).await? else { return Ok(false) };
+        let mapping = self.reader.mapping(&self.table, at, &record).await?;
+        Ok(self.reader.slots(&record, &mapping).await?.0 == made.slots)
     }
 
     /// Reads a checkpoint; of its state, what is not in that of the checkpoint before.
@@ -120,8 +161,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
             Some((before, _)) => Settled::of(slots.clone(), self.moved_on(before, &path, &mapping, slots).await?),
             None => reader.settled(table, &path, slots, &mapping, Reading::Whole).await?.shared(),
         };
+        let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
-        Ok(Loaded { made, mapping, path })
+        Ok(Loaded { made, mapping, path, unsaved_input })
     }
 
     /// The state that the slots describe, made from the one before.
@@ -155,6 +197,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         }
         Ok(Arc::new(state))
     }
+}
+
+/// The channels of writes that have no row, because they are never saved.
+fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
+    let unsaved = writes.iter().filter(|write| write.row.is_none());
+    unsaved.filter_map(|write| mapping.channel(write.channel)).map(|channel| channel as usize).collect()
 }
 
 /// What leads from a channel's value to its next: a value that replaces it, and entries that are added.

@@ -4,6 +4,7 @@
 use crate::checkpoint::{CheckpointId, Source};
 
 use super::report::{Comparison, NotVerified, WhatIf};
+use super::unsaved::Unsaved;
 use super::walk::{Recorded, Walk};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
@@ -23,6 +24,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         limit: u64,
     ) -> Result<WhatIf, RunError> {
         let (mut supersteps, mut stopped, mut begun) = (0, None, false);
+        let mut unsaved = Unsaved::unknown(&self.table.schema);
         while let Some(mut step) = walk.next().await? {
             if !std::mem::replace(&mut begun, true) {
                 self.pos = step.before.clone();
@@ -37,7 +39,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 break;
             }
             let before = self.pos.clone();
-            self.run_again(&step, &recorded, comparison).await?;
+            self.run_again(&step, &recorded, comparison, &mut unsaved).await?;
             if comparison.diverged() {
                 self.pos = before;
                 break;

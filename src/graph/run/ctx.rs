@@ -325,12 +325,20 @@ impl<C> Ctx<C> {
     /// Not recorded: a replay counts as if a run began with this superstep. A body that is to be replayed notes it:
     /// `ctx.record("left", ctx.remaining_steps())`.
     pub fn remaining_steps(&self) -> i64 {
+        self.note_unrecorded_steps();
         self.0.stop - self.0.step
+    }
+
+    fn note_unrecorded_steps(&self) {
+        if let Some(comparison) = &self.0.shared.replay {
+            comparison.doubts("it read how many supersteps were left, which is not recorded");
+        }
     }
 
     /// Returns whether this is the last superstep that can still end well. LangGraph: `IsLastStep`. A replay may say otherwise,
     /// as with [`remaining_steps`](Self::remaining_steps).
     pub fn is_last_step(&self) -> bool {
+        self.note_unrecorded_steps();
         self.0.step == self.0.stop - 1
     }
 

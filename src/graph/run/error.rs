@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::checkpoint::near::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 
 use crate::graph::define::interrupt::InterruptId;
@@ -84,6 +85,9 @@ pub enum RunError {
     /// There is nothing to go on with. LangGraph: `EmptyInputError`.
     #[error("thread `{thread}` has never run")]
     EmptyInput { thread: ThreadId },
+    /// There is no such thread.
+    #[error("there is no thread `{thread}`")]
+    UnknownThread { thread: ThreadId, near: Vec<ThreadId> },
     /// New input while questions are open or a superstep is unfinished. V4.
     #[error("thread `{thread}` is not at rest: {reason}")]
     Unfinished { thread: ThreadId, reason: String },
@@ -246,6 +250,8 @@ impl RunError {
             }
             Self::RecursionLimit { .. } => "check the loop's way out, or raise `.recursion_limit(..)`".into(),
             Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
+            Self::UnknownThread { near, .. } if near.is_empty() => "check the name, and that it is this store".into(),
+            Self::UnknownThread { near, .. } => meant(near),
             Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),
             Self::Unfinished { .. } => {
                 "answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`".into()

@@ -20,8 +20,8 @@ use super::perform::{Job, Performed, Running, TakenOver, start};
 use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
-use super::task::{Resolve, START_KEY, Stand};
-use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
+use super::task::{Resolve, START_KEY, Stand, Task};
+use crate::checkpoint::{HandledRecord, TaskRecord, TaskStatus, encode_record};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 
@@ -108,6 +108,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             handled: task.handled.clone(),
             taken_over: self.taken_over(at),
         }
+    }
+
+    /// Notes how often the tasks were started that a cancelled run dropped.
+    pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
+        let dropped = |task: &&Task<S>| task.attempts > 0 && matches!(task.stand, Stand::Ready);
+        let record = |task: &Task<S>| -> Result<_, RunError> {
+            let record = TaskRecord { status: TaskStatus::Pending, ..task.record() };
+            Ok((self.task_key(task.key), encode_record(&record)?))
+        };
+        let puts = self.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
+        recorder.commit(puts, None).await?;
+        Ok(())
     }
 
     pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {

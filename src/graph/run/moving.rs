@@ -33,6 +33,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.pos.owed.extend(mapping.take_owed());
         let parts = (!self.is_at_head()).then(|| records.clone());
         self.fork(Source::Fork, vec![]).await?;
+        self.does_not_count();
         let (mut puts, mut moved) = (vec![], Tasks::new());
         let shared = Arc::clone(&self.shared);
         let stamp = Stamp { words: &shared.metadata, now: shared.now() };

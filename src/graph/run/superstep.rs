@@ -195,6 +195,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.stop = (self.pos.step + 1).saturating_add(limit).saturating_add(1);
     }
 
+    /// Keeps a checkpoint that LangGraph does not make (V7) from counting towards the recursion limit.
+    pub(crate) fn does_not_count(&mut self) {
+        self.stop = self.stop.saturating_add(1);
+    }
+
     /// Runs supersteps until there is a reason to stop.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
         loop {
@@ -235,6 +240,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.emit_starts().await;
         }
         if !self.execute().await? {
+            self.keep_attempts().await?;
             return Ok(Some(Exit::Cancelled));
         }
         if let Some(exit) = self.unfinished()? {

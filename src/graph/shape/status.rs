@@ -49,7 +49,7 @@ impl<Q> StatusShape<Q> {
                 shape.help = misfits.first().map(|misfit| misfit.help());
             }
             Status::Pending { next } | Status::Stopped { next } => shape.next.clone_from(next),
-            Status::Finished | Status::Running => {}
+            Status::New | Status::Finished | Status::Running => {}
         }
         shape
     }

@@ -27,7 +27,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// ```
     ///
     /// # Errors
-    /// [`RunError::UnknownCheckpoint`]; if there is no store, it cannot be read, or a value in it does not fit its channel.
+    /// [`RunError::UnknownThread`], [`RunError::UnknownCheckpoint`]; if there is no store, it cannot be read, or a value in it does not fit its channel.
     pub async fn diff(&self, from: CheckpointId, to: CheckpointId) -> Result<Diff, RunError> {
         self.clone().at(from).diff_to(&self.clone().at(to)).await
     }
@@ -44,7 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// thread, store and graph. Channels are compared by name.
     ///
     /// # Errors
-    /// [`RunError::EmptyInput`] if one of the threads has never run; otherwise as [`diff`](Self::diff).
+    /// [`RunError::UnknownThread`] if one of the threads has never run; otherwise as [`diff`](Self::diff).
     pub async fn diff_to<T: State, M: NodeId, D: Send + Sync + 'static>(
         &self,
         to: &Thread<T, M, D>,
@@ -64,11 +64,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     async fn face(&self) -> Result<Box<dyn Face>, RunError> {
-        let (reader, head) = self.reader("comparing checkpoints").await?;
+        let (reader, head) = self.known("comparing checkpoints").await?;
         self.check_at(&reader).await?;
         let newest = match self.at {
             Some(_) => None,
-            None => self.newest(&reader, head).await?.map(|(id, _)| id),
+            None => self.newest(&reader, Some(head)).await?.map(|(id, _)| id),
         };
         let id = self.at.or(newest).ok_or_else(|| self.unknown())?;
         face(&self.graph.table, &reader, id).await

@@ -271,6 +271,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             records.remove(&COMMAND_KEY);
             reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
             run.wake_due();
+        } else if !forks {
+            let asked = mapping.by_present_key(records);
+            for task in &mut run.tasks {
+                let Some(record) = asked.get(&task.key) else { continue };
+                task.asked = reader.questions(&run.table, &record.questions).await?; // shown until it asks again
+            }
         }
         let moved = (run.pos.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
         carry::give_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
@@ -329,6 +335,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let updates = !command.writes.is_empty();
         let mut puts = vec![];
         let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
+        if updates && records.values().any(|record| record.status == TaskStatus::Done) {
+            run.pos.line = NEW_LINE; // stored, but not part of the state: the entries of a log must not close over them
+        }
         let record = run.command(command, before, &mut puts)?;
         let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
         if forks {
@@ -337,6 +346,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if updates {
             let origin = run.pos.id;
             run.fork(Source::Update, puts).await?;
+            run.does_not_count();
             let puts = self.copied(run, reader, (origin, false), records, mapping).await?;
             recorder.commit(puts, None).await?;
             return Ok(());
@@ -359,6 +369,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(mapping) = forks {
             let way = (run.pos.id, !run.is_at_head());
             run.fork(Source::Fork, vec![]).await?;
+            run.does_not_count();
             let puts = self.copied(run, reader, way, records, mapping).await?;
             if let Some(recorder) = run.recorder() {
                 recorder.commit_now(puts).await?;

@@ -22,6 +22,8 @@ use crate::graph::run::task::COMMAND_KEY;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Standing {
+    /// It has never run.
+    New,
     /// Nothing is left to run.
     Finished,
     /// Something is left to run.
@@ -44,7 +46,8 @@ pub enum Standing {
 
 impl Standing {
     /// Every word there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::New,
         Self::Finished,
         Self::Pending,
         Self::Interrupted,
@@ -59,6 +62,7 @@ impl Standing {
     /// Returns the word: `finished`, `pending` and so on.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::New => "new",
             Self::Finished => "finished",
             Self::Pending => "pending",
             Self::Interrupted => "interrupted",
@@ -82,6 +86,7 @@ impl Status {
     /// Returns the status in one word.
     pub fn standing(&self) -> Standing {
         match self {
+            Self::New => Standing::New,
             Self::Finished => Standing::Finished,
             Self::Pending { .. } => Standing::Pending,
             Self::Interrupted { .. } => Standing::Interrupted,
@@ -233,7 +238,7 @@ impl<'a> Listing<'a> {
         if self.store.is_claimed(id) {
             return Ok(Standing::Running.into());
         }
-        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::Finished.into()) };
+        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::New.into()) };
         if !commanded && plans_nothing(&record.control) {
             return Ok(Standing::Finished.into()); // most are: their tasks are not looked for
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
+use crate::checkpoint::near::near_threads;
 use crate::checkpoint::{Claim, Head, foreign};
 
 use super::handle::Thread;
@@ -96,6 +97,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let head = store.head(thread).await?;
         let birth = head.map_or(0, |head| head.birth);
         Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None }, head))
+    }
+
+    /// The same of a thread that must be there.
+    pub(crate) async fn known(&self, what: &'static str) -> Result<(Reader, Head), RunError> {
+        let (reader, head) = self.reader(what).await?;
+        if let Some(head) = head {
+            return Ok((reader, head));
+        }
+        let near = near_threads(&*reader.store, &reader.thread).await;
+        Err(RunError::UnknownThread { thread: reader.thread, near })
     }
 
     pub(crate) fn unknown(&self) -> RunError {

@@ -29,7 +29,9 @@ use crate::graph::run::task::Stand;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Status {
-    /// It has never run, or nothing is left to run.
+    /// It has never run: nothing of it is stored. A mistyped name is such a thread.
+    New,
+    /// Nothing is left to run.
     Finished,
     /// Something is left to run: `proceed()`.
     Pending {
@@ -175,7 +177,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
             return Ok(Status::Running);
         }
-        let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::Finished) };
+        let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
         if !snapshot.misfits.is_empty() {
             return Ok(Status::NeedsMigration { misfits: snapshot.misfits });

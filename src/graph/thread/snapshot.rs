@@ -204,6 +204,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let mut tasks = was.unwrap_or_else(|| planned(table, &pos));
         let lost = Lost::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
+        reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
         let values =
             if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };

@@ -260,7 +260,10 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let Some(task) = run.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
-    if !is_head {
+    let exits = if task.node == START_NODE { &run.table.entry } else { &run.table.row(task.node).exits };
+    let leads_on = !finished.targets.is_empty() || !exits.targets.is_empty() || !exits.arrivals.is_empty();
+    let is_empty = finished.rows.is_empty() && sends.is_empty() && !leads_on;
+    if !is_head || is_empty {
         return Ok(());
     }
     let record = TaskRecord {

@@ -6,6 +6,7 @@ use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::replay::report::{Comparison, Spot, Verified, WhatIf};
+use crate::graph::replay::unsaved::Unsaved;
 use crate::graph::replay::walk::Walk;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
@@ -26,19 +27,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// task they run in.
     ///
     /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability
-    /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved
-    /// and bodies that may read them (a node says what it reads with [`reads`](crate::graph::NodeExt::reads)), and what
-    /// [`gc`](Self::gc) removed, or was lost: it begins at the oldest checkpoint with no gap after it, and says so.
+    /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved,
+    /// and what [`gc`](Self::gc) removed, or was lost: it begins at the oldest checkpoint with no gap after it, and says so.
+    ///
+    /// **Channels that are never saved** start each run at their defaults, and a run may have started at any checkpoint. What
+    /// bodies write to them in this replay is known, what other nodes and the input wrote is not. A body runs over each value
+    /// that it may have seen until it comes to what was recorded. If it never does, that is a difference, unless it may have
+    /// read an unknown value: then its result is taken over, and the report names the channel. A node that declares what it
+    /// [`reads`](crate::graph::NodeExt::reads) is held to that.
+    ///
+    /// The report counts the bodies and routers that ran, and lists what was taken over:
+    /// [`Verified::verdict`](crate::graph::Verified::verdict) tells full agreement from agreement in part, and from nothing
+    /// compared at all.
     ///
     /// # Errors
-    /// If there is no store, it cannot be read, or the checkpoint is unknown.
+    /// [`RunError::UnknownThread`]; if there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn verify(&self) -> Result<Verified, RunError> {
         self.verified(u64::MAX).await
     }
 
     pub(crate) async fn verified(&self, supersteps: u64) -> Result<Verified, RunError> {
-        let Some((mut run, mut walk, comparison)) = self.replayed(false).await? else { return Ok(Verified::default()) };
-        run.compared(&mut walk, &comparison, supersteps).await?;
+        let (mut run, mut walk, comparison) = self.replayed(false).await?;
+        run.compared(&mut walk, Unsaved::fresh(), &comparison, supersteps).await?;
         Ok(comparison.report())
     }
 
@@ -55,15 +65,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     pub(crate) async fn imagined(&self, supersteps: u64) -> Result<WhatIf, RunError> {
-        let Some((mut run, mut walk, comparison)) = self.replayed(true).await? else { return Ok(WhatIf::default()) };
+        let (mut run, mut walk, comparison) = self.replayed(true).await?;
         run.what_if(&mut walk, &comparison, supersteps).await
     }
 
-    async fn replayed(&self, goes_on: bool) -> Result<Option<Replayed<S, N, C>>, RunError> {
+    async fn replayed(&self, goes_on: bool) -> Result<Replayed<S, N, C>, RunError> {
         self.check_whole("a replay")?;
         self.check_trusted().await?;
-        let (reader, head) = self.reader("a replay").await?;
-        let Some(head) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
+        let (reader, head) = self.known("a replay").await?;
+        let Some(head) = head.checkpoint else { return Err(self.unknown()) };
         self.check_at(&reader).await?;
         let line = self.recorded_line(&reader, head).await?;
         let table = Arc::clone(&self.graph.table);
@@ -78,6 +88,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let shared = Shared { replay: Some(Arc::clone(&comparison)), may_ask: true, ..self.own_shared() };
         let empty = Position::empty(&table);
-        Ok(Some((Run::new(table, Arc::new(shared), Level::root(), empty), walk, comparison)))
+        Ok((Run::new(table, Arc::new(shared), Level::root(), empty), walk, comparison))
     }
 }

@@ -1,0 +1,48 @@
+//! A search for threads that differ from themselves: graphs and scripts drawn at random, run, and compared after every
+//! action. Nothing changes, so nothing may differ. The same in every run; `SUPERSTEP_CONFORMANCE_SEED` draws others, and
+//! `SUPERSTEP_CONFORMANCE_CASES` says how many.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::counters::Counters;
+use crate::draw::draw;
+use crate::engine::Subject;
+use crate::model::Case;
+use crate::report;
+use crate::runner::{Failure, Play};
+use crate::subject::{Engine, Refusal, Setup, StoreKind};
+
+/// How many cases a run of the suite draws.
+const CASES: u64 = 150;
+
+/// Draws cases and runs them.
+pub(crate) fn agrees_with_itself() -> Result<(), String> {
+    let first = number("SUPERSTEP_CONFORMANCE_SEED").unwrap_or(0) << 32;
+    for seed in first..first + number("SUPERSTEP_CONFORMANCE_CASES").unwrap_or(CASES) {
+        let drawn = draw(seed);
+        let case: Case = serde_json::from_value(drawn.clone()).map_err(|error| format!("seed {seed}: {error}"))?;
+        let play = crate::block_on_any(async { run(Arc::new(case)).await })?;
+        play.map_err(|failure| explain(seed, &drawn, &failure))?;
+    }
+    Ok(())
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+async fn run(case: Arc<Case>) -> Result<(), Failure> {
+    let counters = Arc::new(Counters::default());
+    let setup = Setup { case: Arc::clone(&case), counters: Arc::clone(&counters), store: StoreKind::Memory };
+    match Subject::open(setup).await {
+        Ok(engine) => Play::new(&case, engine, counters).verified_throughout().await,
+        Err(Refusal::Error(error)) => Err(format!("it cannot be built: {error:?}").into()),
+        Err(Refusal::Broken(text)) => Err(text.into()),
+    }
+}
+
+fn explain(seed: u64, drawn: &Value, failure: &Failure) -> String {
+    format!("seed {seed}: {}\n{}", report::explain(failure), json!([drawn]))
+}
