@@ -4,7 +4,7 @@ use rstest::rstest;
 use superstep::graph::CancellationToken;
 use superstep::prelude::*;
 
-use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, id, note, start};
+use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, fan, id, note, start};
 use crate::stores::Store;
 
 /// Only `a` runs by itself.
@@ -130,4 +130,40 @@ async fn an_answer_beside_a_command_that_is_refused_is_not_kept(
     let status = store.thread(&graph).status().await.unwrap();
     assert!(matches!(status, Status::Interrupted { .. }), "{status:?}");
     assert_eq!(thread.resume::<Approve>(true).await.unwrap().state().notes, ["approved: true"]);
+}
+
+/// The update of a command goes into the log before the results of siblings that wait with it.
+#[rstest]
+#[tokio::test]
+async fn a_thread_stays_readable_after_an_update_beside_a_finished_sibling(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
+    let builder = Builder::new().add_node(id("before"), note("before")).add_node(id("a"), note("a"));
+    let builder = builder.add_node(id("ask"), approval.asks::<Approve>()).add_edge(START, id("before"));
+    let graph = builder.add_edge(id("before"), [id("a"), id("ask")]).compile().unwrap();
+    let thread = || store.thread(&graph).durability(durability);
+    thread().invoke(start()).await.unwrap();
+    let answer = Request::answers([Answer::new::<Approve>(&true)]);
+    let end = thread().run(answer.and(Command::update(Pad::update().notes(["command"])))).await.unwrap();
+    let notes = end.finished().unwrap().notes.clone();
+    assert_eq!(notes, ["before", "command", "a", "approved: true"]);
+    assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, notes);
+    assert_eq!(store.thread(&graph).history().await.unwrap().all().await.unwrap()[0].values.notes, notes);
+}
+
+/// The checkpoint that the update made has copies of the results: dropping those leaves the originals.
+#[rstest]
+#[tokio::test]
+async fn results_that_run_again_elsewhere_stay_where_they_were(#[values(Store::memory(), Store::disk())] store: Store) {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("ask"), approval.asks::<Approve>());
+    let graph = fan(builder, &["a", "ask"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let made = store.thread(&graph).command(Command::update(Pad::update().title("moons"))).await;
+    made.unwrap();
+    let head = store.thread(&graph).state().await.unwrap().unwrap().id;
+    store.thread(&graph).at(head).proceed().await.unwrap();
+    let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
+    let origin = history.iter().find(|step| step.tasks.len() == 2 && step.id < head).unwrap();
+    assert!(origin.tasks.iter().any(|task| task.result.is_some()), "{origin:?}");
 }

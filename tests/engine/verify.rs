@@ -745,3 +745,15 @@ async fn what_if_says_where_new_input_came() {
     let told = store.thread(&graph).what_if().await.unwrap();
     assert_eq!(told.stopped.unwrap().why, "the thread was given something new here");
 }
+
+#[tokio::test]
+async fn what_if_follows_the_commands_from_outside() {
+    let store = Store::memory();
+    let builder = Builder::new().add_node(id("a"), note("a").replayable());
+    let graph = chain(builder.add_node(id("ask"), approval.asks::<Approve>().replayable()), &["a", "ask"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).command(Command::update(Pad::update()).goto(id("a"))).await.unwrap();
+    store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    let told = store.thread(&graph).what_if().await.unwrap();
+    assert!(told.differences.is_empty(), "{told}");
+}

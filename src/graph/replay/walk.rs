@@ -18,8 +18,8 @@ use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::records::settled::{Reading, Settled, channel};
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::position::Position;
-use crate::graph::run::task::Task;
+use crate::graph::run::position::{Finished, Position};
+use crate::graph::run::task::{COMMAND_KEY, Task};
 use crate::graph::thread::snapshot::planned;
 
 /// A superstep as it was recorded.
@@ -28,6 +28,8 @@ pub(crate) struct Recorded<S: State> {
     pub made: Position<S>,
     /// The same, brought to where commands from outside led it; the superstep was planned here.
     pub before: Position<S>,
+    /// What the commands from outside did there.
+    pub command: Option<Finished<S>>,
     /// Its tasks in canonical order, with what their records say: results, questions, failures.
     pub tasks: Vec<Task<S>>,
     /// The records themselves, by the keys of the tasks; a task that never started has none.
@@ -115,6 +117,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let (table, reader) = (&self.table, &self.reader);
         let mut records = reader.tasks(made.id).await?;
         let mut before = made.clone();
+        let command = match records.get(&COMMAND_KEY) {
+            Some(record) => Some(reader.finished(table, &path, record, &mapping).await?),
+            None => None,
+        };
         reader.commanded(table, &mut before, &path, &mut records, &mapping).await?;
         let mut tasks = planned(table, &before);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
@@ -124,7 +130,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
             self.next = Some(self.load(listed, Some((&made, &path)).filter(|_| mapping.is_same())).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
-        Ok(Some(Recorded { made, before, tasks, records, mapping, moved, unsaved_input, after }))
+        Ok(Some(Recorded { made, before, command, tasks, records, mapping, moved, unsaved_input, after }))
     }
 
     /// The tasks whose questions were asked at a checkpoint with another state.

@@ -14,7 +14,7 @@ use crate::graph::run::position::Finished;
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::Task;
 use crate::graph::run::view::state_json;
-use crate::graph::thread::snapshot::planned;
+use crate::graph::thread::snapshot::{add_command, planned};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn what_if(
@@ -26,8 +26,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (mut supersteps, mut stopped, mut begun) = (0, None, false);
         let mut unsaved = Unsaved::unknown(&self.table.schema);
         while let Some(mut step) = walk.next().await? {
+            let command = step.command.take();
             if !std::mem::replace(&mut begun, true) {
                 self.pos = step.before.clone();
+            } else if let Some(command) = command {
+                add_command(&self.table, &mut self.pos, command);
             }
             let recorded = self.matched(&mut step);
             if self.tasks.is_empty() || supersteps == limit {

@@ -39,7 +39,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut puts = vec![];
         for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
             let key = |write: &WriteRecord| {
-                let (channel, row) = (mapping.channel(write.channel)? as usize, write.row?);
+                let row = write.row.filter(|row| row.checkpoint == run.pos.id)?; // others are the origin's of a copy
+                let channel = mapping.channel(write.channel)? as usize;
                 Some(save::row_key(&run.table, "", channel, write.overwrite, row))
             };
             gone.extend(record.writes.iter().filter_map(key));
