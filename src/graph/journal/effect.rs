@@ -161,6 +161,7 @@ pub(crate) trait Stage: Send + Sync {
 }
 
 /// What an effect comes to on a stage.
+#[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "only tests set a stage"))]
 pub(crate) enum Staged<T> {
     Value(T),
     Fails(NodeError),

@@ -12,6 +12,7 @@ use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Quest
 
 impl<C> Ctx<C> {
     /// Returns a number that tells the run's thread from others of its name.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows ask for it"))]
     pub(crate) fn birth(&self) -> u64 {
         self.0.birth()
     }

@@ -88,6 +88,7 @@ pub(crate) struct Shared<C> {
     pub stage: Option<Arc<dyn Stage>>,
     /// What the run is compared with, if it is a replay.
     pub replay: Option<Arc<Comparison>>,
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
     pub keeps: Keeps,
 }
 

@@ -9,11 +9,13 @@ use super::ctx::Ctx;
 
 /// What a run keeps, by name.
 #[derive(Default)]
+#[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
 pub(crate) struct Keeps(Mutex<HashMap<String, Box<dyn Any + Send>>>);
 
 impl<C> Ctx<C> {
     /// Has the run keep something under a name until it ends, in whatever way; made if nothing is kept there yet. Subgraphs
     /// share it. It is not kept for the next run of the thread, and a replay keeps nothing unless its bodies ask.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
     pub(crate) async fn keep<T: Send + 'static, E>(
         &self,
         name: &str,

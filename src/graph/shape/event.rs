@@ -85,6 +85,7 @@ serialize_as!(Event => shape);
 
 /// The event as the command line prints it; none for what another event reports too. Left out: the count of the event and
 /// its thread, which differ between a run and its replay, and states, which `show` prints.
+#[cfg_attr(not(feature = "app"), allow(dead_code, reason = "only the command line shows it"))]
 pub(crate) fn brief(event: &Event) -> Option<Value> {
     let left_out: &[&str] = match &event.kind {
         EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } | EventKind::Stored => {
