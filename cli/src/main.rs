@@ -7,7 +7,10 @@ mod tasks;
 use std::process::ExitCode;
 
 use superstep::app::{App, Exit, Register};
-use superstep::nodes::{AgentQuestion, BudgetReached, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused};
+use superstep::nodes::{
+    AfterHalt, AgentQuestion, ApprovePlan, BudgetReached, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
+};
+use superstep::plan::Decision;
 use superstep::workflows::demo::{approval, essay, map_reduce};
 use superstep::workflows::task_based;
 
@@ -44,6 +47,11 @@ fn main() -> ExitCode {
                 .outcome(tasks::ends)
                 .asking::<Halted>(Exit::Halted)
                 .summary(task_based::summary)
+                .describes::<ApprovePlan>(task_based::describe_approval)
+                .describes::<Halted>(task_based::describe_halt)
+                .describes::<PlanChanged>(task_based::describe_change)
+                .edits::<ApprovePlan>(task_based::plan_to_edit, |markdown| Decision::edit_plan(markdown))
+                .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
                 .decides::<Halted>()
                 .decides::<PlanChanged>()
                 .decides::<AgentQuestion>()

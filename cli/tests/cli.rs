@@ -323,6 +323,7 @@ fn the_whole_help() {
       approve      Say yes to an open question, and go on
       reject       Say no to an open question, and go on
       revise       Ask for another attempt, and go on
+      edit         Answer an open question with a text that you edit, and go on
       cancel       Cancel the run of a thread in another process
       threads      List threads, or the questions that are open
       status       Show how a thread stands: its state, what runs next, what it asks
@@ -330,6 +331,8 @@ fn the_whole_help() {
       show         Show a checkpoint: its state, and what became of its tasks
       diff         Show what differs between two checkpoints
       events       Tell what happened in a thread, oldest first
+      watch        Watch a thread that another process runs, as that process shows it
+      log          Print the whole story of a thread: prompts, actions, reviews, checks, commits, cost
       replay       Go through a thread again, without repeating what it did
       update       Write the state of a thread by hand
       fork         Begin a new branch at a checkpoint, in the same thread or another

@@ -22,6 +22,10 @@ pub(crate) enum Ask {
     Events { thread: String },
     /// The same, and what happens from now on while the thread runs: events, one after the other.
     Follow { thread: String },
+    /// What a run of the thread under way told so far, and what happens from now on, with times; nothing if there is none.
+    Watch { thread: String },
+    /// A [`Draft`](super::shapes::Draft).
+    Draft { thread: String, interrupt: Option<String> },
     /// Stores an answer and runs nothing; a [`Stand`](super::shapes::Stand).
     Answer(AnswerAsk),
     /// Cancels a run; a [`Stand`](super::shapes::Stand).
@@ -65,6 +69,8 @@ pub(crate) enum Saying {
     Approve,
     Reject(Option<String>),
     Revise(String),
+    /// A text that `edit` has changed.
+    Edited(String),
 }
 
 /// Who hears of events; returns whether it wants more.
@@ -75,8 +81,8 @@ pub(crate) trait Desk: Send + Sync {
     /// Returns the reply as JSON; its shape is named at each [`Ask`].
     fn ask(&self, ask: Ask) -> Call<'_, Value>;
 
-    /// Tells what happened in a thread, and goes on for as long as a process runs it.
-    fn follow<'a>(&'a self, thread: String, tell: Tell<'a>) -> Call<'a, ()>;
+    /// Tells the events that [`Ask::Follow`] or [`Ask::Watch`] asks for, for as long as a process runs the thread.
+    fn follow<'a>(&'a self, ask: Ask, tell: Tell<'a>) -> Call<'a, ()>;
 
     /// Returns whether whoever was asked ended without a reply.
     fn has_left(&self) -> bool {

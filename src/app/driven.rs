@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::control::Control;
 use super::erased::{AnyThread, Go};
 use super::graphs::Graphs;
+use super::happened::happened_now;
 use super::held::Held;
 use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
 use crate::graph::runner::{Driven, RunnerStop, Turn};
@@ -33,7 +34,7 @@ impl Registered {
         let running = self.control.runs(id.as_str(), own.clone());
         let invalid = |failure: super::failure::Failure| RunError::InvalidConfig { what: failure.error };
         let mut run = thread.run(Go::Drained(drain), own.clone()).map_err(invalid)?;
-        let tell = |event: &Event| running.tell(event);
+        let tell = |event: &Event| happened_now(event).iter().for_each(|told| running.tell(told));
         let mut held = Held::default();
         while let Some(event) = run.next().await {
             held.pass(event).iter().for_each(tell);

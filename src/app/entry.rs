@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args, Command};
 
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
+use super::questions::Questions;
 use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, Writes};
 
 type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
@@ -27,6 +28,7 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) deciders: Vec<(&'static str, Decider)>,
     pub(crate) asking: Vec<(&'static str, Exit)>,
     pub(crate) summary: Option<fn(&S) -> String>,
+    pub(crate) questions: Questions<S>,
     pub(crate) about: Option<String>,
     pub(crate) examples: Vec<String>,
 }
@@ -108,6 +110,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
+    /// Says how people are told of a question, in lines, from the state and the question; without, each field of it is shown.
+    /// Control characters are escaped.
+    pub fn describes<I: Interrupt>(mut self, text: fn(&S, &I) -> String) -> Self {
+        self.questions.describe(text);
+        self
+    }
+
+    /// Lets `edit` answer a question: `text` is what a person gets in their editor, none if there is nothing to edit; `answer`
+    /// makes the answer of what they saved.
+    pub fn edits<I: Interrupt>(mut self, text: fn(&S, &I) -> Option<String>, answer: fn(String) -> I::Resume) -> Self {
+        self.questions.edit(text, answer);
+        self
+    }
+
     /// Lets `approve`, `reject` and `revise` answer a question.
     pub fn decides<I: Decide>(mut self) -> Self {
         self.deciders.push(decider::<I>());
@@ -171,7 +187,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
 
     fn entry(self) -> Entry<S, N, C> {
         let (own, outcome, summary, about) = (None, None, None, None);
-        Entry { graph: self, own, outcome, deciders: vec![], asking: vec![], summary, about, examples: vec![] }
+        let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
+        Entry { graph: self, own, outcome, deciders, asking, summary, questions, about, examples }
     }
 }
 

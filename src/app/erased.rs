@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::shapes::{GraphLine, Shown, Stand, Step};
+use super::shapes::{Draft, GraphLine, Shown, Stand, Step};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
 use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, Status, Verdict};
 
@@ -40,6 +40,10 @@ pub(crate) trait AnyThread: Send + Sync {
     fn stand(&self) -> Call<'_, Stand>;
     /// The status with its types' questions.
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
+    /// What a person edits to answer a question, and the question's id.
+    fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft>;
+    /// The answer that an edited text is.
+    fn edited<'a>(&'a self, to: Option<InterruptId>, text: String) -> Call<'a, Answer>;
     /// The answer that a plain word comes to.
     fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer>;
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;

@@ -195,6 +195,10 @@ impl Desk for Local {
                 Ask::Events { thread } | Ask::Follow { thread } => {
                     json(&self.thread(&thread).await?.events(None).await?)
                 }
+                Ask::Draft { thread, interrupt } => {
+                    json(&self.thread(&thread).await?.draft(question_id(interrupt)?).await?)
+                }
+                Ask::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
                 Ask::Answer(ask) => self.record(ask).await,
                 Ask::Cancel { thread } => {
                     self.info(&thread).await?;
@@ -206,10 +210,10 @@ impl Desk for Local {
     }
 
     /// Nothing happens while nobody else holds the store.
-    fn follow<'a>(&'a self, thread: String, tell: Tell<'a>) -> Call<'a, ()> {
+    fn follow<'a>(&'a self, ask: Ask, tell: Tell<'a>) -> Call<'a, ()> {
         Box::pin(async move {
-            let told = self.thread(&thread).await?.events(None).await?;
-            _ = told.into_iter().all(tell);
+            let told = self.ask(ask).await?;
+            _ = told.as_array().is_none_or(|told| told.iter().cloned().all(tell));
             Ok(())
         })
     }
@@ -244,8 +248,7 @@ fn line(info: &ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine 
 /// Makes the answer that was meant.
 pub(crate) async fn answer(thread: &dyn AnyThread, ask: AnswerAsk) -> Result<Answer, Failure> {
     let AnswerAsk { says, interrupt, by, note, .. } = ask;
-    let to = interrupt.map(|id| id.parse::<InterruptId>()).transpose();
-    let to = to.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the open questions"))?;
+    let to = question_id(interrupt)?;
     let mut answer = match says {
         Saying::Json(value) => {
             let answer = Answer::json(&value);
@@ -253,12 +256,18 @@ pub(crate) async fn answer(thread: &dyn AnyThread, ask: AnswerAsk) -> Result<Ans
         }
         Saying::Approve => thread.decide(to, &reply(Verdict::Approve, None, &by)).await?,
         Saying::Reject(feedback) => thread.decide(to, &reply(Verdict::Reject, feedback, &by)).await?,
+        Saying::Edited(text) => thread.edited(to, text).await?,
         Saying::Revise(feedback) => thread.decide(to, &reply(Verdict::Revise, Some(feedback), &by)).await?,
     };
     if let Some(by) = by {
         answer = answer.by(by);
     }
     Ok(if let Some(note) = note { answer.note(note) } else { answer })
+}
+
+fn question_id(given: Option<String>) -> Result<Option<InterruptId>, Failure> {
+    let id = given.map(|id| id.parse::<InterruptId>()).transpose();
+    id.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the open questions"))
 }
 
 fn reply(verdict: Verdict, feedback: Option<String>, by: &Option<String>) -> Reply {

@@ -12,6 +12,7 @@
 //! | `shapes`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
 
 mod args;
+mod asked;
 mod caller;
 mod commands;
 mod control;
@@ -31,6 +32,7 @@ mod log;
 mod own;
 mod print;
 mod program;
+mod questions;
 mod run;
 mod shapes;
 mod signal;

@@ -1,6 +1,7 @@
 //! Standard output and error: the only place that prints. A reader that is gone stops nothing.
 
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stdin, stdout};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -12,6 +13,35 @@ use super::text::{clean_lines, safe_json};
 pub(crate) fn say(text: &str) {
     _ = try_say(text);
 }
+
+/// Prints a text that a person reads: one that is longer than the terminal goes through `$PAGER`, or `less`.
+pub(crate) fn page(text: &str) {
+    let is_read = stdout().is_terminal() && stdin().is_terminal();
+    if !is_read || text.lines().count() < height() || !paged(text) {
+        say(text);
+    }
+}
+
+/// Returns whether there is a pager, which has shown the text.
+fn paged(text: &str) -> bool {
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
+    if ["", "cat"].contains(&pager.trim()) {
+        return false;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", &pager]).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX"); // as git does: what fits is printed, colours stay, the text is there afterwards
+    }
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut stdin) = child.stdin.take() {
+        _ = stdin.write_all(text.as_bytes()); // it may be left before its end
+    }
+    child.wait().is_ok_and(|status| status.code() != Some(NO_COMMAND))
+}
+
+/// How a shell says that there is no such program.
+const NO_COMMAND: i32 = 127;
 
 /// Prints text and returns whether somebody still reads it.
 pub(crate) fn try_say(text: &str) -> bool {
@@ -76,6 +106,19 @@ fn told_json(failure: &Failure) -> String {
 pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(stdout());
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// How many lines the terminal has.
+#[cfg(unix)]
+fn height() -> usize {
+    let size = rustix::termios::tcgetwinsize(stdout());
+    size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(usize::MAX)
+}
+
+/// How many lines the terminal has.
+#[cfg(not(unix))]
+fn height() -> usize {
+    usize::MAX
 }
 
 /// How many characters a line of the terminal has.

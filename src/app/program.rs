@@ -19,7 +19,7 @@ use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
 use super::log;
 use super::own::{Found, Own, Said};
-use super::print::{complain, say, say_json, show_help, unsaid};
+use super::print::{complain, page, say, say_json, show_help, unsaid};
 use super::typed::Typed;
 use super::watch::View;
 
@@ -237,7 +237,7 @@ fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, F
     match told.json {
         serde_json::Value::Null => {}
         json if globals.json => say_json(&json),
-        _ => say(&told.text),
+        _ => page(&told.text),
     }
     Ok(told.code)
 }

@@ -80,6 +80,20 @@ pub(crate) struct Asked {
     /// The commands that answer it.
     #[serde(default)]
     pub commands: Vec<String>,
+    /// The question in the program's own words, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether `edit` answers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
+}
+
+/// What a person edits to answer a question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Draft {
+    /// The question's id.
+    pub id: String,
+    pub text: String,
 }
 
 impl Deref for Asked {

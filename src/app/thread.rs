@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::decide::{Reply, Verdict, known, name_of};
+use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
 use super::happened::gap;
 use super::local::json;
 use super::run::TypedRun;
-use super::shapes::{Asked, Origin, QuestionShape, Shown, Stand, Step};
+use super::shapes::{Draft, Origin, Shown, Stand, Step};
 use super::typed::Reading;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, foreign};
 use crate::graph::shape::event::brief;
 use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
 use crate::graph::{
-    Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Question, Replay, Request,
-    RunError, State, StateUpdate, Status, Thread, Writes,
+    Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
+    State, StateUpdate, Thread, Writes,
 };
 
 pub(crate) struct TypedThread<S: State, N, C> {
@@ -77,7 +77,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Box::pin(async move {
             let status = self.thread.status().await?;
             let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
-            let mut position = StatusShape::of(&status, &|question| self.asked(question));
+            let mut position = StatusShape::of(&status, &|question| self.asked(question, Some(&snapshot.values)));
             position.next.clone_from(&snapshot.next);
             position.help = position.help.map(|help| help + BY_HAND);
             let blocks = if matches!(status, Status::Running) { self.graph.blocking_nodes() } else { vec![] };
@@ -95,20 +95,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
+    fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft> {
+        Box::pin(self.drafted(to))
+    }
+
+    fn edited<'a>(&'a self, to: Option<InterruptId>, text: String) -> Call<'a, Answer> {
+        Box::pin(self.of_edited(to, text))
+    }
+
     fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer> {
-        Box::pin(async move {
-            let questions = match self.thread.status().await? {
-                Status::Interrupted { questions } => questions,
-                _ => return Err(nothing_asked(&self.id)),
-            };
-            let question = chosen(&questions, to, &self.id)?;
-            let answer = self.answer(question, reply).ok_or_else(|| undecided(question, reply.verdict))?;
-            let wordless = Reply { feedback: None, ..reply.clone() };
-            if reply.feedback.is_some() && self.answer(question, &wordless).as_ref() == Some(&answer) {
-                return Err(unheard(question, reply.verdict));
-            }
-            Ok(Answer::json(&answer).to(question.id()))
-        })
+        Box::pin(self.decided(to, reply))
     }
 
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>> {
@@ -182,7 +178,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
                 origin: self.origin().await?,
-                snapshot: SnapshotShape::of(&snapshot, snapshot.json(self.graph.schema()), &|one| self.asked(one)),
+                snapshot: SnapshotShape::of(&snapshot, snapshot.json(self.graph.schema()), &|one| {
+                    self.asked(one, None)
+                }),
             })
         })
     }
@@ -266,32 +264,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     async fn updated(&self, at: Option<CheckpointId>, update: StateUpdate<S, N>) -> Result<Vec<String>, Failure> {
         Ok(self.at(at).update(update).await?.dropped)
     }
-
-    fn answer(&self, question: &Question, reply: &Reply) -> Option<Value> {
-        let mut deciders = self.reading.deciders.iter();
-        match deciders.find(|(name, _)| *name == question.name()) {
-            Some((_, decide)) => decide(question, reply),
-            None => known(question, reply),
-        }
-    }
-
-    fn asked(&self, question: &Question) -> Asked {
-        let words = [Verdict::Approve, Verdict::Reject, Verdict::Revise];
-        let reply = |verdict| Reply { verdict, feedback: Some("..".into()), by: None };
-        let fitting: Vec<(Verdict, Value)> =
-            words.into_iter().filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?))).collect();
-        let mut shape = QuestionShape::from(question);
-        if shape.takes == "any JSON" && !fitting.is_empty() {
-            let samples = fitting.iter().map(|(_, answer)| answer.to_string());
-            shape.takes = samples.collect::<Vec<_>>().join(" or ");
-        }
-        Asked {
-            question: shape,
-            words: fitting.iter().map(|(verdict, _)| verdict.word().to_owned()).collect(),
-            means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
-            commands: vec![],
-        }
-    }
 }
 
 fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
@@ -300,38 +272,4 @@ fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
 
 fn never_ran(id: &ThreadId) -> Failure {
     RunError::EmptyInput { thread: id.clone() }.into()
-}
-
-fn nothing_asked(id: &ThreadId) -> Failure {
-    Failure::new(format!("thread `{id}` has no open question"))
-}
-
-/// The question that an answer is for.
-fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId) -> Result<&'a Question, Failure> {
-    let open = questions.iter().filter(|question| to.is_none_or(|to| question.id() == to));
-    match open.collect::<Vec<_>>().as_slice() {
-        [] => match to {
-            Some(to) => Err(RunError::UnknownQuestion { question: to.to_string() }.into()),
-            None => Err(nothing_asked(id)),
-        },
-        [question] => Ok(question),
-        several => {
-            let ids: Vec<String> = several.iter().map(|asked| format!("{} ({})", asked.id(), asked.name())).collect();
-            let help = format!("say which one with `--interrupt ID`: {}", ids.join(", "));
-            Err(Failure::new(format!("thread `{id}` has {} open questions", several.len())).help(help))
-        }
-    }
-}
-
-fn undecided(question: &Question, verdict: Verdict) -> Failure {
-    let (word, name) = (verdict.word(), question.name());
-    Failure::usage(format!("`{word}` cannot answer question `{name}`: it takes {}", question.answer_shape()))
-        .hint("answer with `{resume --answer JSON}`")
-}
-
-/// What was said with an answer has no place in it.
-fn unheard(question: &Question, verdict: Verdict) -> Failure {
-    let (word, name) = (verdict.word(), question.name());
-    Failure::usage(format!("question `{name}` takes no text with `{word}`: what `--feedback` says would be lost"))
-        .hint(format!("keep it beside the answer with `{{{word} --note TEXT}}`"))
 }

@@ -10,6 +10,7 @@ use super::entry::{Entry, OwnArgs};
 use super::erased::{AnyGraph, AnyThread, Format, Given, Writing};
 use super::exit::Exit;
 use super::failure::{Failure, Refusal};
+use super::questions::Questions;
 use super::shapes::{ChannelLine, GraphLine};
 use super::thread::TypedThread;
 use crate::checkpoint::{Checkpointer, ThreadId};
@@ -30,6 +31,7 @@ pub(crate) struct Reading<S> {
     pub deciders: Vec<(&'static str, Decider)>,
     pub asking: Vec<(&'static str, Exit)>,
     pub summary: Option<fn(&S) -> String>,
+    pub questions: Questions<S>,
 }
 
 impl<S> Reading<S> {
@@ -42,8 +44,8 @@ impl<S> Reading<S> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, asking, summary, about, examples } = entry;
-        let reading = Arc::new(Reading { outcome, deciders, asking, summary });
+        let Entry { graph, own, outcome, deciders, asking, summary, questions, about, examples } = entry;
+        let reading = Arc::new(Reading { outcome, deciders, asking, summary, questions });
         Ok(Self { graph: graph?.named(name), context, own, about, examples, reading })
     }
 }

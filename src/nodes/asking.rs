@@ -306,6 +306,7 @@ impl Turn {
             limits: self.agent.limits,
             ..AgentRequest::new(&self.agent.role, self.prompt.text(), &self.directory)
         };
+        self.begins().tell(ctx).await;
         let mut events = driver.run(request);
         while let Some(event) = events.next().await {
             ctx.heartbeat();
@@ -314,7 +315,11 @@ impl Turn {
                 *furthest = usage.tokens().saturating_add(usage.requests).max(*furthest);
             }
             match event {
-                AgentEvent::Finished(finished) => return Ok(finished),
+                AgentEvent::Finished(finished) => {
+                    let finished = cut(finished);
+                    ctx.emit_message(&AgentEvent::Finished(finished.clone())).await;
+                    return Ok(finished);
+                }
                 event => ctx.emit_message(&event).await,
             }
         }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activity;
 use super::folder::{Base, Folder, failed, thread};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -86,7 +87,12 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
     let (branch, message, key) = (job.base.at.branch.clone(), job.message.clone(), key.clone());
     let request = CommitRequest { branch, parent: job.base.at.commit.clone(), tree, message, key };
     let committed = workspace.commit(&request).await.map_err(failed)?;
-    moved(&workspace, job, committed.commit().map(|made| made.commit.clone())).await
+    let made = committed.commit().map(|made| made.commit.clone());
+    if let Some(made) = &made {
+        let (id, task) = (made.to_string(), job.task.as_str());
+        Activity::Commit { id, message: &job.message, task, attempt: job.attempt }.tell(ctx).await;
+    }
+    moved(&workspace, job, made).await
 }
 
 /// Where the next task begins: at the commit, with the files as they are now.

@@ -35,6 +35,7 @@
 //! # Ok::<(), CompileError>(())
 //! ```
 
+mod activity;
 mod agents;
 mod architect;
 mod asking;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::{Base, Folder, failed, thread};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{Head, LeftOut, branch_name};
+use crate::workspace::{Head, LeftOut, Workspace, branch_name};
 
 /// A repository to be made ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,13 +81,25 @@ where
     let others: Vec<&str> = [before, &own.before].into_iter().filter_map(Head::branch).collect();
     let at = workspace.standing(&others).await.map_err(failed)?;
     let snapshot = workspace.snapshot().await.map_err(failed)?;
-    let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+    let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+    notices.extend(left_before(&workspace, &thread(ctx)).await?);
     let start = Base { at, tree: snapshot.tree };
     let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
     let written = super::plan_file::write(&job.folder.directory, &job.folder.directory.join(path), text);
     written.map_err(NodeError::permanent)?;
     let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;
     Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
+}
+
+/// Says that an earlier run of the same name put work aside.
+async fn left_before(workspace: &Workspace, thread: &str) -> Result<Option<String>, NodeError> {
+    let count = workspace.salvaged(thread).await.map_err(failed)?.len();
+    let work = if count == 1 { "an attempt is".to_owned() } else { format!("{count} attempts are") };
+    let told = format!(
+        "{work} kept in git from an earlier run of this name: `salvage` lists them and brings them back; they stay apart from \
+         this run's"
+    );
+    Ok((count > 0).then_some(told))
 }
 
 /// Whether the plan is written already. What else stands in its place is only overwritten if git has it.

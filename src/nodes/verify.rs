@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activity;
 use super::folder::{After, Base, Folder};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -144,6 +145,14 @@ fn undone(files: &[String]) -> String {
 
 async fn run<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
     job.folder.hold(ctx).await?;
+    Activity::Check { command }.tell(ctx).await;
+    let check = ended(job, command, ctx).await?;
+    let output = (!check.passed()).then_some(check.output.as_str());
+    Activity::Checked { command, code: check.code, output }.tell(ctx).await;
+    Ok(check)
+}
+
+async fn ended<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
     let pass: Vec<&str> = job.pass.iter().map(String::as_str).collect();
     let environment = Environment::allowed().keep(&pass);
     let redactor = Redactor::new(environment.secrets());

@@ -74,7 +74,7 @@ fn interactive_asks_every_question_until_the_end_of_input() {
     let halted = place.say(&["proceed", "t", "--interactive"], "aprove\n\nrevise\napprove\n");
     assert_eq!(halted.code(), 11, "{}", halted.told());
     let told = halted.told();
-    assert!(told.contains("answer with approve, reject TEXT, revise TEXT, or JSON"), "{told}");
+    assert!(told.contains("answer with approve, reject TEXT, revise TEXT, edit, or JSON"), "{told}");
     assert!(told.contains("unknown variant `aprove`"), "{told}");
     let finished = place.say(&["resume", "t", "--interactive"], "skip\n");
     assert_eq!(finished.code(), 0, "{}", finished.told());

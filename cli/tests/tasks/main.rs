@@ -11,6 +11,7 @@ mod model;
 mod model_server;
 mod place;
 mod server;
+mod stories;
 mod told;
 
 use place::Place;

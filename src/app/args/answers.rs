@@ -94,6 +94,21 @@ pub(crate) struct Revise {
     pub to: AnswerTo,
 }
 
+/// Answer an open question with a text that you edit, and go on
+///
+/// Opens the text that a question is about in $VISUAL or $EDITOR: the plan, where a plan is to be approved or a task did not
+/// pass. What you save is the answer; a text that is left as it was answers nothing.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} edit first --by ada")]
+pub(crate) struct Edit {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    #[command(flatten)]
+    pub to: AnswerTo,
+}
+
 /// One of `approve`, `reject`, `revise`.
 pub(crate) struct Decision {
     pub thread: String,

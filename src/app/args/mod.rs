@@ -13,11 +13,11 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
-pub(crate) use answers::{AnswerTo, Decision, Resume};
+pub(crate) use answers::{AnswerTo, Decision, Edit, Resume};
 pub(crate) use carry::{Export, Import, Repair, Trust};
 pub(crate) use edits::{Delete, Fork, Update};
 pub(crate) use keeps::{Gc, Tag};
-pub(crate) use reads::{Completions, Draw, Events, History, Show, Status, Threads};
+pub(crate) use reads::{Completions, Draw, Events, History, Log, Show, Status, Threads};
 pub(crate) use replays::{Diff, Mode, Replay};
 pub(crate) use runner::Runner;
 pub(crate) use runs::{RunArgs, Talk};
@@ -59,6 +59,7 @@ pub(crate) enum Verb {
     Approve(answers::Approve),
     Reject(answers::Reject),
     Revise(answers::Revise),
+    Edit(Edit),
     Cancel(runs::Cancel),
     Threads(Threads),
     Status(Status),
@@ -66,6 +67,8 @@ pub(crate) enum Verb {
     Show(Show),
     Diff(Diff),
     Events(Events),
+    Watch(reads::Watch),
+    Log(reads::Log),
     Replay(Replay),
     Update(Update),
     Fork(Fork),

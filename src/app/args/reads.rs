@@ -149,6 +149,39 @@ pub(crate) struct Events {
     pub follow: bool,
 }
 
+/// Watch a thread that another process runs, as that process shows it
+///
+/// Shows what a process that runs the thread shows: its tasks, and of each agent the task, the attempt, the time, what it used
+/// and what it did last. Ends with that run; where nobody runs the thread, it shows how the thread stands. With --json, each
+/// event is a line.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} watch first")]
+pub(crate) struct Watch {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+}
+
+/// Print the whole story of a thread: prompts, actions, reviews, checks, commits, cost
+///
+/// Prints what happened in a thread from its first step on: what agents were asked, what they did and handed over and what
+/// that cost, the checks, the reviews, the commits, and what people were asked and said.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  {bin} log first\n  {bin} log first --task 2 --attempt 1")]
+pub(crate) struct Log {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// Only this task of a plan, by its number
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+
+    /// Only this attempt
+    #[arg(long, value_name = "N")]
+    pub attempt: Option<u64>,
+}
+
 /// List the graphs of this program
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} graphs --json")]

@@ -32,7 +32,7 @@ impl Session {
         self.answered(thread, says, to).await
     }
 
-    async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<Told, Failure> {
+    pub(super) async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<Told, Failure> {
         let AnswerTo { interrupt, by, note, record_only, talk } = to;
         let ask = AnswerAsk { thread: thread.clone(), says, interrupt, by, note };
         if record_only {

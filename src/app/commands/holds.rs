@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Tells what happens in a thread for as long as a process runs it.
-    pub(super) async fn listen(&self, thread: &str, tell: Tell<'_>) -> Result<(), Failure> {
-        self.desk(Instant::now()).await?.follow(thread.to_owned(), tell).await
+    pub(super) async fn listen(&self, ask: Ask, tell: Tell<'_>) -> Result<(), Failure> {
+        self.desk(Instant::now()).await?.follow(ask, tell).await
     }
 }

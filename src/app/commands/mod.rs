@@ -2,6 +2,7 @@
 
 mod answers;
 mod carry;
+mod editor;
 mod edits;
 mod given;
 mod holds;
@@ -10,6 +11,7 @@ mod reads;
 mod replays;
 mod runner;
 mod runs;
+mod stories;
 mod talk;
 
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{Verb, Wish};
-use super::caller::Caller;
+use super::caller::{Caller, quoted};
 use super::control::Control;
 use super::desk::Ask;
 use super::failure::Failure;
@@ -83,6 +85,7 @@ impl Session {
             Verb::Approve(args) => self.decided(args.into()).await,
             Verb::Reject(args) => self.decided(args.into()).await,
             Verb::Revise(args) => self.decided(args.into()).await,
+            Verb::Edit(args) => self.edit(args).await,
             Verb::Cancel(args) => self.cancel(args.on.thread).await,
             Verb::Threads(args) => self.threads(args).await,
             Verb::Status(args) => self.status(args).await,
@@ -98,6 +101,8 @@ impl Session {
             Verb::Trust(args) => self.trust(args).await,
             Verb::Repair(args) => self.repair(args).await,
             Verb::Events(args) => self.events(args).await,
+            Verb::Watch(args) => self.watch(args.thread).await,
+            Verb::Log(args) => self.log(args).await,
             Verb::Update(args) => self.update(args).await,
             Verb::Fork(args) => self.fork(args).await,
             Verb::Delete(args) => self.delete(args).await,
@@ -145,8 +150,47 @@ fn commands(caller: &Caller, thread: &str, questions: &mut [Asked], options: &st
             word => command(word, ""),
         });
         asked.commands = words.collect();
-        if asked.takes.split(" or ").count() > asked.commands.len() {
-            asked.commands.push(command("resume", " --answer JSON"));
+        asked.commands.extend(asked.editable.then(|| command("edit", "")));
+        let others = others(asked).into_iter();
+        asked.commands.extend(others.map(|answer| command("resume", &format!(" --answer {}", quoted(&answer)))));
+    }
+}
+
+/// The answers that none of the plain words comes to, as JSON to be changed; `JSON` where nothing is known of them.
+fn others(asked: &Asked) -> Vec<String> {
+    let all: Vec<&str> = asked.takes.split(" or ").collect();
+    if all.len() <= asked.words.len() {
+        return vec![];
+    }
+    let said = |answer: &&str| asked.means.iter().any(|means| named(answer) == *means);
+    let is_edited = |answer: &&str| asked.editable && answer.contains("markdown");
+    let mut others: Vec<String> = vec![];
+    for answer in all.into_iter().filter(|answer| !said(answer) && !is_edited(answer)) {
+        let example = example(answer);
+        if !others.contains(&example) {
+            others.push(example);
         }
     }
+    others
+}
+
+/// The name of an answer: a word, or the first key of an object.
+fn named(shape: &str) -> &str {
+    shape.trim_start_matches(['{', '"']).split('"').next().unwrap_or(shape)
+}
+
+/// A shape filled in; `JSON` if that makes none.
+fn example(shape: &str) -> String {
+    let mut filled = String::new();
+    for part in shape.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
+        let (word, rest) = part
+            .split_at(part.len() - part.chars().last().filter(|c| !c.is_ascii_alphabetic()).map_or(0, char::len_utf8));
+        filled.push_str(match (word, filled.ends_with('"')) {
+            ("number" | "integer", false) => "1",
+            ("text", false) => "\"...\"",
+            (word, _) => word,
+        });
+        filled.push_str(rest);
+    }
+    if serde_json::from_str::<Value>(&filled).is_ok() { filled } else { "JSON".into() }
 }

@@ -25,7 +25,11 @@ impl Session {
     }
 
     pub(super) async fn status(&self, args: Status) -> Result<Told, Failure> {
-        let stand: Stand = self.ask(Ask::Status { thread: args.thread }).await?;
+        self.status_of(args.thread).await
+    }
+
+    pub(super) async fn status_of(&self, thread: String) -> Result<Told, Failure> {
+        let stand: Stand = self.ask(Ask::Status { thread }).await?;
         let go_on = self.way_on(&stand);
         let mut told = self.stands(stand, 0)?;
         told.text.push_str(&go_on);
@@ -76,7 +80,7 @@ impl Session {
                 try_say(&text::events(&[event]))
             }
         };
-        self.listen(thread, &mut tell).await?;
+        self.listen(Ask::Follow { thread: thread.to_owned() }, &mut tell).await?;
         Told::new("", &Value::Null)
     }
 

@@ -8,12 +8,13 @@ use crate::app::desk::Ask;
 use crate::app::erased::{AnyThread, Given, Go};
 use crate::app::exit::Exit;
 use crate::app::failure::Failure;
+use crate::app::happened::happened_now;
 use crate::app::held::Held;
 use crate::app::local::Local;
 use crate::app::shapes::Stand;
 use crate::app::{signal, time, watch};
 use crate::checkpoint::ThreadId;
-use crate::graph::{RunError, ThreadInfo};
+use crate::graph::{Event, RunError, ThreadInfo};
 
 impl Session {
     pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<Told, Failure> {
@@ -82,13 +83,15 @@ impl Session {
         let mut watch = watch::Watch::new(self.view, name);
         let mut held = Held::default();
         let mut ticks = tokio::time::interval(watch::TICK);
+        let tell = |watch: &mut watch::Watch, event: &Event| {
+            let Some(told) = happened_now(event) else { return };
+            running.tell(&told);
+            watch.tell(&told);
+        };
         loop {
             tokio::select! {
                 event = run.next() => match event {
-                    Some(event) => held.pass(event).iter().for_each(|event| {
-                        running.tell(event);
-                        watch.tell(event);
-                    }),
+                    Some(event) => held.pass(event).iter().for_each(|event| tell(&mut watch, event)),
                     None => break,
                 },
                 _ = ticks.tick() => watch.tick(cancel.token.is_cancelled()),
@@ -96,10 +99,7 @@ impl Session {
         }
         let ended = run.end().await;
         if !matches!(ended, Err(RunError::Checkpoint(_))) {
-            held.rest().iter().for_each(|event| {
-                running.tell(event);
-                watch.tell(event);
-            });
+            held.rest().iter().for_each(|event| tell(&mut watch, event));
         }
         watch.end();
         drop(running);
@@ -114,9 +114,9 @@ impl Session {
             }
         };
         let stand = thread.stand().await?;
-        let asks = !stand.questions.is_empty();
+        let is_over = stand.status == "finished" || !stand.questions.is_empty();
         let mut told = self.stands(stand, exit.code())?;
-        if !asks {
+        if !is_over {
             told.text.push_str(&self.afterwards(exit, name));
         }
         Ok(told)

@@ -4,6 +4,7 @@ use std::io::stdin;
 
 use serde_json::Value;
 
+use super::editor::edited;
 use super::{Session, Told};
 use crate::app::args::Talk;
 use crate::app::desk::{AnswerAsk, Saying};
@@ -58,7 +59,16 @@ async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Optio
     loop {
         note(&format!("{}\n> ", ways(&asked)));
         let Some(line) = line().await else { return Ok(None) };
-        let Some(says) = read(&line, &asked) else { continue };
+        let says = match line.trim() {
+            "edit" if asked.editable => match edited(&thread.draft(asked.id.parse().ok()).await?.text)? {
+                Some(text) => Saying::Edited(text),
+                None => continue,
+            },
+            line => match read(line, &asked) {
+                Some(says) => says,
+                None => continue,
+            },
+        };
         let interrupt = Some(asked.id.clone());
         let ask = AnswerAsk { thread: name.to_owned(), says, interrupt, by: None, note: None };
         match local::answer(thread, ask).await {
@@ -75,6 +85,7 @@ fn ways(asked: &Asked) -> String {
         word => format!("{word} TEXT, "),
     });
     let ways = ways.collect::<String>();
+    let ways = if asked.editable { format!("{ways}edit, ") } else { ways };
     let meant = text::meant(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
     format!("answer with {ways}or JSON as above{meant}; the end of input leaves it open")
 }
@@ -115,7 +126,7 @@ mod tests {
     use super::*;
 
     fn said(line: &str) -> Option<Saying> {
-        let words = vec!["approve".into(), "reject".into(), "revise".into()];
+        let words = ["approve", "reject", "revise"].map(str::to_owned).to_vec();
         read(line, &Asked { words, ..Asked::default() })
     }
 

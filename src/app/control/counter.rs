@@ -51,6 +51,17 @@ impl Counter {
             .hint("wait until it stops; `{events --follow}` tells when, `{cancel}` stops it")
     }
 
+    /// Returns what the run of a thread under way told so far, and what tells the rest; nothing if there is none.
+    pub(super) async fn watch(&self, thread: String) -> Result<(Vec<Value>, Option<Rest>), Failure> {
+        let Some(mut followed) = self.live.follow(&thread) else {
+            self.local.ask(Ask::Watch { thread }).await?;
+            return Ok((vec![], None));
+        };
+        followed.catch_up();
+        let told = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok((told, Some(Rest(followed))))
+    }
+
     /// Returns what happened in a thread so far, and what tells the rest while it runs.
     pub(super) async fn follow(&self, thread: String) -> Result<(Vec<Value>, Option<Rest>), Failure> {
         let followed = self.live.follow(&thread);
@@ -71,8 +82,8 @@ fn list(value: Value) -> Vec<Value> {
 /// that was cancelled told with the same words.)
 fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
     let mut again: HashMap<String, usize> = HashMap::new();
-    live.iter().for_each(|event| *again.entry(event.to_string()).or_default() += 1);
-    let is_new = |event: &Value| match again.get_mut(&event.to_string()) {
+    live.iter().for_each(|event| *again.entry(timeless(event)).or_default() += 1);
+    let is_new = |event: &Value| match again.get_mut(&timeless(event)) {
         Some(count) if *count > 0 => {
             *count -= 1;
             false
@@ -83,6 +94,15 @@ fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
     told.reverse();
     told.extend(live);
     told
+}
+
+/// An event without its time, which only a run under way tells.
+fn timeless(event: &Value) -> String {
+    let mut event = event.clone();
+    if let Some(fields) = event.as_object_mut().filter(|fields| fields.get("at").is_some_and(Value::is_number)) {
+        fields.remove("at");
+    }
+    event.to_string()
 }
 
 /// What a run tells from now on.

@@ -3,16 +3,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use crate::graph::shape::event::brief;
-use crate::graph::{CancellationToken, Event, RunnerWaker};
+use crate::graph::{CancellationToken, RunnerWaker};
 
 /// How many events of a run are kept for those who come later.
 const KEPT: usize = 1024;
 /// How many bytes of them.
 const KEPT_BYTES: usize = 4 << 20;
+/// How many starts, turns and ends are kept besides.
+const ANCHORS: usize = 256;
 /// The most bytes of one event; of a larger one only what and where is told.
 const LARGEST: usize = 1 << 20;
 
@@ -29,7 +30,9 @@ struct Track {
 
 #[derive(Default)]
 struct Told {
-    lines: VecDeque<Arc<str>>,
+    /// The starts, turns and ends among the lines that had to go, for whoever comes late.
+    anchors: VecDeque<Arc<str>>,
+    lines: VecDeque<(Arc<str>, bool)>,
     bytes: usize,
     /// None once the run has ended.
     listeners: Option<broadcast::Sender<Arc<str>>>,
@@ -83,22 +86,25 @@ impl Live {
         let track = lock(&self.0).get(thread).cloned()?;
         let told = lock(&track.told);
         let rest = told.listeners.as_ref()?.subscribe();
-        Some(Followed { before: told.lines.iter().cloned().collect(), rest })
+        let lines = told.lines.iter().map(|(line, _)| line);
+        Some(Followed { before: told.anchors.iter().chain(lines).cloned().collect(), rest })
     }
 }
 
 impl Running {
     /// Something happened.
-    pub(crate) fn tell(&self, event: &Event) {
-        let Some(told) = brief(event) else { return };
+    pub(crate) fn tell(&self, told: &Value) {
         let text = told.to_string();
         let line = if text.len() <= LARGEST {
             text
         } else {
-            json!({ "kind": told["kind"], "step": told["step"], "node": told["node"], "left_out": text.len() })
-                .to_string()
+            let kept =
+                ["kind", "step", "node", "path", "namespace", "at"].map(|key| (key.to_owned(), told[key].clone()));
+            let mut kept = Value::Object(kept.into_iter().filter(|(_, value)| !value.is_null()).collect());
+            kept["left_out"] = json!(text.len());
+            kept.to_string()
         };
-        lock(&self.track.told).add(line.into());
+        lock(&self.track.told).add(line.into(), is_anchor(told));
     }
 }
 
@@ -115,17 +121,29 @@ impl Drop for Running {
 }
 
 impl Told {
-    fn add(&mut self, line: Arc<str>) {
+    fn add(&mut self, line: Arc<str>, is_anchor: bool) {
         if let Some(listeners) = &self.listeners {
             _ = listeners.send(Arc::clone(&line)); // nobody may listen
         }
         self.bytes += line.len();
-        self.lines.push_back(line);
+        self.lines.push_back((line, is_anchor));
         while self.lines.len() > KEPT || self.bytes > KEPT_BYTES {
-            let Some(oldest) = self.lines.pop_front() else { break };
+            let Some((oldest, is_anchor)) = self.lines.pop_front() else { break };
             self.bytes -= oldest.len();
+            if is_anchor {
+                self.anchors.push_back(oldest);
+            }
+        }
+        while self.anchors.len() > ANCHORS {
+            self.anchors.pop_front();
         }
     }
+}
+
+/// Whether an event says which tasks run, and what they are about.
+fn is_anchor(told: &Value) -> bool {
+    let begins = told["value"]["turn"].is_object();
+    begins || ["start", "end", "failed", "asked"].iter().any(|kind| told["kind"] == *kind)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -37,7 +37,7 @@ impl Desk for Remote {
         match *self {}
     }
 
-    fn follow<'a>(&'a self, _: String, _: Tell<'a>) -> Call<'a, ()> {
+    fn follow<'a>(&'a self, _: Ask, _: Tell<'a>) -> Call<'a, ()> {
         match *self {}
     }
 }

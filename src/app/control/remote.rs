@@ -105,10 +105,10 @@ impl Desk for Remote {
         self.left.load(Relaxed)
     }
 
-    fn follow<'a>(&'a self, thread: String, tell: Tell<'a>) -> Call<'a, ()> {
+    fn follow<'a>(&'a self, ask: Ask, tell: Tell<'a>) -> Call<'a, ()> {
         Box::pin(async move {
             let mut wires = self.wires.lock().await;
-            wires.send(&Ask::Follow { thread }).await?;
+            wires.send(&ask).await?;
             loop {
                 match wires.read.said(SILENCE).await {
                     Ok(Some(Reply::Event(event))) => {

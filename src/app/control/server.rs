@@ -12,7 +12,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::counter::Counter;
+use super::counter::{Counter, Rest};
 use super::live::Live;
 use super::socket::{Socket, is_ours};
 use super::wire::{Greeting, Lines, REQUEST, Reply, VERSION, request, say};
@@ -121,15 +121,16 @@ struct Peer {
 impl Peer {
     async fn answer(&mut self, line: &[u8], counter: &Counter) -> io::Result<()> {
         match request(line) {
-            Ok(Ask::Follow { thread }) => self.follow(thread, counter).await,
+            Ok(Ask::Follow { thread }) => self.follow(counter.follow(thread).await).await,
+            Ok(Ask::Watch { thread }) => self.follow(counter.watch(thread).await).await,
             Ok(ask) => self.end(counter.ask(ask).await).await,
             Err(failure) => self.end(Err(failure)).await,
         }
     }
 
     /// Tells events until the run has ended or nobody listens.
-    async fn follow(&mut self, thread: String, counter: &Counter) -> io::Result<()> {
-        let (told, rest) = match counter.follow(thread).await {
+    async fn follow(&mut self, followed: Result<(Vec<Value>, Option<Rest>), Failure>) -> io::Result<()> {
+        let (told, rest) = match followed {
             Ok(followed) => followed,
             Err(failure) => return self.end(Err(failure)).await,
         };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns the text with control characters, and characters that turn the direction of writing, as escapes: `\n`, `\u{1b}`.
+/// Returns the text with control characters, and characters that nobody sees, as escapes: `\n`, `\u{1b}`, `\u{202e}`.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(acts) {
         return text.into();
@@ -34,8 +34,9 @@ pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(json.len() + 8);
     for c in json.chars() {
         if acts(c) {
-            // Writing to a string cannot fail. None of these is beyond the first plane.
-            let _ = write!(out, "\\u{:04x}", u32::from(c));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}"); // writing to a string cannot fail
+            }
         } else {
             out.push(c);
         }
@@ -45,10 +46,17 @@ pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
 
 /// Whether a terminal may do something other than show it.
 pub(crate) fn acts(c: char) -> bool {
-    let turns = ('\u{200e}'..='\u{200f}').contains(&c)
-        || ('\u{202a}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c);
-    c.is_control() || turns || ('\u{2028}'..='\u{2029}').contains(&c)
+    c.is_control() || is_unseen(c)
+}
+
+/// Whether a character is there and not seen: it turns the direction of writing, joins or parts others, breaks lines, fills, or
+/// is a tag. What is hidden so can make one name look like another.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' |
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' |
+        '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{3164}' | '\u{ffa0}' |
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -59,6 +67,27 @@ mod tests {
     fn nothing_in_a_text_acts() {
         assert_eq!(clean("plain, with ü and 写"), "plain, with ü and 写");
         assert_eq!(clean("a\x1b[2Jb\r\u{9b}1m\u{202e}"), r"a\u{1b}[2Jb\r\u{9b}1m\u{202e}");
+    }
+
+    #[rstest::rstest]
+    #[case('\u{ad}', "soft hyphen")]
+    #[case('\u{61c}', "Arabic letter mark")]
+    #[case('\u{180e}', "Mongolian vowel separator")]
+    #[case('\u{200b}', "zero width space")]
+    #[case('\u{200d}', "zero width joiner")]
+    #[case('\u{200f}', "right to left")]
+    #[case('\u{2060}', "word joiner")]
+    #[case('\u{2066}', "isolate")]
+    #[case('\u{206a}', "deprecated")]
+    #[case('\u{3164}', "filler")]
+    #[case('\u{feff}', "byte order mark")]
+    #[case('\u{fff9}', "annotation")]
+    #[case('\u{e0041}', "tag")]
+    fn what_is_not_seen_is_written_out(#[case] c: char, #[case] what: &str) {
+        assert_eq!(clean(&format!("a{c}b")), format!("a\\u{{{:x}}}b", u32::from(c)), "{what}");
+        let safe = safe_json(&format!("\"a{c}b\"")).into_owned();
+        assert!(safe.is_ascii(), "{what}: {safe}");
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), format!("a{c}b"), "{what}");
     }
 
     #[test]

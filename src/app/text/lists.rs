@@ -138,7 +138,7 @@ fn width(text: &str) -> usize {
 }
 
 /// Characters of East Asia and pictures take two columns, marks over others none.
-fn columns_of(c: char) -> usize {
+pub(crate) fn columns_of(c: char) -> usize {
     match u32::from(c) {
         0x300..=0x36f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
         0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,

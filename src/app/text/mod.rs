@@ -5,8 +5,10 @@ mod block;
 mod escape;
 mod lists;
 mod stand;
+mod story;
 
 pub(crate) use block::said;
 pub(crate) use escape::{acts, clean, clean_lines, safe_json};
-pub(crate) use lists::{events, graphs, history, threads, waiting};
+pub(crate) use lists::{columns_of, events, graphs, history, threads, waiting};
 pub(crate) use stand::{meant, questions, shown, stand};
+pub(crate) use story::{Part, part, story};

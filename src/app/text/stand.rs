@@ -60,7 +60,12 @@ pub(crate) fn questions(asked: &[Asked]) -> String {
 
 fn question(asked: &Asked) -> String {
     let mut text = format!("\n{} asks `{}` ({})\n", clean(&asked.node), clean(&asked.name), asked.id);
-    text.push_str(&fields(&told_of(&asked.payload)));
+    match &asked.text {
+        Some(told) => {
+            told.lines().for_each(|line| text.push_str(&format!("{}\n", format!("  {}", clean(line)).trim_end())))
+        }
+        None => text.push_str(&fields(&told_of(&asked.payload))),
+    }
     text.push_str(&format!("  takes: {}\n", clean(&asked.takes)));
     if !asked.commands.is_empty() {
         text.push_str("answer with\n");

@@ -1,54 +1,183 @@
-//! A run as plain lines: for pipes and logs.
+//! A run as plain lines: for pipes and logs. Pure.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Instant;
 
-use crate::app::print::say;
+use serde_json::Value;
+
+use super::agent::time;
+use super::running::{Running, Seen, Tasks};
 use crate::app::text::{clean, clean_lines, safe_json, said};
-use crate::graph::{Event, EventKind};
 
-/// Says a line for each task that ends, and for each value that a node emits.
+/// How long an agent's next action waits for its line, in ms: only the last one meanwhile gets it.
+const PAUSE: u64 = 3_000;
+/// How long a task may be silent before a line says that it is still at work, in ms.
+const SILENCE: u64 = 30_000;
+
+/// A line for each task that ends, for each value that a node emits, for actions of agents now and then, and a sign of life.
+#[derive(Default)]
 pub(crate) struct Lines {
-    /// When each running task began, by its path.
-    started: HashMap<Arc<[String]>, Instant>,
+    tasks: Tasks,
+    /// Of each task: when it had its last line, and whether it has done something since.
+    told: HashMap<String, (u64, bool)>,
 }
 
 impl Lines {
-    pub(crate) fn new(thread: &str) -> Self {
-        say(&format!("thread {}\n", clean(thread)));
-        Self { started: HashMap::new() }
+    /// The lines for an event.
+    pub(crate) fn tell(&mut self, event: &Value) -> String {
+        let seen = Seen::of(event);
+        match seen.kind {
+            "start" => {
+                self.tasks.end(&seen); // of an attempt before, if there was one
+                self.tasks.of(&seen);
+                self.told.insert(seen.path.clone(), (seen.at, false));
+                String::new()
+            }
+            "end" | "failed" | "asked" => self.ended(&seen),
+            "custom" => format!("superstep {}: {} says {}\n", seen.step, clean(&seen.way()), said(&event["value"], 2)),
+            "answered" => {
+                let answer = event["answer"].to_string();
+                format!("superstep {}: {} is answered {}\n", seen.step, clean(&seen.way()), safe_json(&answer))
+            }
+            "message" => self.heard(&seen),
+            "missed" => format!("{} events were missed\n", event["count"]),
+            _ => String::new(),
+        }
     }
 
-    pub(crate) fn tell(&mut self, event: &Event) {
-        let node = |node: &str| event.nodes().chain([node]).collect::<Vec<_>>().join("/");
-        match &event.kind {
-            EventKind::TaskStart { task, .. } => {
-                self.started.insert(Arc::clone(&task.path), Instant::now());
-            }
-            EventKind::TaskEnd { node: name, task, error, questions, .. } => {
-                let began = self.started.remove(&task.path);
-                let took = began.map(|began| format!(" {:.1}s", began.elapsed().as_secs_f64())).unwrap_or_default();
-                let ended = ended(error.as_deref(), questions.len());
-                say(&format!("superstep {}: {} {ended}{took}\n", event.step, clean(&node(name))));
-            }
-            EventKind::Custom { node: name, value, .. } => {
-                say(&format!("superstep {}: {} says {}\n", event.step, clean(&node(name)), said(value, 2)));
-            }
-            EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
-            EventKind::Answered { node: name, answer, .. } => {
-                let (step, value) = (event.step, answer.value.to_string());
-                say(&format!("superstep {step}: {} is answered {}\n", clean(&node(name)), safe_json(&value)));
-            }
-            EventKind::Message { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {}
+    fn ended(&mut self, seen: &Seen<'_>) -> String {
+        self.told.remove(&seen.path);
+        let task = self.tasks.end(seen);
+        let took = task.as_ref().map(|task| format!(" {}", time(seen.at.saturating_sub(task.began))));
+        let about = task.as_ref().map(about).unwrap_or_default();
+        let how = match seen.kind {
+            "failed" => format!("failed: {}", clean_lines(seen.error().unwrap_or_default(), 2)),
+            "asked" => "asks".into(),
+            _ => "done".to_owned(),
+        };
+        format!("superstep {}: {} {how}{}{about}\n", seen.step, clean(&seen.way()), took.unwrap_or_default())
+    }
+
+    /// An agent's first action is told at once, and then one every few seconds.
+    fn heard(&mut self, seen: &Seen<'_>) -> String {
+        let task = self.tasks.of(seen);
+        if !task.agent.hear(&seen.event["value"]) {
+            return String::new();
         }
+        let told = self.told.entry(seen.path.clone()).or_insert((seen.at, false));
+        told.1 = true;
+        if task.agent.actions > 1 && seen.at.saturating_sub(told.0) < PAUSE {
+            return String::new();
+        }
+        *told = (seen.at, false);
+        acted(task)
+    }
+
+    /// What is to be said as time passes.
+    pub(crate) fn tick(&mut self, now: u64) -> String {
+        let mut lines = String::new();
+        for task in &self.tasks.0 {
+            let Some(told) = self.told.get_mut(&task.path) else { continue };
+            let silent = now.saturating_sub(told.0);
+            match told.1 {
+                true if silent >= PAUSE => lines.push_str(&acted(task)),
+                false if silent >= SILENCE => lines.push_str(&at_work(task, now)),
+                _ => continue,
+            }
+            *told = (now, false);
+        }
+        lines
     }
 }
 
-fn ended(error: Option<&str>, questions: usize) -> String {
-    match (error, questions) {
-        (Some(error), _) => format!("failed: {}", clean_lines(error, 2)),
-        (None, 0) => "done".into(),
-        (None, _) => "asks".into(),
+/// `[task 1, attempt 2] developer: edit src/lib.rs`
+fn acted(task: &Running) -> String {
+    format!("{}: {}\n", prefix(task), clean(task.agent.action.as_deref().unwrap_or_default()))
+}
+
+/// `[task 1, attempt 2] developer: at work for 1m30s, 3.1k tokens, $0.0110, last $ cargo test`
+fn at_work(task: &Running, now: u64) -> String {
+    let mut parts = vec![format!("at work for {}", time(now.saturating_sub(task.began)))];
+    parts.extend(task.agent.used(false));
+    parts.extend(task.agent.action.as_ref().map(|action| format!("last {}", clean(action))));
+    format!("{}: {}\n", prefix(task), parts.join(", "))
+}
+
+fn prefix(task: &Running) -> String {
+    let way = clean(&task.way);
+    match task.agent.place(false) {
+        Some(place) => format!("[{}] {way}", clean(&place)),
+        None => format!("[{way}]"),
+    }
+}
+
+/// What an agent's task came to: ` (task 1, attempt 2, 4 actions, 1.0k tokens, $0.0040)`.
+fn about(task: &Running) -> String {
+    let agent = &task.agent;
+    let mut parts: Vec<String> = agent.place(false).iter().map(|place| clean(place).into_owned()).collect();
+    match agent.actions {
+        0 => {}
+        1 => parts.push("1 action".into()),
+        more => parts.push(format!("{more} actions")),
+    }
+    parts.extend(agent.used(false));
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(kind: &str, at: u64, value: &Value) -> Value {
+        json!({"kind": kind, "step": 4, "node": "developer", "path": ["developer:7-2"], "at": at, "value": value})
+    }
+
+    fn call(path: &str) -> Value {
+        json!({"tool_call": {"id": "1", "name": "edit", "arguments": {"path": path}}})
+    }
+
+    #[test]
+    fn an_agent_is_heard_of_every_few_seconds_and_lives() {
+        let mut lines = Lines::default();
+        let mut told = lines.tell(&event("start", 0, &Value::Null));
+        let turn = json!({"turn": {"role": "developer", "task": "1", "attempt": 2}});
+        told += &lines.tell(&event("message", 0, &turn));
+        for (at, file) in [(100, "a.rs"), (200, "b.rs"), (300, "c.rs")] {
+            told += &lines.tell(&event("message", at, &call(file)));
+        }
+        told += &lines.tick(3_000);
+        told += &lines.tick(3_200);
+        told += &lines.tick(33_100);
+        told +=
+            &lines.tell(&event("message", 33_150, &json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}})));
+        told += &lines.tick(33_250);
+        told += &lines.tick(63_300);
+        told += &lines.tell(&event(
+            "message",
+            70_000,
+            &json!({"tool_call": {"name": "Bash", "arguments": {"command": "cargo test"}}}),
+        ));
+        told += &lines.tell(&event("end", 75_000, &Value::Null));
+        insta::assert_snapshot!(told, @r#"
+        [task 1, attempt 2] developer: edit a.rs
+        [task 1, attempt 2] developer: edit c.rs
+        [task 1, attempt 2] developer: at work for 33.2s, 3.1k tokens, $0.0110, last edit c.rs
+        [task 1, attempt 2] developer: at work for 1m03s, 3.1k tokens, $0.0110, last edit c.rs
+        [task 1, attempt 2] developer: $ cargo test
+        superstep 4: developer done 1m15s (task 1, attempt 2, 4 actions, 3.1k tokens, $0.0110)
+        "#);
+    }
+
+    #[test]
+    fn two_workers_of_one_node_are_two_tasks() {
+        let mut lines = Lines::default();
+        let of = |kind: &str, id: &str, at: u64| json!({"kind": kind, "step": 1, "node": "find", "path": [format!("find:{id}")], "at": at});
+        let mut told = String::new();
+        for event in [of("start", "1-0", 0), of("start", "1-1", 500), of("end", "1-1", 1_500), of("end", "1-0", 2_000)]
+        {
+            told += &lines.tell(&event);
+        }
+        assert_eq!(told, "superstep 1: find done 1.0s\nsuperstep 1: find done 2.0s\n");
     }
 }

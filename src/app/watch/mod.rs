@@ -1,12 +1,25 @@
-//! How a run is told while it goes on: plain lines, or a live tree on a terminal. Knows events, no graph.
+//! How a run is told while it goes on: plain lines, or a live tree on a terminal. Knows events as JSON, so that a run of
+//! another process is told as one of this process; knows no graph.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `agent` | what the messages of an agent say: which task, the last action, what it used |
+//! | `running` | the tasks that run |
+//! | `lines`, `tree` | the two ways to show them |
 
+pub(crate) mod agent;
 mod lines;
+pub(crate) mod running;
 mod tree;
 
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
-use crate::graph::Event;
+use serde_json::Value;
+
+use crate::app::print::{say, width};
+use crate::app::text::clean;
+use crate::app::time;
 
 /// How often the elapsed times on a terminal are drawn anew.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
@@ -16,7 +29,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 pub(crate) enum View {
     /// Not at all: a program reads.
     Quiet,
-    /// A line for each task, as it ends.
+    /// A line for each task, as it ends, and for what agents do.
     Lines,
     /// A tree that moves.
     Tree { colours: bool },
@@ -43,33 +56,55 @@ pub(crate) enum Watch {
 
 impl Watch {
     pub(crate) fn new(view: View, thread: &str) -> Self {
+        let head = format!("thread {}", clean(thread));
         match view {
             View::Quiet => Self::Quiet,
-            View::Lines => Self::Lines(lines::Lines::new(thread)),
-            View::Tree { colours } => Self::Tree(tree::Tree::new(thread, colours)),
+            View::Lines => {
+                say(&format!("{head}\n"));
+                Self::Lines(lines::Lines::default())
+            }
+            View::Tree { colours } => {
+                let tree = tree::Tree::new(colours);
+                say(&format!("{}\n", tree.dim(&head)));
+                Self::Tree(tree)
+            }
         }
     }
 
-    /// Something happened.
-    pub(crate) fn tell(&mut self, event: &Event) {
-        match self {
-            Self::Quiet => {}
+    /// Something happened: an event as [`happened`](crate::app::happened) makes it, with the time.
+    pub(crate) fn tell(&mut self, event: &Value) {
+        show(&match self {
+            Self::Quiet => String::new(),
             Self::Lines(lines) => lines.tell(event),
-            Self::Tree(tree) => tree.tell(event),
-        }
+            Self::Tree(tree) => {
+                tree.widen(width());
+                tree.tell(event)
+            }
+        });
     }
 
     /// Time has passed.
     pub(crate) fn tick(&mut self, cancelled: bool) {
-        if let Self::Tree(tree) = self {
-            tree.draw(cancelled);
-        }
+        show(&match self {
+            Self::Quiet => String::new(),
+            Self::Lines(lines) => lines.tick(time::now()),
+            Self::Tree(tree) => {
+                tree.widen(width());
+                tree.draw(time::now(), cancelled)
+            }
+        });
     }
 
     /// The run is over.
     pub(crate) fn end(&mut self) {
         if let Self::Tree(tree) = self {
-            tree.end();
+            show(&tree.end());
         }
+    }
+}
+
+fn show(text: &str) {
+    if !text.is_empty() {
+        say(text);
     }
 }

@@ -1,12 +1,13 @@
-//! A run as a tree that moves: supersteps with their tasks, marks and elapsed time. What has ended scrolls away; what runs is
-//! drawn anew.
+//! A run as a tree that moves: supersteps with their tasks, marks, elapsed time, and what agents do. What has ended scrolls
+//! away; what runs is drawn anew. Makes text and prints none.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::collections::HashMap;
 
-use crate::app::print::{say, width};
-use crate::app::text::{clean, said};
-use crate::graph::{Event, EventKind, EventTask};
+use serde_json::Value;
+
+use super::agent::time;
+use super::running::{Running, Seen, Tasks};
+use crate::app::text::{clean, columns_of, said};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -16,116 +17,114 @@ const DIM: &str = "2";
 
 /// How many running tasks are drawn at most.
 const SHOWN: usize = 12;
+/// Below so many columns numbers are written shorter.
+const NARROW: usize = 80;
 
 pub(crate) struct Tree {
     colours: bool,
-    tasks: Vec<Running>,
-    /// The superstep whose line was said last.
+    width: usize,
+    tasks: Tasks,
+    /// What tasks said last, and whether it is a text for people, which stays when the task has ended.
+    says: HashMap<String, (String, bool)>,
+    /// The superstep whose line was written last.
     said: Option<i64>,
     /// How many lines stand below the cursor's home, to be drawn over.
     drawn: usize,
-    began: Instant,
-}
-
-/// A task that runs.
-struct Running {
-    depth: usize,
-    step: i64,
-    node: String,
-    path: Arc<[String]>,
-    began: Instant,
-    says: Option<Says>,
-}
-
-/// What a task said last.
-struct Says {
-    line: String,
-    /// Whether it is a text, for people: then it stays when the task has ended.
-    stays: bool,
+    now: u64,
 }
 
 impl Tree {
-    pub(crate) fn new(thread: &str, colours: bool) -> Self {
-        let tree = Self { colours, tasks: vec![], said: None, drawn: 0, began: Instant::now() };
-        say(&format!("{}\n", tree.paint(DIM, &format!("thread {}", clean(thread)))));
-        tree
+    pub(crate) fn new(colours: bool) -> Self {
+        Self { colours, width: 80, tasks: Tasks::default(), says: HashMap::new(), said: None, drawn: 0, now: 0 }
     }
 
-    pub(crate) fn tell(&mut self, event: &Event) {
-        match &event.kind {
-            EventKind::TaskStart { node, task, .. } => {
-                let (depth, path) = (event.namespace.len(), Arc::clone(&task.path));
-                let (began, node) = (Instant::now(), node.to_string());
-                self.tasks.push(Running { depth, step: event.step, node, path, began, says: None });
-                self.draw(false);
+    /// The terminal is so wide from now on.
+    pub(crate) fn widen(&mut self, width: usize) {
+        self.width = width;
+    }
+
+    /// The text for an event.
+    pub(crate) fn tell(&mut self, event: &Value) -> String {
+        let seen = Seen::of(event);
+        self.now = self.now.max(seen.at);
+        match seen.kind {
+            "start" => {
+                self.tasks.end(&seen); // of an attempt before, if there was one
+                self.tasks.of(&seen);
+                self.show("", false)
             }
-            EventKind::TaskEnd { node, task, error, questions, .. } => {
-                let task = self.find(task).map(|at| self.tasks.remove(at));
-                self.ended(event, node, task, error.as_deref(), questions.len());
+            "end" | "failed" | "asked" => self.ended(&seen),
+            "custom" => {
+                let line = said(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
+                self.says.insert(seen.path.clone(), (line, event["value"].is_string()));
+                String::new()
             }
-            EventKind::Custom { task, value, .. } => {
-                let at = self.find(task);
-                if let Some(task) = at.and_then(|at| self.tasks.get_mut(at)) {
-                    let line = said(value, 0).lines().next().unwrap_or_default().to_owned();
-                    task.says = Some(Says { line, stays: value.is_string() });
-                }
+            "message" => {
+                self.tasks.of(&seen).agent.hear(&event["value"]);
+                String::new()
             }
-            EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } => {}
-            EventKind::Message { .. } | EventKind::Answered { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {}
+            _ => String::new(),
         }
     }
 
-    fn find(&self, task: &EventTask) -> Option<usize> {
-        self.tasks.iter().position(|running| running.path == task.path)
-    }
-
-    fn ended(&mut self, event: &Event, node: &str, task: Option<Running>, error: Option<&str>, questions: usize) {
-        let took = task.as_ref().map(|task| seconds(task.began)).unwrap_or_default();
-        let said = task.and_then(|task| task.says).filter(|says| says.stays);
-        let (mark, colour, words) = match (error, questions) {
-            (Some(error), _) => ("✗", RED, format!(" failed: {}", clean(error.lines().next().unwrap_or_default()))),
-            (None, 0) => ("✓", GREEN, said.map(|says| format!(" {}", says.line)).unwrap_or_default()),
-            (None, _) => ("?", YELLOW, " asks".into()),
+    fn ended(&mut self, seen: &Seen<'_>) -> String {
+        let task = self.tasks.end(seen);
+        let said = self.says.remove(&seen.path).filter(|(_, stays)| *stays).map(|(line, _)| line);
+        let (mark, colour, words) = match seen.kind {
+            "failed" => {
+                let why = seen.error().and_then(|error| error.lines().next()).unwrap_or_default();
+                ("✗", RED, format!("failed: {}", clean(why)))
+            }
+            "asked" => ("?", YELLOW, "asks".into()),
+            _ => ("✓", GREEN, said.unwrap_or_default()),
         };
-        let line = self.line(event.namespace.len(), event.step, &self.paint(colour, mark), node, &words, &took);
-        self.said = Some(event.step);
-        self.show(&format!("{line}\n"), false);
+        let task = task.unwrap_or_else(|| Tasks::default().of(seen).clone());
+        let line = self.line(&task, &self.paint(colour, mark), &words, seen.at);
+        self.said = Some(seen.step);
+        self.show(&format!("{line}\n"), false)
     }
 
-    /// `  3 ✓ write  0.1s`, the superstep's number only where it changes.
-    fn line(&self, depth: usize, step: i64, mark: &str, node: &str, words: &str, took: &str) -> String {
-        let number = if self.said == Some(step) || depth > 0 { String::new() } else { step.to_string() };
-        let room = width().saturating_sub(depth * 2 + node.chars().count() + took.len() + 14);
-        let words: String = words.chars().take(room).collect();
-        let indent = "  ".repeat(depth);
-        format!("{number:>4} {indent}{mark} {}{words}  {}", clean(node), self.paint(DIM, took))
+    /// `   3 ✓ developer  task 1, attempt 2  edit src/lib.rs  12.3s  3.1k tokens  $0.0110`: the superstep's number only where
+    /// it changes, and the words as far as there is room.
+    fn line(&self, task: &Running, mark: &str, words: &str, now: u64) -> String {
+        let is_narrow = self.width < NARROW;
+        let number = if self.said == Some(task.step) || task.depth > 0 { String::new() } else { task.step.to_string() };
+        let (indent, node) = ("  ".repeat(task.depth), clean(&task.node));
+        let place = task.agent.place(is_narrow).map(|place| format!("  {}", clean(&place))).unwrap_or_default();
+        let mut numbers = vec![time(now.saturating_sub(task.began))];
+        numbers.extend(task.agent.used(is_narrow));
+        let numbers = numbers.join("  ");
+        let taken = [indent.as_str(), &node, &place, &numbers].iter().map(|part| columns(part)).sum::<usize>();
+        let words = cut(words, self.width.saturating_sub(taken + 12)); // the number, the mark, the spaces, a column to spare
+        let words = if words.is_empty() { words } else { format!("  {words}") };
+        format!("{number:>4} {indent}{mark} {node}{place}{words}  {}", self.paint(DIM, &numbers))
     }
 
-    /// Draws what runs.
-    pub(crate) fn draw(&mut self, cancelled: bool) {
-        self.show("", cancelled);
+    /// What runs, as it stands now.
+    pub(crate) fn draw(&mut self, now: u64, cancelled: bool) -> String {
+        self.now = self.now.max(now);
+        self.show("", cancelled)
     }
 
-    /// Says lines that stay, and draws what runs under them, all at once so that nothing flickers.
-    fn show(&mut self, lines: &str, cancelled: bool) {
+    /// Lines that stay, and under them what runs, all at once so that nothing flickers.
+    fn show(&mut self, lines: &str, cancelled: bool) -> String {
         let running = self.running(cancelled);
         let above = self.erased();
         self.drawn = running.lines().count();
-        if !above.is_empty() || !lines.is_empty() || !running.is_empty() {
-            say(&format!("{above}{lines}{running}"));
-        }
+        format!("{above}{lines}{running}")
     }
 
     fn running(&self, cancelled: bool) -> String {
-        let tick = self.began.elapsed().as_millis() as usize / 100;
+        let tick = usize::try_from(self.now / 100).unwrap_or_default();
         let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
         let mut text = String::new();
-        for task in self.tasks.iter().take(SHOWN) {
-            let says = task.says.as_ref().map(|says| format!(" {}", says.line)).unwrap_or_default();
-            let line = self.line(task.depth, task.step, &mark, &task.node, &says, &seconds(task.began));
-            text.push_str(&format!("{line}\n"));
+        for task in self.tasks.0.iter().take(SHOWN) {
+            let said = || self.says.get(&task.path).map(|(line, _)| line.clone());
+            let words = task.agent.action.as_ref().map(|action| clean(action).into_owned()).or_else(said);
+            text.push_str(&self.line(task, &mark, &words.unwrap_or_default(), self.now));
+            text.push('\n');
         }
-        let more = self.tasks.len().saturating_sub(SHOWN);
+        let more = self.tasks.0.len().saturating_sub(SHOWN);
         if more > 0 {
             text.push_str(&format!("       and {more} more\n"));
         }
@@ -144,17 +143,81 @@ impl Tree {
     }
 
     /// Leaves nothing that moves.
-    pub(crate) fn end(&mut self) {
-        self.tasks.clear();
-        let above = self.erased();
-        say(&format!("{above}\n"));
+    pub(crate) fn end(&mut self) -> String {
+        self.tasks.0.clear();
+        format!("{}\n", self.erased())
     }
 
-    fn paint(&self, colour: &str, text: &str) -> String {
+    pub(crate) fn paint(&self, colour: &str, text: &str) -> String {
         if self.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// A line that stays and is not important.
+    pub(crate) fn dim(&self, text: &str) -> String {
+        self.paint(DIM, text)
     }
 }
 
-fn seconds(began: Instant) -> String {
-    format!("{:.1}s", began.elapsed().as_secs_f64())
+fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// A text in so many columns, with `…` where it was cut.
+fn cut(text: &str, room: usize) -> String {
+    if columns(text) <= room {
+        return text.to_owned();
+    }
+    let mut left = room.saturating_sub(1);
+    let fits = |c: &char| {
+        let fits = columns_of(*c) <= left;
+        left = left.saturating_sub(columns_of(*c));
+        fits
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    if kept.is_empty() { kept } else { kept + "…" }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A developer at work, as a terminal of so many columns shows it.
+    fn shown(width: usize) -> String {
+        let mut tree = Tree::new(false);
+        tree.widen(width);
+        let event = |kind: &str, at: u64, value: Value| json!({"kind": kind, "step": 4, "node": "developer", "path": ["developer:7-2"], "at": at, "value": value});
+        tree.tell(&event("start", 1_000, Value::Null));
+        tree.tell(&event("message", 1_000, json!({"turn": {"role": "developer", "task": "1", "attempt": 2}})));
+        tree.tell(&event("message", 2_000, json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}})));
+        let command = "cargo test --workspace --all-features -- --test-threads 1 tides_of_a_long_day";
+        tree.tell(&event("message", 3_000, json!({"tool_call": {"name": "shell", "arguments": {"command": command}}})));
+        let running = tree.draw(76_000, false);
+        let done = tree.tell(&event("end", 80_000, Value::Null));
+        [running, done].concat().replace("\x1b[1A\x1b[J", "")
+    }
+
+    #[rstest::rstest]
+    #[case(100)]
+    #[case(60)]
+    #[case(30)]
+    fn a_line_fits_the_terminal(#[case] width: usize) {
+        let text = shown(width);
+        if width > 40 {
+            assert!(text.lines().all(|line| columns(line) < width), "{text}");
+            assert!(text.contains("$ cargo test"), "{text}");
+        }
+        assert!(text.contains("✓ developer"), "{text}");
+    }
+
+    #[test]
+    fn an_agent_has_a_line_that_lives() {
+        insta::assert_snapshot!(shown(100) + &shown(60), @r#"
+        4 ⠋ developer  task 1, attempt 2  $ cargo test --workspace --all-f…  1m15s  3.1k tokens  $0.0110
+        4 ✓ developer  task 1, attempt 2  1m19s  3.1k tokens  $0.0110
+        4 ⠋ developer  1#2  $ cargo test -…  1m15s  3.1k  $0.011
+        4 ✓ developer  1#2  1m19s  3.1k  $0.011
+        "#);
+    }
 }

@@ -119,7 +119,10 @@ fn replan(
             *task = TaskLine { title: task.title.clone(), mark: Mark::Running, ..state.line() };
             again
         }
-        None => (state.profile.max_task_review_iterations, String::new()),
+        None => {
+            tasks.iter_mut().skip(index).take(1).for_each(|task| task.mark = Mark::Running);
+            (state.profile.max_task_review_iterations, String::new())
+        }
     };
     let update = begin(update, index, attempts, note, known).taken_out(taken_out);
     update.unfinished(unfinished).tasks(overwrite(tasks))

@@ -150,7 +150,18 @@ pub(super) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
         }
         _ => update(),
     };
-    update.start(Some(start)).task_base(Some(base)).agentic_status(AgenticStatus::Running).notices(notices)
+    update
+        .tasks(started(state, state.index()))
+        .start(Some(start))
+        .task_base(Some(base))
+        .agentic_status(AgenticStatus::Running)
+        .notices(notices)
+}
+
+/// A task that is worked on from now on.
+fn started(state: &ExecutionState, index: usize) -> Vec<Change<TaskLine>> {
+    let open = state.tasks.get(index).filter(|line| !line.mark.is_closed());
+    open.map(|line| Change::Put(TaskLine { mark: Mark::Running, ..line.clone() })).into_iter().collect()
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
@@ -302,7 +313,7 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
         .task_tree(None)
         .taken_out(taken_out)
         .unfinished(unfinished)
-        .tasks(put(closed(state, &moved)))
+        .tasks(put(closed(state, &moved)).into_iter().chain(started(state, index)).collect::<Vec<_>>())
         .task_base(Some(moved.base))
         .outcome(None)
         .agentic_status(AgenticStatus::Running)

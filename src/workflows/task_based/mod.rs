@@ -11,6 +11,7 @@
 //! is to do is read from the state in `jobs`, what its result does to the state stands in `done`; both are pure.
 
 mod decided;
+mod describe;
 mod done;
 mod graph;
 mod jobs;
@@ -22,6 +23,7 @@ mod tasks;
 mod unfinished;
 mod view;
 
+pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
 pub use graph::graph;
 pub use start::{Start, StartError};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};

@@ -61,6 +61,14 @@ pub enum StartError {
         /// Who needs one.
         role: &'static str,
     },
+    /// There are changed files, and HEAD is on the branch of another run, which may have left them.
+    #[error("{source}; they are on `{branch}`, the branch of another run, which may have left them")]
+    Leftovers {
+        /// The branch.
+        branch: String,
+        /// What there is.
+        source: WorkspaceError,
+    },
     /// The repository is not ready.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -96,6 +104,10 @@ impl StartError {
             Self::Workspace(WorkspaceError::Dirty { .. }) => {
                 Some("commit or stash them first, or begin with `--allow-dirty`: your changes are in no commit then")
             }
+            Self::Leftovers { .. } => Some(
+                "if that run has not ended, go on with it (`threads` lists all); to begin anew, commit the files or put them \
+                 away with `git stash -u`, and `git switch` to the branch to begin from",
+            ),
             Self::Workspace(error) => error.help(),
             Self::NoFolder { .. } => Some("name the repository with `--dir FOLDER`"),
         }
@@ -105,7 +117,7 @@ impl StartError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Workspace(error) => matches!(error, WorkspaceError::BadBranch { .. }),
-            Self::Io(_) => false,
+            Self::Io(_) | Self::Leftovers { .. } => false,
             _ => true,
         }
     }
@@ -148,11 +160,13 @@ impl Start {
         };
         let workspace = ready(&profile.working_dir, path.as_deref(), allow_dirty).await?;
         free(&workspace, branch.as_deref(), issue.as_ref()).await?;
+        let notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
         let root = workspace.root().to_owned();
         Ok(ExecutionState::update()
             .profile_id(profile.name.clone())
             .issue(issue)
             .working_dir(root)
+            .notices(notices)
             .allow_dirty(allow_dirty)
             .wanted_branch(branch)
             .goal(plan.as_ref().and_then(|plan| plan.goal().map(str::to_owned)))
@@ -162,6 +176,19 @@ impl Start {
             .max_task_review_iterations(profile.max_task_review_iterations)
             .profile(profile))
     }
+}
+
+/// The branch that HEAD is on, if it is one that a run made for its work.
+async fn of_another_run(workspace: &Workspace) -> Option<String> {
+    let head = workspace.head().await.ok()?;
+    head.branch().filter(|branch| branch.starts_with("superstep/")).map(str::to_owned)
+}
+
+fn begins_on(branch: &str) -> String {
+    format!(
+        "the work begins on `{branch}`, the branch of another run, on top of its commits; to begin elsewhere, reject the \
+         plan, `git switch` to the branch you want, and run again"
+    )
 }
 
 /// Whether each agent behind a server of models has one, as far as it is needed.
@@ -216,8 +243,11 @@ async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<
     let workspace = Workspace::open_with(&root, options).await?;
     workspace.ensure_unheld().await?;
     workspace.ensure_ready().await?;
-    if !allow_dirty {
-        workspace.ensure_clean().await?;
+    if !allow_dirty && let Err(source) = workspace.ensure_clean().await {
+        return Err(match of_another_run(&workspace).await {
+            Some(branch) => StartError::Leftovers { branch, source },
+            None => source.into(),
+        });
     }
     workspace.ensure_identity().await?;
     Ok(workspace)

@@ -1,0 +1,211 @@
+//! What a person sees of a run: while agents work, from another terminal, afterwards; and that everything they are advised to
+//! type does something.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use rstest::rstest;
+
+use crate::place::{Called, Place, REJECTS_FIRST};
+
+/// A developer who works until the file `go` is there, as far as a scenario can wait: it hangs, and is cancelled.
+const BUSY: &str = "
+  - role: developer
+    task: '1'
+    attempt: 1
+    steps:
+      - say: I draw a face.
+      - tool: {name: shell, arguments: {command: cargo test}, result: ok}
+      - usage: {input: 900, output: 120, cost: 0.004}
+      - hang
+";
+
+/// Says yes to the plan, and waits until the developer is at work.
+fn at_work(place: &Place) -> Child {
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let mut child = place.command(&["approve", "t"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "[task 1, attempt 1] developer: $ cargo test"), "the action is told at once");
+    std::thread::spawn(move || lines.count());
+    child
+}
+
+#[test]
+fn each_agent_at_work_is_told_of_and_what_it_used() {
+    let place = Place::new(
+        "
+  - role: developer
+    task: '1'
+    steps: [write: {path: face.txt, content: face}, usage: {input: 900, output: 120, cost: 0.004}]
+    submit: {status: done, summary: did}
+",
+    );
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let told = place.call(&["approve", "t"]).told();
+    assert!(told.contains("[task 1, attempt 1] developer: write face.txt\n"), "{told}");
+    let ended = told.lines().find(|line| line.contains(": developer done")).unwrap();
+    assert!(ended.ends_with("(task 1, attempt 1, 1 action, 1.0k tokens, $0.0040)"), "{ended}");
+}
+
+#[test]
+fn a_task_is_running_from_its_first_moment_and_is_watched_from_elsewhere() {
+    let place = Place::new(BUSY);
+    let mut child = at_work(&place);
+    assert_eq!(place.marks(), ["running", "pending"]);
+
+    let mut watch = place.command(&["watch", "t"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "[task 1, attempt 1] developer: $ cargo test"), "also what was before");
+    assert_eq!(place.call(&["cancel", "t"]).code(), 13);
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.iter().any(|line| line.starts_with("t: ")), "it ends with how the thread stands: {rest:?}");
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
+    child.wait().unwrap();
+
+    let nobody = place.call(&["watch", "t"]);
+    assert_eq!((nobody.code(), nobody.told().starts_with("t: ")), (0, true), "{}", nobody.told());
+    assert_eq!(place.call(&["watch", "u"]).code(), 1);
+}
+
+#[test]
+fn the_log_tells_the_whole_story_or_one_attempt_of_it() {
+    let place = Place::new(REJECTS_FIRST);
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    assert_eq!(place.call(&["approve", "t", "--by", "ada"]).code(), 11);
+    assert_eq!(place.call(&["revise", "t", "--feedback", "mind the gap"]).code(), 0);
+    let log = place.call(&["log", "t"]).told();
+    for told in [
+        "asks approval",
+        "was answered \"approve\" by ada",
+        "== task 1, attempt 1\n",
+        "is asked by `developer`",
+        "    | Task 1, 1 of 2\n",
+        "  write face.txt\n",
+        "  says rejected (major): no\n",
+        "== task 1, attempt 3\n",
+        "mind the gap",
+        "feat(unknown): complete task 1\n",
+        "\nin all: ",
+    ] {
+        assert!(log.contains(told), "{told}: {log}");
+    }
+    let second = place.call(&["log", "t", "--task", "1", "--attempt", "2"]).told();
+    assert!(second.starts_with("== task 1, attempt 2\n"), "{second}");
+    assert!(!second.contains("attempt 1\n"), "{second}");
+    let nothing = place.call(&["log", "t", "--task", "9"]);
+    assert_eq!((nothing.code(), nothing.told().contains("no work on task 9")), (1, true), "{}", nothing.told());
+}
+
+/// The commands that are printed under a question.
+fn printed(told: &str) -> Vec<String> {
+    let binary = env!("CARGO_BIN_EXE_superstep");
+    let commands = told.lines().map(str::trim).filter(|line| line.starts_with(binary) || line.starts_with("git "));
+    commands.map(str::to_owned).collect()
+}
+
+/// Types a command; an editor adds a line to what it is given.
+fn typed(place: &Place, line: &str) -> Called {
+    let editor = place.path().join("editor");
+    std::fs::write(&editor, "#!/bin/sh\nprintf '\\nMind the gap.\\n' >> \"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).current_dir(place.path()).env_remove("SUPERSTEP_STORE").env_remove("VISUAL");
+    shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("EDITOR", editor);
+    Called(shell.output().unwrap())
+}
+
+/// Writes a plan of one task.
+const ARCHITECT: &str = "
+  - {role: architect, submit: {goal: A clock., tasks: [{id: '1', title: Face, description: A face.}]}}
+";
+
+fn asking() -> Place {
+    let place = Place::new(ARCHITECT);
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    place
+}
+
+#[rstest]
+#[case::a_plan(asking, 4)]
+#[case::a_halt(Place::halted, 6)]
+fn every_command_that_is_printed_does_something(#[case] place: fn() -> Place, #[case] count: usize) {
+    let commands = printed(&place().call(&["status", "t"]).told());
+    assert_eq!(commands.len(), count, "{commands:?}");
+    for at in 0..count {
+        let place = place();
+        let line = printed(&place.call(&["status", "t"]).told())[at].clone();
+        let before = place.json(&["status", "t"])["checkpoint"].take();
+        let called = typed(&place, &line);
+        assert!(![1, 2].contains(&called.code()), "{line}: {}", called.told());
+        let looks = line.starts_with("git ");
+        assert_eq!(place.json(&["status", "t"])["checkpoint"] == before, looks, "{line}: {}", called.told());
+        // Another one may have nothing to answer any more.
+        if let Some(advice) = printed(&called.told()).first() {
+            let followed = typed(&place, advice);
+            assert!(![1, 2].contains(&followed.code()), "after {line}, {advice}: {}", followed.told());
+        }
+    }
+}
+
+#[test]
+fn after_an_abort_there_is_nothing_to_go_on_with() {
+    let place = Place::halted();
+    let aborted = place.call(&["reject", "t"]);
+    assert_eq!(aborted.code(), 13, "{}", aborted.told());
+    assert!(!aborted.told().contains("proceed"), "{}", aborted.told());
+}
+
+#[test]
+fn a_plan_and_a_halt_are_told_as_text() {
+    let place = asking();
+    let asked = place.call(&["status", "t"]).told();
+    assert!(asked.contains("  the plan (") && asked.contains("    | ### Task 1: Face\n"), "{asked}");
+    let halted = Place::halted().call(&["status", "t"]).told();
+    assert!(halted.contains("  comments:\n    - no (c1)\n"), "{halted}");
+}
+
+#[test]
+fn a_text_that_is_left_as_it_was_answers_nothing() {
+    let place = asking();
+    let mut edit = place.command(&["edit", "t"]);
+    let called = Called(edit.env_remove("VISUAL").env("EDITOR", "true").output().unwrap());
+    assert_eq!((called.code(), called.told().contains("nothing is answered")), (1, true), "{}", called.told());
+    let edited = typed(&place, &format!("{} edit t", env!("CARGO_BIN_EXE_superstep")));
+    assert_eq!(edited.code(), 0, "{}", edited.told());
+    assert!(place.state()["plan_markdown"].as_str().unwrap().ends_with("Mind the gap.\n"));
+}
+
+#[test]
+fn a_run_on_another_runs_branch_says_so_and_so_do_its_leftovers() {
+    let place = Place::halted();
+    assert_eq!(place.call(&["resume", "t", "--answer", "\"abort\""]).code(), 13);
+    let other = ["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "u"];
+    let refused = place.call(&other);
+    assert_eq!(refused.code(), 1, "{}", refused.told());
+    assert!(refused.told().contains("`superstep/t`, the branch of another run"), "{}", refused.told());
+    assert!(refused.told().contains("git stash -u"), "{}", refused.told());
+    place.git(&["stash", "-q", "-u"]);
+    let begun = place.call(&other);
+    assert_eq!(begun.code(), 10, "{}", begun.told());
+    assert!(begun.told().contains("note: the work begins on `superstep/t`"), "{}", begun.told());
+
+    assert_eq!(place.call(&["delete", "t"]).code(), 0);
+    place.git(&["switch", "-q", "main"]);
+    place.git(&["branch", "-q", "-D", "superstep/t"]);
+    assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
+    let told = place.call(&["approve", "t"]).told();
+    assert!(told.contains("kept in git from an earlier run of this name"), "{told}");
+}
+
+#[rstest]
+#[case::zeroes("/dev/zero")]
+#[case::a_pipe("pipe")]
+fn input_without_an_end_is_refused(#[case] file: &str) {
+    let place = asking();
+    assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
+    for option in [["resume", "t", "--answer"], ["run", "approval", "--input"]] {
+        let called = place.call(&[&option[..], &[&format!("@{file}")]].concat());
+        assert_eq!((called.code(), called.told().contains("it is no file")), (2, true), "{}", called.told());
+    }
+}

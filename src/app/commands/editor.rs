@@ -1,0 +1,72 @@
+//! `edit`: a text that a person changes in their editor is the answer.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Session, Told};
+use crate::app::args::{AnswerTo, Edit};
+use crate::app::desk::{Ask, Saying};
+use crate::app::failure::Failure;
+use crate::app::shapes::Draft;
+
+impl Session {
+    pub(super) async fn edit(&self, args: Edit) -> Result<Told, Failure> {
+        let Edit { thread, to } = args;
+        let ask = Ask::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
+        let Draft { id, text } = self.ask(ask).await?;
+        let Some(edited) = edited(&text)? else {
+            let error = "the text was left as it was: nothing is answered".to_owned();
+            return Err(Failure::new(error).hint("`{status}` shows what else answers the question"));
+        };
+        self.answered(thread, Saying::Edited(edited), AnswerTo { interrupt: Some(id), ..to }).await
+    }
+}
+
+/// Opens a text in the person's editor and returns what they saved; none if they changed nothing.
+pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
+    let failed = |error: &std::io::Error| Failure::new("the text cannot be edited").because(error);
+    let mut file = tempfile(text).map_err(|error| failed(&error))?;
+    let status = open(&file.path).map_err(|error| failed(&error))?;
+    if !status.success() {
+        let error = format!("the editor ended with {status}: nothing is answered");
+        return Err(Failure::new(error).help("set $EDITOR to the one you use"));
+    }
+    let saved = std::fs::read_to_string(&file.path).map_err(|error| failed(&error))?;
+    file.is_kept = false;
+    Ok((saved != text).then_some(saved))
+}
+
+fn open(path: &Path) -> std::io::Result<std::process::ExitStatus> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".into());
+    let mut line = editor;
+    line.push(OsString::from(" \"$1\""));
+    Command::new("sh").arg("-c").arg(line).arg("sh").arg(path).status() // `$EDITOR` may have arguments of its own
+}
+
+/// A file that only its owner reads, and that goes unless what stands in it could be lost.
+struct Edited {
+    path: std::path::PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Edited {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn tempfile(text: &str) -> std::io::Result<Edited> {
+    let name = format!("superstep-{}-{}.md", std::process::id(), crate::app::time::now());
+    let path = std::env::temp_dir().join(name);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&path)?.write_all(text.as_bytes())?;
+    Ok(Edited { path, is_kept: true })
+}

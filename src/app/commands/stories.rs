@@ -1,0 +1,70 @@
+//! `watch` and `log`: what happens in a thread as people see it, while it happens and afterwards.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::{Session, Told};
+use crate::app::args::Log;
+use crate::app::desk::Ask;
+use crate::app::failure::Failure;
+use crate::app::print::try_say;
+use crate::app::shapes::Stand;
+use crate::app::text::{self, Part, safe_json};
+use crate::app::watch::{self, View};
+
+impl Session {
+    /// Shows the run of a thread in another process until it ends.
+    pub(super) async fn watch(&self, thread: String) -> Result<Told, Failure> {
+        let stand: Stand = self.ask(Ask::Status { thread: thread.clone() }).await?;
+        if stand.status != "running" {
+            return self.status_of(thread).await;
+        }
+        self.watched(&thread).await?;
+        if self.view == View::Quiet {
+            return Ok(Told::nothing()); // the events were lines
+        }
+        self.status_of(thread).await
+    }
+
+    async fn watched(&self, thread: &str) -> Result<(), Failure> {
+        let watch = Mutex::new(watch::Watch::new(self.view, thread));
+        let shown = || watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tell = |event: Value| {
+            if self.view == View::Quiet {
+                return try_say(&format!("{}\n", safe_json(&event.to_string())));
+            }
+            shown().tell(&event);
+            true
+        };
+        let listening = self.listen(Ask::Watch { thread: thread.to_owned() }, &mut tell);
+        tokio::pin!(listening);
+        let mut ticks = tokio::time::interval(watch::TICK);
+        let ended = loop {
+            tokio::select! {
+                ended = &mut listening => break ended,
+                _ = ticks.tick() => shown().tick(false),
+            }
+        };
+        shown().end();
+        ended
+    }
+
+    /// Tells the whole story of a thread, or of one task in it.
+    pub(super) async fn log(&self, args: Log) -> Result<Told, Failure> {
+        let Log { thread, task, attempt } = args;
+        let events: Vec<Value> = self.ask(Ask::Events { thread: thread.clone() }).await?;
+        let part = Part { task, attempt };
+        let events = text::part(events, &part);
+        if events.is_empty() {
+            return Err(nothing(&thread, &part));
+        }
+        Told::new(text::story(&events, &Part::default()), &events)
+    }
+}
+
+fn nothing(thread: &str, part: &Part) -> Failure {
+    let task = part.task.as_ref().map(|task| format!(" on task {task}")).unwrap_or_default();
+    let attempt = part.attempt.map(|attempt| format!(" in attempt {attempt}")).unwrap_or_default();
+    Failure::new(format!("thread `{thread}` has no work{task}{attempt}")).hint("`{log}` tells all there is")
+}

@@ -1,0 +1,56 @@
+//! What a program says of its graph's questions besides their payload: how people are told of them, and what `edit` puts into
+//! an editor. Still typed.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::graph::{Interrupt, Question};
+
+type Text<S> = Arc<dyn Fn(&S, &Question) -> Option<String> + Send + Sync>;
+type Answer = Arc<dyn Fn(String) -> Option<Value> + Send + Sync>;
+
+/// The questions of a graph, by name.
+pub(crate) struct Questions<S> {
+    described: Vec<(&'static str, Text<S>)>,
+    edited: Vec<(&'static str, Text<S>, Answer)>,
+}
+
+impl<S> Default for Questions<S> {
+    fn default() -> Self {
+        Self { described: vec![], edited: vec![] }
+    }
+}
+
+impl<S: 'static> Questions<S> {
+    pub(crate) fn describe<I: Interrupt>(&mut self, text: fn(&S, &I) -> String) {
+        let text = move |state: &S, question: &Question| Some(text(state, &question.payload::<I>()?));
+        self.described.push((I::NAME, Arc::new(text)));
+    }
+
+    pub(crate) fn edit<I: Interrupt>(&mut self, text: fn(&S, &I) -> Option<String>, answer: fn(String) -> I::Resume) {
+        let text = move |state: &S, question: &Question| text(state, &question.payload::<I>()?);
+        let answer = move |edited| serde_json::to_value(answer(edited)).ok();
+        self.edited.push((I::NAME, Arc::new(text), Arc::new(answer)));
+    }
+}
+
+impl<S> Questions<S> {
+    /// The question in lines for people; none if nothing was said of its type.
+    pub(crate) fn text(&self, state: &S, question: &Question) -> Option<String> {
+        let (_, text) = self.described.iter().find(|(name, _)| *name == question.name())?;
+        text(state, question)
+    }
+
+    /// What a person edits to answer it; none if it is not answered so.
+    pub(crate) fn draft(&self, state: &S, question: &Question) -> Option<String> {
+        let (_, text, _) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
+        text(state, question)
+    }
+
+    /// The answer that an edited text is.
+    pub(crate) fn answer(&self, question: &Question, edited: String) -> Option<Value> {
+        let (.., answer) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
+        answer(edited)
+    }
+}

@@ -1,0 +1,349 @@
+//! The story of a thread, from its recorded events: what agents were asked, did and answered, checks, commits, what people were
+//! asked and said. Pure.
+
+use serde_json::Value;
+
+use super::block::{said, value};
+use super::escape::{clean, clean_lines, safe_json};
+use crate::app::watch::agent::{action, count, dollars, time};
+use crate::app::watch::running::Seen;
+
+/// Which part of it is told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    /// The task of a plan.
+    pub task: Option<String>,
+    /// An attempt at it.
+    pub attempt: Option<u64>,
+}
+
+impl Part {
+    fn holds(&self, place: Option<&(String, u64)>) -> bool {
+        let is_task = self.task.as_ref().is_none_or(|task| place.is_some_and(|(of, _)| of == task));
+        is_task && self.attempt.is_none_or(|attempt| place.is_some_and(|(_, of)| *of == attempt))
+    }
+}
+
+/// Returns the story in lines for people.
+pub(crate) fn story(events: &[Value], part: &Part) -> String {
+    let mut teller = Teller::of(part);
+    events.iter().for_each(|event| teller.tell(event));
+    teller.text + &teller.sum.line()
+}
+
+/// Returns the events of a part of it.
+pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
+    let mut place = None;
+    let of = |event: &Value| {
+        if let Some(next) = begun(event) {
+            place = next;
+        }
+        part.holds(place.as_ref())
+    };
+    events.into_iter().filter(of).collect()
+}
+
+/// The task and attempt that a turn of an agent is about, if the event begins one. What follows belongs to it too: checks, a
+/// review, a commit, a question.
+fn begun(event: &Value) -> Option<Option<(String, u64)>> {
+    let turn = Some(&event["value"]["turn"]).filter(|turn| turn.is_object())?;
+    let task = turn["task"].as_str().filter(|task| !task.is_empty());
+    Some(task.map(|task| (task.to_owned(), turn["attempt"].as_u64().unwrap_or_default())))
+}
+
+struct Teller<'a> {
+    part: &'a Part,
+    text: String,
+    /// The task that the work is about, and the attempt.
+    place: Option<(String, u64)>,
+    /// The last heading.
+    told: Option<(String, u64)>,
+    /// The path of the node that was told of last.
+    node: Option<String>,
+    /// Whether it has said more than which channels it wrote.
+    has_said: bool,
+    /// The folder in which the agent works.
+    directory: String,
+    sum: Sum,
+}
+
+/// What all turns of agents used.
+#[derive(Default)]
+struct Sum {
+    turns: u64,
+    tokens: u64,
+    cost: u64,
+}
+
+impl Sum {
+    fn line(&self) -> String {
+        let (turns, tokens) = (self.turns, count(self.tokens));
+        let cost = if self.cost > 0 { format!(", {}", dollars(self.cost)) } else { String::new() };
+        let turns = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
+        if self.turns == 0 { String::new() } else { format!("\nin all: {turns} of agents, {tokens} tokens{cost}\n") }
+    }
+}
+
+impl<'a> Teller<'a> {
+    fn of(part: &'a Part) -> Self {
+        let (text, directory, sum) = Default::default();
+        Self { part, text, place: None, told: None, node: None, has_said: false, directory, sum }
+    }
+
+    fn tell(&mut self, event: &Value) {
+        if let Some(place) = begun(event) {
+            self.place = place;
+        }
+        if !self.part.holds(self.place.as_ref()) {
+            return;
+        }
+        let seen = Seen::of(event);
+        let lines = match seen.kind {
+            "message" => self.message(&event["value"]),
+            "custom" => format!("  says {}\n", said(&event["value"], 4)),
+            "asked" => asked(&event["questions"]),
+            "answered" => answered(event),
+            "failed" => format!("  failed: {}\n", clean_lines(seen.error().unwrap_or_default(), 4)),
+            "end" if self.has_said && self.node.as_deref() == Some(&seen.path) => String::new(),
+            "end" => wrote(&event["writes"]),
+            "gap" => format!("checkpoint {} and what came before it is not there any more\n", event["missing"]),
+            _ => String::new(), // starts and checkpoints are seen by what follows
+        };
+        if lines.is_empty() {
+            return;
+        }
+        self.head(&seen);
+        self.has_said |= seen.kind == "message";
+        self.text.push_str(&lines);
+    }
+
+    /// Names the task and the node, where they change.
+    fn head(&mut self, seen: &Seen<'_>) {
+        let is_headed = self.place.is_some() && self.place != self.told;
+        if is_headed {
+            if let Some((task, attempt)) = &self.place {
+                let blank = if self.text.is_empty() { "" } else { "\n" };
+                self.text.push_str(&format!("{blank}== task {}, attempt {attempt}\n", clean(task)));
+            }
+            self.told.clone_from(&self.place);
+            self.node = None;
+        }
+        if !seen.path.is_empty() && self.node.as_ref() != Some(&seen.path) {
+            let blank = if self.text.is_empty() || is_headed { "" } else { "\n" };
+            self.text.push_str(&format!("{blank}{} (superstep {})\n", clean(&seen.way()), seen.step));
+            self.node = Some(seen.path.clone());
+            self.has_said = false;
+        }
+    }
+
+    fn message(&mut self, message: &Value) -> String {
+        let Some((kind, inner)) = message.as_object().and_then(|fields| fields.iter().next()) else {
+            return format!("  says {}\n", said(message, 4));
+        };
+        let text = |key: &str| clean(inner[key].as_str().unwrap_or_default()).into_owned();
+        match kind.as_str() {
+            "turn" => {
+                inner["directory"].as_str().unwrap_or_default().clone_into(&mut self.directory);
+                turn(inner)
+            }
+            "text" => format!("  says: {}\n", clean_lines(inner.as_str().unwrap_or_default(), 8)),
+            "thinking" => format!("  thinks: {}\n", clean_lines(inner.as_str().unwrap_or_default(), 8)),
+            "notice" => format!("  note: {}\n", clean_lines(inner.as_str().unwrap_or_default(), 8)),
+            "tool_call" => {
+                format!("  {}\n", clean(&action(&inner["name"], &inner["arguments"], &self.directory)))
+            }
+            "tool_result" if inner["ok"] == false => format!("    refused: {}\n", clean_lines(&text("text"), 6)),
+            "finished" => {
+                self.sum.turns += 1;
+                self.sum.tokens += tokens(&inner["usage"]);
+                self.sum.cost += inner["usage"]["cost"].as_u64().unwrap_or_default();
+                finished(inner)
+            }
+            "checked" => checked(inner),
+            "commit" => commit(inner),
+            "started" | "usage" | "tool_result" | "check" => String::new(),
+            _ => format!("  says {}\n", said(message, 4)),
+        }
+    }
+}
+
+/// Who is asked, and what.
+fn turn(turn: &Value) -> String {
+    let text = |key: &str| clean(turn[key].as_str().unwrap_or_default()).into_owned();
+    let model = turn["model"].as_str().map(|model| format!(", {}", clean(model))).unwrap_or_default();
+    let (role, driver, template) = (text("role"), text("driver"), text("template"));
+    let system =
+        if turn["system"].is_null() { String::new() } else { format!("  system:\n{}", quoted(&turn["system"])) };
+    format!("  {role} ({driver}{model}) is asked by `{template}`:\n{system}  prompt:\n{}", quoted(&turn["prompt"]))
+}
+
+/// Each line of a text behind a bar.
+fn quoted(text: &Value) -> String {
+    let lines = text.as_str().unwrap_or_default().lines();
+    lines.map(|line| format!("{}\n", format!("    | {}", clean(line)).trim_end())).collect()
+}
+
+/// What a turn came to, and what it used.
+fn finished(ended: &Value) -> String {
+    let mut lines = String::new();
+    if !ended["submitted"].is_null() {
+        lines.push_str(&value("hands over", &ended["submitted"], 2));
+    }
+    if let Some(status) = ended["status"].as_str().filter(|status| *status != "done") {
+        lines.push_str(&format!("  ended: {}\n", clean(status)));
+    }
+    let usage = &ended["usage"];
+    let of = |key: &str| usage[key].as_u64().unwrap_or_default();
+    let mut used = vec![format!("{} tokens", count(tokens(usage)))];
+    if of("cost") > 0 {
+        used.push(dollars(of("cost")));
+    }
+    if of("ms") > 0 {
+        used.push(time(of("ms")));
+    }
+    lines + &format!("  used {}\n", used.join(", "))
+}
+
+fn tokens(usage: &Value) -> u64 {
+    let of = |key: &str| usage[key].as_u64().unwrap_or_default();
+    ["input", "output", "cache_read", "cache_write"].map(of).into_iter().fold(0, u64::saturating_add)
+}
+
+fn commit(commit: &Value) -> String {
+    let id: String = commit["id"].as_str().unwrap_or_default().chars().take(9).collect();
+    let subject = commit["message"].as_str().and_then(|message| message.lines().next()).unwrap_or_default();
+    format!("  commit {} {}\n", clean(&id), clean(subject))
+}
+
+fn checked(check: &Value) -> String {
+    let command = clean(check["command"].as_str().unwrap_or_default()).into_owned();
+    let ended = match check["code"].as_i64() {
+        Some(0) => "succeeded".to_owned(),
+        Some(code) => format!("ended with {code}"),
+        None => "was killed".to_owned(),
+    };
+    format!("  $ {command}: {ended}\n{}", quoted(&check["output"]))
+}
+
+fn asked(questions: &Value) -> String {
+    let question = |asked: &Value| {
+        let name = clean(asked["name"].as_str().unwrap_or_default()).into_owned();
+        value(&format!("asks {name}"), &asked["payload"], 2)
+    };
+    questions.as_array().map(|all| all.iter().map(question).collect()).unwrap_or_default()
+}
+
+fn answered(event: &Value) -> String {
+    let text = |key: &str| event[key].as_str().map(|text| clean(text).into_owned());
+    let by = text("by").map(|by| format!(" by {by}")).unwrap_or_default();
+    let at = text("at").map(|at| format!(" at {at}")).unwrap_or_default();
+    let note = text("note").map(|note| format!(" ({note})")).unwrap_or_default();
+    format!("  was answered {}{by}{at}{note}\n", safe_json(&event["answer"].to_string()))
+}
+
+/// The channels that a task wrote; `show` has the values.
+fn wrote(writes: &Value) -> String {
+    let writes = writes.as_array().map(Vec::as_slice).unwrap_or_default();
+    let channels = writes.iter().filter_map(Value::as_object).flat_map(|write| write.keys());
+    let mut names: Vec<&str> = channels.map(String::as_str).collect();
+    names.dedup();
+    if names.is_empty() { "  done\n".into() } else { format!("  wrote {}\n", clean(&names.join(", "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn events() -> Vec<Value> {
+        let of = |node: &str, kind: &str, more: Value| {
+            let mut event = json!({"kind": kind, "step": 3, "node": node, "path": [format!("{node}:5-1")]});
+            more.as_object().unwrap().iter().for_each(|(key, value)| event[key] = value.clone());
+            event
+        };
+        let message = |node: &str, value: Value| of(node, "message", json!({ "value": value }));
+        let turn = |task: &str, attempt: u32, prompt: &str| {
+            json!({"turn": {"role": "developer", "driver": "api", "model": "m", "task": task, "attempt": attempt,
+                            "directory": "/work", "template": "developer", "prompt": prompt}})
+        };
+        vec![
+            of("approval", "asked", json!({"questions": [{"name": "approval", "payload": {"goal": "tides"}}]})),
+            of("approval", "answered", json!({"answer": "approve", "by": "ada", "at": "2026-01-31T09:30:00.250Z"})),
+            of("approval", "end", json!({"writes": [{"goal": "tides"}, {"tasks": []}]})),
+            message("developer", turn("1", 1, "Print the table.\nIn a script.")),
+            message("developer", json!({"text": "I print\nthe table."})),
+            message("developer", json!({"tool_call": {"name": "write", "arguments": {"path": "/work/tides.sh"}}})),
+            message("developer", json!({"tool_result": {"ok": true, "text": "done"}})),
+            message(
+                "developer",
+                json!({"finished": {"status": "done", "submitted": {"status": "done"},
+                                        "usage": {"input": 900, "output": 120, "cost": 4_000, "ms": 1_200}}}),
+            ),
+            message("verify", json!({"checked": {"command": "test -x tides.sh", "code": 1, "output": "no\u{1b}[2J"}})),
+            of("reviewer", "custom", json!({"value": "rejected (major)"})),
+            message("developer", turn("1", 2, "Again.")),
+            message(
+                "next_task_node",
+                json!({"commit": {"id": "d0c8a708aaaaaaaa", "message": "feat: task 1\n\nx", "task": "1"}}),
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_run_is_told_from_beginning_to_end() {
+        insta::assert_snapshot!(story(&events(), &Part::default()), @r#"
+        approval (superstep 3)
+          asks approval: {"goal":"tides"}
+          was answered "approve" by ada at 2026-01-31T09:30:00.250Z
+          wrote goal, tasks
+
+        == task 1, attempt 1
+        developer (superstep 3)
+          developer (api, m) is asked by `developer`:
+          prompt:
+            | Print the table.
+            | In a script.
+          says: I print
+                the table.
+          write tides.sh
+          hands over: {"status":"done"}
+          used 1.0k tokens, $0.0040, 1.2s
+
+        verify (superstep 3)
+          $ test -x tides.sh: ended with 1
+            | no\u{1b}[2J
+
+        reviewer (superstep 3)
+          says rejected (major)
+
+        == task 1, attempt 2
+        developer (superstep 3)
+          developer (api, m) is asked by `developer`:
+          prompt:
+            | Again.
+
+        next_task_node (superstep 3)
+          commit d0c8a708a feat: task 1
+
+        in all: 1 turn of agents, 1.0k tokens, $0.0040
+        "#);
+    }
+
+    #[test]
+    fn one_attempt_is_told_alone() {
+        let only = Part { task: Some("1".into()), attempt: Some(2) };
+        insta::assert_snapshot!(story(&events(), &only), @r#"
+        == task 1, attempt 2
+        developer (superstep 3)
+          developer (api, m) is asked by `developer`:
+          prompt:
+            | Again.
+
+        next_task_node (superstep 3)
+          commit d0c8a708a feat: task 1
+        "#);
+        assert_eq!(part(events(), &only).len(), 2);
+        assert_eq!(story(&events(), &Part { task: Some("9".into()), attempt: None }), "");
+    }
+}

@@ -1,0 +1,64 @@
+//! What nodes tell of agents and commands at work, besides what agents say themselves: messages for people who watch, and for
+//! the log of a run. They are emitted inside of effects, so that each is told once.
+
+use serde::Serialize;
+
+use super::turn::Turn;
+use crate::drivers::Session;
+use crate::graph::Ctx;
+
+/// Something that a node does; its JSON has one key, the kind.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Activity<'a> {
+    /// A turn of an agent begins.
+    Turn {
+        role: &'a str,
+        driver: &'a str,
+        model: Option<&'a str>,
+        task: &'a str,
+        attempt: u32,
+        directory: String,
+        /// What holds for a whole session, where it is a new one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        system: Option<&'a str>,
+        /// The file that the prompt was made from.
+        template: &'a str,
+        prompt: &'a str,
+    },
+    /// A command of the plan begins.
+    Check { command: &'a str },
+    /// It has ended; with the end of its output if it failed.
+    Checked {
+        command: &'a str,
+        code: Option<i32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<&'a str>,
+    },
+    /// Work was committed.
+    Commit { id: String, message: &'a str, task: &'a str, attempt: u32 },
+}
+
+impl Activity<'_> {
+    /// Tells whoever watches, and the store.
+    pub(super) async fn tell<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) {
+        ctx.emit_message(self).await;
+    }
+}
+
+impl Turn {
+    /// That it begins.
+    pub(super) fn begins(&self) -> Activity<'_> {
+        Activity::Turn {
+            role: &self.agent.role,
+            driver: &self.agent.driver,
+            model: self.agent.model.as_deref(),
+            task: &self.task,
+            attempt: self.attempt,
+            directory: self.directory.display().to_string(),
+            system: matches!(self.session, Session::New).then(|| self.system.text()),
+            template: self.prompt.name(),
+            prompt: self.prompt.text(),
+        }
+    }
+}

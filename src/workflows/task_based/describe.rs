@@ -1,0 +1,123 @@
+//! The workflow's questions in lines for people: the plan with its commands, what is held against a task, where its work is.
+//! Pure.
+
+use super::state::ExecutionState;
+use super::summary::dollars;
+use crate::nodes::{ApprovePlan, Halted, PlanChanged};
+use crate::plan::{Comment, Severity};
+
+/// How many lines of a failed check's output are shown.
+const OUTPUT: usize = 20;
+
+/// Returns the question whether a plan is approved, with the plan and every command that an approval allows.
+pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
+    let mut lines = vec![];
+    section(&mut lines, "problems, which keep it from being carried out", &bullets(&question.problems));
+    section(&mut lines, "warnings", &bullets(&question.warnings));
+    if let Some(plan) = &state.plan_markdown {
+        let path = question.path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
+        section(&mut lines, &format!("the plan{path}"), &plan.lines().map(quoted).collect::<Vec<_>>());
+    }
+    let mut commands = vec![];
+    for task in &question.tasks {
+        commands.push(format!("task {}: {}", task.id, task.title));
+        commands.extend(task.verify.iter().flat_map(|command| indented("  $ ", command)));
+    }
+    section(&mut lines, "its tasks, and the commands that are run in a shell after each, if you approve", &commands);
+    lines.join("\n")
+}
+
+/// Returns the question what becomes of a task that did not pass, with what is held against it and where its work is.
+pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
+    let Halted { task, title, reason, cost, problem, changes, .. } = question;
+    let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
+    let mut lines = vec![
+        format!("task {task}: {title}").trim_end_matches(": ").to_owned(),
+        format!("attempts so far: {}{spent}", question.attempts),
+        format!("why it stopped: {reason}"),
+    ];
+    lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+    section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
+    section(&mut lines, "checks that failed", &failed(state));
+    section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
+    if let Some(salvage) = &question.salvage {
+        let folder = quote(&state.working_dir.display().to_string());
+        lines.push("its work is kept in git; look at all of it with".into());
+        lines.push(format!("  git -C {folder} show {}", quote(salvage)));
+    }
+    lines.join("\n")
+}
+
+/// Returns the question which plan holds, with how the two differ if that was asked for.
+pub fn describe_change(_: &ExecutionState, question: &PlanChanged) -> String {
+    let mut lines = vec![format!("{} is another plan now than the one that was approved", question.path)];
+    lines.extend(question.problem.iter().map(|problem| format!("it cannot be adopted: {problem}")));
+    let diff = question.diff.as_deref().unwrap_or_default();
+    section(&mut lines, "how it differs", &diff.lines().map(str::to_owned).collect::<Vec<_>>());
+    let commands: Vec<String> = question.verify.iter().flat_map(|command| indented("$ ", command)).collect();
+    section(&mut lines, "the commands that are run in a shell if it is adopted", &commands);
+    lines.join("\n")
+}
+
+/// Returns the plan that a person edits in place of answering.
+pub fn plan_to_edit<Q>(state: &ExecutionState, _: &Q) -> Option<String> {
+    state.plan_markdown.clone()
+}
+
+fn section(lines: &mut Vec<String>, title: &str, inner: &[String]) {
+    if !inner.is_empty() {
+        lines.push(format!("{title}:"));
+        lines.extend(inner.iter().map(|line| format!("  {line}").trim_end().to_owned()));
+    }
+}
+
+fn bullets(texts: &[String]) -> Vec<String> {
+    texts.iter().flat_map(|text| indented("- ", text)).collect()
+}
+
+/// A text whose first line stands behind a mark, and the others under it.
+fn indented(mark: &str, text: &str) -> Vec<String> {
+    let blank = " ".repeat(mark.len());
+    text.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { mark } else { &blank })).collect()
+}
+
+fn quoted(line: &str) -> String {
+    format!("| {line}")
+}
+
+/// `major  src/lib.rs:3  The table is read twice. (c1)`, and why, and what to do.
+fn comment(comment: &Comment) -> Vec<String> {
+    let place = match (&comment.file, comment.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}  "),
+        (Some(file), None) => format!("{file}  "),
+        (None, _) => String::new(),
+    };
+    let id = if comment.id.is_empty() { String::new() } else { format!(" ({})", comment.id) };
+    let severity = if comment.severity == Severity::None { String::new() } else { format!("{}  ", comment.severity) };
+    let mut lines = indented("- ", &format!("{severity}{place}{}{id}", comment.issue.trim()));
+    for (name, text) in [("why: ", &comment.why), ("fix: ", &comment.fix)] {
+        lines.extend(indented(name, text.trim()).into_iter().map(|line| format!("  {line}")));
+    }
+    lines
+}
+
+fn failed(state: &ExecutionState) -> Vec<String> {
+    let checks = state.checks.iter().filter(|check| !check.passed());
+    let mut lines = vec![];
+    for check in checks {
+        lines.push(check.line());
+        let output: Vec<&str> = check.output.lines().collect();
+        lines.extend(output[output.len().saturating_sub(OUTPUT)..].iter().map(|line| format!("  {}", quoted(line))));
+    }
+    lines
+}
+
+/// A word as a shell takes it.
+fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
