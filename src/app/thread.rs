@@ -18,7 +18,7 @@ use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
-    State, StateUpdate, Thread, Writes,
+    State, StateUpdate, Status, Thread, Writes,
 };
 
 pub(crate) struct TypedThread<S: State, N, C> {
