@@ -207,7 +207,8 @@ fn shapes_hold_what_scripts_rely_on() {
     assert_eq!(keys(&history[0]), ["checkpoint", "created_at", "next", "parent", "source", "step"]);
     assert_eq!(history.as_array().unwrap().last().unwrap()["source"], "input");
     let threads = place.json(0, &["threads"]);
-    assert_eq!(keys(&threads[0]), ["foreign", "graph", "status", "step", "thread", "updated_at"]);
+    let line = ["checkpoint", "created_at", "foreign", "graph", "questions", "status", "step", "thread", "updated_at"];
+    assert_eq!(keys(&threads[0]), line);
     assert_eq!(place.json(0, &["threads", "--status", "finished"]), json!([]));
     let waiting = place.json(0, &["threads", "--waiting"]);
     assert_eq!(waiting[0]["questions"][0]["commands"][0], "superstep approve e1");
@@ -339,6 +340,7 @@ fn the_whole_help() {
       delete       Delete a thread with all its checkpoints
       tag          Name a checkpoint so that it is kept, or list the names
       gc           Remove what no rule keeps
+      runner       Resume every thread of the store as soon as it can be, in one process
       export       Write a thread as one file, for another store
       import       Take a thread from a file
       trust        Let an imported thread be run
