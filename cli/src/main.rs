@@ -50,7 +50,7 @@ fn main() -> ExitCode {
                 .describes::<ApprovePlan>(task_based::describe_approval)
                 .describes::<Halted>(task_based::describe_halt)
                 .describes::<PlanChanged>(task_based::describe_change)
-                .edits::<ApprovePlan>(task_based::plan_to_edit, |markdown| Decision::edit_plan(markdown))
+                .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
                 .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
                 .decides::<Halted>()
                 .decides::<PlanChanged>()
