@@ -264,6 +264,8 @@ pub struct TaskRecord {
     pub wake: Option<u64>,
     /// How its attempts failed, oldest first.
     pub failures: Vec<FailureRecord>,
+    /// Where the payloads of answered questions are, by the places of the questions. Since format 2.
+    pub payloads: Vec<(u32, RowId)>,
 }
 
 /// A failed attempt of a task.
@@ -290,6 +292,11 @@ pub enum EffectKind {
     Sleep,
     /// How a side effect failed last: it is done again by the next attempt, and fails so in a replay.
     Failure,
+}
+
+impl EffectKind {
+    /// How many kinds there are.
+    pub(crate) const COUNT: usize = 6;
 }
 
 /// One entry of a task's journal.

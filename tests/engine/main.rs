@@ -13,6 +13,7 @@ mod commands;
 mod diff;
 mod durability;
 mod edges;
+mod effect_scopes;
 mod effects;
 mod failures;
 mod foremost;

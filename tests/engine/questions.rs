@@ -142,7 +142,10 @@ async fn a_node_that_asks_in_another_order_than_before_is_told_so() {
     let store = Store::memory();
     store.thread(&graph(true)).invoke(start()).await.unwrap();
     let error = store.thread(&graph(false)).resume::<Approve>(true).await.unwrap_err();
-    assert_eq!(error.to_string(), "question 0 of node `a` was `approve` before the pause and is `rename` now");
+    assert_eq!(
+        error.to_string(),
+        "question 0 of node `a` was `approve` before the pause and is `rename` {\"from\":\"\"} now"
+    );
 }
 
 /// Two nodes that ask for approval and one that asks for a name, in one superstep.

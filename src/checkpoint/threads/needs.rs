@@ -125,6 +125,7 @@ impl Collect<'_> {
             }
         }
         record.answers.iter().for_each(|answer| self.add(Need::Row(answer.value)));
+        record.payloads.iter().for_each(|(_, payload)| self.add(Need::Row(*payload)));
         record.children.iter().for_each(|(_, child)| self.add(Need::Checkpoint(*child)));
     }
 }

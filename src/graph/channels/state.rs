@@ -1,5 +1,6 @@
 //! State as a table of channels with dense indexes. Knows no node, task or store.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use serde::{Deserializer, Serializer};
@@ -145,4 +146,10 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
 #[doc(hidden)]
 pub fn no_channel(channel: usize) -> ! {
     unreachable!("no channel {channel}")
+}
+
+/// Returns whether a state's channels are read from data: their schema is a value.
+pub(crate) fn is_data_defined<S: State>() -> bool {
+    let none: &dyn Any = &();
+    none.downcast_ref::<S::Schema>().is_none()
 }

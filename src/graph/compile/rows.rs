@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::table::{Exits, Row};
 use super::validate::is_reserved;
-use crate::graph::channels::state::State;
+use crate::graph::channels::state::{State, is_data_defined};
 use crate::graph::define::builder::AddedNode;
 use crate::graph::define::defaults::NodeDefaults;
 use crate::graph::define::node::{MissingBody, NodeId};
@@ -75,9 +75,10 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
+    let by_position = is_data_defined::<S>();
     let tags: Arc<[String]> = std::mem::take(&mut options.tags).into();
     let facts = |name, first_name, handler| {
-        Arc::new(Facts { name, first_name, asks: asks.clone(), tags: Arc::clone(&tags), handler })
+        Arc::new(Facts { name, first_name, asks: asks.clone(), tags: Arc::clone(&tags), handler, by_position })
     };
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);

@@ -1,6 +1,7 @@
 //! Side effects that happen once: their results are on disk before they are used. Knows the journal, not what an effect does.
 
 use std::future::{Future, IntoFuture};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,8 +10,10 @@ use super::book::{EFFECTS_LIMIT, Found};
 use crate::checkpoint::{CheckpointError, Commit, EffectKind, EffectRecord};
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::{reading, value};
+use crate::graph::define::interrupt::Interrupted;
 use crate::graph::define::node::{Boxed, NodeError};
 use crate::graph::run::ctx::{Ctx, Raised, TaskCtx};
+use crate::graph::run::effect_scope;
 use crate::graph::run::error::RunError;
 
 /// How much of its arguments an entry shows, in bytes.
@@ -42,6 +45,9 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// was killed before that is done again with the same idempotency key, which `body` gets; a [`probe`](Effect::probe) can
     /// ask the world first. One that returned an error is done again by the next attempt. Of two that end under one key, since
     /// an attempt left one behind, the first to end counts, and both get its result.
+    ///
+    /// What the body asks, records, draws or waits for through the context is kept under the effect's key: it may interrupt, and
+    /// runs again from its beginning when the answer is there. It cannot call a subgraph. What it spawns counts as the node's.
     ///
     /// Answers to an old checkpoint begin a branch of their own: what its tasks had done until they asked is not done again,
     /// what they do from there on has keys of its own.
@@ -136,11 +142,12 @@ where
                 None => None,
             };
             if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_begun()) {
-                result = probe(idempotency.clone()).await?;
+                let asked = task.in_effect((&key, "?"), async { probe(idempotency.clone()).await }).await;
+                result = asked??;
             }
             let result = match result {
                 Some(found) => found,
-                None => match body(idempotency).await.map_err(E::into) {
+                None => match task.in_effect((&key, ""), async { body(idempotency).await.map_err(E::into) }).await? {
                     Ok(result) => result,
                     Err(error) => return Err(task.failed(&key, &entry, error)),
                 },
@@ -190,6 +197,14 @@ pub(crate) enum Begun {
 }
 
 impl<C> TaskCtx<C> {
+    /// Runs an effect's body, or its probe, in a scope of its own. What a body returns after it has asked or begun to wait does
+    /// not count: it runs again.
+    async fn in_effect<T>(&self, (key, part): (&str, &str), body: impl Future<Output = T>) -> Result<T, Interrupted> {
+        let scope = self.new_effect_scope(key, part);
+        let result = effect_scope::within(Arc::clone(&scope), body).await;
+        if scope.has_stopped() { Err(Interrupted::new()) } else { Ok(result) }
+    }
+
     /// Looks an entry up, and checks that the body asks for the same as before.
     pub(crate) async fn begin_entry(
         &self,

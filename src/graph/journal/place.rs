@@ -25,8 +25,13 @@ impl<C> TaskCtx<C> {
         self.level.journal.as_ref().or_else(|| self.journal.get())
     }
 
-    /// The key of an entry.
+    /// The key of an entry; within an effect, under the effect's key.
     pub(crate) fn entry_key(&self, kind: EffectKind, key: &str) -> String {
+        let scope = self.effect_scope();
+        self.key_within(scope.as_ref().map_or("", |scope| scope.path()), kind, key)
+    }
+
+    fn key_within(&self, effects: &str, kind: EffectKind, key: &str) -> String {
         let kind = match kind {
             EffectKind::Effect => 'e',
             EffectKind::Value => 'v',
@@ -35,23 +40,30 @@ impl<C> TaskCtx<C> {
             EffectKind::Sleep => 's',
             EffectKind::Failure => 'f',
         };
-        format!("{}{kind}:{key}", self.place())
+        format!("{}{effects}{kind}:{key}", self.place())
     }
 
     /// What the keys of this task's own effects begin with.
     pub(crate) fn own_effects(&self) -> String {
-        self.entry_key(EffectKind::Effect, "")
+        self.key_within("", EffectKind::Effect, "")
     }
 
     /// A number drawn at random. With a seed it is the task's own, whatever ran before it.
     pub(crate) fn drawn(&self) -> u64 {
-        let nth = self.inside().nth[EffectKind::Random as usize];
-        let place = || format!("{} {} {:x} {} {nth}", self.level.place, self.step, self.task, self.facts.name);
+        let scope = self.effect_scope();
+        let (within, nth) = match &scope {
+            Some(scope) => (scope.path(), scope.used(EffectKind::Random)),
+            None => ("", self.inside().nth[EffectKind::Random as usize]),
+        };
+        let place = || format!("{} {} {:x} {} {within}{nth}", self.level.place, self.step, self.task, self.facts.name);
         self.shared.outside.noise_at(place)
     }
 
     /// How many entries of a kind without keys of their own this attempt has used.
     pub(crate) fn nth(&self, kind: EffectKind) -> u32 {
+        if let Some(scope) = self.effect_scope() {
+            return scope.next(kind);
+        }
         let nth = &mut self.inside().nth[kind as usize];
         *nth += 1;
         *nth - 1

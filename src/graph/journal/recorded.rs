@@ -33,6 +33,10 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// Returns the time, the same in every attempt and replay of the task: the n-th call gets the n-th recorded time. To the
     /// millisecond.
     ///
+    /// Calls are counted per node, and per effect inside one. The branches of a `join!` are counted together: where one of
+    /// them may interrupt or fail, call this inside an [`effect`](Self::effect) of the branch, or use
+    /// [`record`](Self::record), which goes by key. The same holds for `random`, `new_id` and `sleep`.
+    ///
     /// # Errors
     /// If it cannot be read back, or nothing may be recorded any more (10,000 entries): the task ends with that.
     pub async fn now(&self) -> Result<SystemTime, NodeError> {

@@ -1,6 +1,5 @@
 //! One node or one router, without the rest of its graph.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,7 +13,7 @@ use crate::graph::define::command::{Payload, Worker};
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::clock;
-use crate::graph::run::ctx::{Known, Level, Shared};
+use crate::graph::run::ctx::{EarlierQuestion, Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Packet, Position};
 use crate::graph::run::superstep::Run;
@@ -138,12 +137,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 fn told<S: State>(task: &mut Task<S>, question: &Question, script: &Script) -> bool {
     let Some(answer) = script.answer(question) else { return false };
     let Ok(bytes) = answer.bytes else { return false };
-    let before = task.answers.take();
-    let (mut answers, mut askers) = before
-        .map_or_else(|| (BTreeMap::new(), BTreeMap::new()), |known| (known.answers.clone(), known.askers.clone()));
-    answers.insert(question.id.place, (question.name.clone(), bytes));
-    askers.insert(question.id.place, question.asker.clone());
-    task.answers = Some(Arc::new(Known { answers, askers, ..Known::default() }));
+    let mut known = task.answers.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+    let (asker, name, payload) = (question.asker.clone(), question.name.clone(), Some(question.payload.clone()));
+    known.asked.insert(question.id.place, EarlierQuestion { asker, name, payload, here: true });
+    known.answers.insert(question.id.place, bytes);
+    task.answers = Some(Arc::new(known));
     true
 }
 

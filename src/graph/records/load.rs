@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    CarriedRecord, CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, Slot, TaskRecord, TaskStatus,
-    WriteRecord,
+    AnswerRecord, CarriedRecord, CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, Slot, TaskRecord,
+    TaskStatus, WriteRecord,
 };
 
 use super::mapping::Mapping;
@@ -24,7 +24,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::journal::book::ORIGIN;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
-use crate::graph::run::ctx::{Answers, Known};
+use crate::graph::run::ctx::{Answers, EarlierQuestion, Known};
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Position, Start};
 use crate::graph::run::task::{Stand, Task};
@@ -257,18 +257,20 @@ impl Reader {
         Ok(records.iter().zip(rows).map(question).collect())
     }
 
-    pub(crate) async fn answers(&self, record: &TaskRecord) -> Result<Answers, RunError> {
-        let own = |asked: &QuestionRecord| asked.asker.clone().map(|asker| (asked.place, asker));
-        let asked = record.questions.iter().filter_map(own);
-        let askers = asked.chain(record.answers.iter().map(|answer| (answer.place, answer.asker.clone())));
-        let askers: BTreeMap<u32, String> = askers.collect();
-        if askers.is_empty() {
+    /// Returns what a task, named by its checkpoint and key, asked before and the answers it got.
+    pub(crate) async fn answers(&self, task: (CheckpointId, u32), record: &TaskRecord) -> Result<Answers, RunError> {
+        let questions = record.questions.iter().filter_map(|asked| earlier(task.0, asked));
+        let answered = record.answers.iter().map(|answer| answered(task, record, answer));
+        let mut asked: BTreeMap<u32, (EarlierQuestion, RowId)> = answered.chain(questions).collect();
+        if asked.is_empty() {
             return Ok(None);
         }
+        let payloads = self.get(asked.values().map(|(_, row)| Key::Row(*row)).collect()).await?;
+        asked.values_mut().zip(payloads).for_each(|((question, _), payload)| question.payload = payload);
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
-        let answers = record.answers.iter().zip(rows);
-        let answers = answers.map(|(answer, bytes)| (answer.place, (answer.name.clone(), bytes)));
-        Ok(Some(Arc::new(Known { answers: answers.collect(), askers, ..Known::default() })))
+        let answers = record.answers.iter().map(|answer| answer.place).zip(rows).collect();
+        let asked = asked.into_iter().map(|(place, (asked, _))| (place, asked)).collect();
+        Ok(Some(Arc::new(Known { asked, answers, ..Known::default() })))
     }
 
     /// Counts the effects of tasks that a killed process left without a record.
@@ -313,11 +315,12 @@ impl Reader {
             (task.attempts, task.first_call) = (record.attempts, record.first_call);
             (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
             task.failures.clone_from(&record.failures);
-            task.answers = self.answers(&record).await?;
+            task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
             task.handled.clone_from(&record.handled);
             task.error.clone_from(&record.error);
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
+            task.payloads.clone_from(&record.payloads);
             task.asked = self.questions(table, &record.questions).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
@@ -338,4 +341,23 @@ impl Reader {
 /// How many subgraphs a namespace leads down.
 fn depth(path: &str) -> usize {
     path.matches('/').count()
+}
+
+/// A question that a task asked when it ran last, and where its payload is.
+fn earlier(checkpoint: CheckpointId, asked: &QuestionRecord) -> Option<(u32, (EarlierQuestion, RowId))> {
+    let (asker, name) = (asked.asker.clone()?, asked.name.clone());
+    let here = asked.payload.checkpoint == checkpoint;
+    Some((asked.place, (EarlierQuestion { asker, name, payload: None, here }, asked.payload)))
+}
+
+/// A question that a task got an answer to, and where its payload is.
+fn answered(
+    (checkpoint, task): (CheckpointId, u32),
+    record: &TaskRecord,
+    answer: &AnswerRecord,
+) -> (u32, (EarlierQuestion, RowId)) {
+    let known = record.payloads.iter().find(|(place, _)| *place == answer.place).map(|(_, row)| *row);
+    let row = known.unwrap_or(RowId { checkpoint, task, slot: RowId::QUESTIONS + answer.place });
+    let (asker, name) = (answer.asker.clone(), answer.name.clone());
+    (answer.place, (EarlierQuestion { asker, name, payload: None, here: row.checkpoint == checkpoint }, row))
 }

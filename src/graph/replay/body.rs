@@ -7,20 +7,19 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use crate::checkpoint::{CheckpointId, Key, RowId, TaskRecord};
+use crate::checkpoint::{CheckpointId, TaskRecord};
 
 use super::compare;
 use super::report::{Comparison, Difference};
 use super::unsaved::Unsaved;
 use super::walk::Recorded;
-use crate::graph::channels::state::State;
+use crate::graph::channels::state::{State, is_data_defined};
 use crate::graph::define::node::NodeId;
 use crate::graph::journal::book::Journal;
-use crate::graph::records::reader::Reader;
 use crate::graph::run::control::START_NODE;
-use crate::graph::run::ctx::{Ctx, Known, TaskCtx};
+use crate::graph::run::ctx::{Ctx, TaskCtx};
 use crate::graph::run::error::RunError;
-use crate::graph::run::perform::start;
+use crate::graph::run::perform::{Caught, start};
 use crate::graph::run::position::Finished;
 use crate::graph::run::settle::Judged;
 use crate::graph::run::superstep::Run;
@@ -46,16 +45,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Gives the tasks what bodies are to find as it was: journals, questions with their answers.
     pub(crate) async fn read_again(&mut self, step: &Recorded<S>, comparison: &Comparison) -> Result<(), RunError> {
         let reader = &comparison.reader;
-        for task in &mut self.tasks {
-            let Some(record) = step.records.get(&task.key) else { continue };
-            if let Some(known) = task.answers.as_ref().filter(|_| !comparison.goes_on) {
-                let stored = step.mapping.stored_task(task.key);
-                let moved = step.moved.contains(&task.key);
-                let payloads = payloads(reader, (self.pos.id, stored), record, moved).await?;
-                let (answers, askers) = (known.answers.clone(), known.askers.clone());
-                task.answers = Some(Arc::new(Known { answers, askers, payloads }));
-            }
-        }
         if !self.is_root() {
             return Ok(());
         }
@@ -88,6 +77,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             comparison.skips(self.spot(), &self.node_name(node), &why);
         }
         let mut now = taken(recorded);
+        // Routers of graphs read from data may look at what a node returned beside its writes, which is not recorded.
         let blind = is_data_defined::<S>() || !now.fires || recorded.cached;
         if blind || (node == START_NODE && self.tasks.len() > 1) {
             take_routes(&mut now, recorded);
@@ -224,6 +214,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         comparison: &Comparison,
     ) -> Result<Option<Box<Finished<S>>>, Stopped> {
+        let answers = self.tasks[at].answers.clone();
+        let (mut ctx, ended) = self.run_body(at, step).await;
+        let mut judged = self.judge(at, &ctx, ended, false);
+        if let Ok(Judged::Asked(questions, _)) = &judged
+            && let Some(rematched) = ctx.rematched(questions)
+        {
+            self.tasks[at].answers = Some(rematched);
+            let (again, ended) = self.run_body(at, step).await;
+            (judged, ctx) = (self.judge(at, &again, ended, false), again);
+            self.tasks[at].answers = answers;
+        }
+        if comparison.has_lost() {
+            return Ok(None);
+        }
+        if comparison.diverged() {
+            return Err(None); // inside a subgraph
+        }
+        self.judged_now(at, &ctx, judged, step, comparison)
+    }
+
+    async fn run_body(&mut self, at: usize, step: &Recorded<S>) -> (Arc<TaskCtx<C>>, Caught<S, N>) {
         let mut ctx = self.context(at);
         let task = &self.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
@@ -236,16 +247,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let payload = task.packet.as_ref().map(|packet| &packet.payload);
         let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
         let ended = body.await;
-        if comparison.has_lost() {
-            return Ok(None);
-        }
-        if comparison.diverged() {
-            return Err(None); // inside a subgraph
-        }
-        match self.judge(at, &ctx, ended, false) {
+        (ctx, ended)
+    }
+
+    fn judged_now(
+        &mut self,
+        at: usize,
+        ctx: &TaskCtx<C>,
+        judged: Result<Judged<S>, RunError>,
+        step: &Recorded<S>,
+        comparison: &Comparison,
+    ) -> Result<Option<Box<Finished<S>>>, Stopped> {
+        match judged {
             Ok(Judged::Done(now)) => {
                 let moved = step.moved.contains(&self.tasks[at].key);
-                match left_out(&ctx, step.records.get(&self.tasks[at].key), moved) {
+                match left_out(ctx, step.records.get(&self.tasks[at].key), moved) {
                     Some(difference) => Err(self.note(at, comparison, difference)),
                     None => Ok(Some(now)),
                 }
@@ -279,12 +295,6 @@ pub(super) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
     })
 }
 
-/// Routers of graphs read from data may look at what a node returned beside its writes, which is not recorded.
-fn is_data_defined<S: State>() -> bool {
-    let none: &dyn Any = &();
-    none.downcast_ref::<S::Schema>().is_none()
-}
-
 /// Takes the routes that were recorded.
 pub(super) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
     (now.targets, now.sends, now.routed) = (recorded.targets.clone(), recorded.sends.clone(), true);
@@ -305,11 +315,8 @@ fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>, moved: bool) -> Op
     if moved {
         return None;
     }
-    let asked = ctx.asked.load(Ordering::Relaxed) as usize;
-    let answers = record.map_or(&[][..], |record| &record.answers);
-    let mut own = answers.iter().filter(|answer| answer.asker.is_empty());
-    let question = own.nth(asked)?;
-    Some(Difference::new(format!("question `{}`", question.name), question.name.clone(), ()))
+    let name = ctx.unasked()?;
+    Some(Difference::new(format!("question `{name}`"), name, ()))
 }
 
 fn difference(error: RunError) -> Difference {
@@ -329,25 +336,4 @@ fn difference(error: RunError) -> Difference {
 /// JSON as an error shows it; it may be cut.
 fn read(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
-}
-
-/// What a task asked, by place. `moved`: the state was updated since, so that it may ask something else now.
-async fn payloads(
-    reader: &Reader,
-    (checkpoint, task): (CheckpointId, u32),
-    record: &TaskRecord,
-    moved: bool,
-) -> Result<BTreeMap<u32, Vec<u8>>, RunError> {
-    if moved {
-        return Ok(BTreeMap::new());
-    }
-    let row = |place: u32| {
-        let kept =
-            record.questions.iter().find(|asked| asked.place == place && asked.task == task && asked.asker.is_some());
-        let own = RowId { checkpoint, task, slot: RowId::QUESTIONS + place };
-        Key::Row(kept.map_or(own, |asked| asked.payload))
-    };
-    let places: Vec<u32> = record.answers.iter().map(|answer| answer.place).collect();
-    let found = reader.get(places.iter().map(|place| row(*place)).collect()).await?;
-    Ok(places.into_iter().zip(found).filter_map(|(place, bytes)| Some((place, bytes?))).collect())
 }

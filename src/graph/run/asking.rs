@@ -4,8 +4,9 @@ use std::any::type_name;
 use std::sync::Arc;
 
 use super::clock;
-use super::ctx::{Borrowed, Ctx, Raised, TaskCtx};
+use super::ctx::{Borrowed, Ctx, EarlierQuestion, Raised, TaskCtx};
 use super::error::RunError;
+use super::places::{Asking, Place};
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::{reading, value};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
@@ -19,8 +20,11 @@ impl<C> Ctx<C> {
 
     /// Returns the answer to a question, or stops the node until there is one.
     ///
-    /// The node runs again from its beginning once the answer is there; its k-th question gets its k-th answer. The question
-    /// is stored with the task, the answer when it is given. LangGraph: `interrupt`.
+    /// The node runs again from its beginning once the answer is there. The question is stored with the task, the answer when
+    /// it is given. An answer belongs to the question with the same type and payload, in whatever order a node asks; if the
+    /// payload has changed because the state was updated meanwhile, it belongs to the only question of its type that is left.
+    /// In a loop, or beside others in a `join!`, use [`interrupt_as`](Self::interrupt_as). LangGraph: `interrupt`, which goes by
+    /// position alone, as graphs read from data do here.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -35,26 +39,82 @@ impl<C> Ctx<C> {
     /// ```
     ///
     /// # Errors
-    /// [`Interrupted`] is no failure: pass it on with `?`.
+    /// [`Interrupted`] is no failure: pass it on with `?`. If the node asks something else than what was answered, it fails
+    /// with [`RunError::QuestionChanged`], and no answer is used.
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        let lent = self.0.lend();
-        let place = self.0.next_place();
-        let raised = match lent.answers.as_ref().and_then(|known| known.answers.get(&place)) {
-            Some((name, _)) if name != I::NAME => Raised::Wrong(self.0.changed::<I>(place, name)),
-            Some(_) if let Some(differs) = self.0.asks_otherwise(&lent, place, &question) => Raised::Wrong(differs),
-            Some((_, bytes)) => match reading::decode(bytes) {
-                Ok(value) => return Ok(value),
-                Err(reason) => Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }),
-            },
-            None => self.0.ask(place, &question),
-        };
-        self.0.raise(raised);
-        Err(Interrupted::new())
+        self.0.interrupt(None, &question).map_err(|raised| self.0.stopped(raised))
+    }
+
+    /// Returns the answer to the question with this key, or stops the node until there is one.
+    ///
+    /// As [`interrupt`](Self::interrupt), for questions in loops and joins: the key, unique within an attempt of the task, says
+    /// which answer belongs to which question. An answer is never used for a question whose payload has changed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(Clone, Debug, Serialize, Deserialize)] struct ToolCall { id: String, command: String }
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    /// # struct Chat { calls: Vec<ToolCall>, #[channel(append)] results: Vec<String> }
+    /// # async fn run(call: ToolCall) -> Result<String, std::io::Error> { Ok(call.command) }
+    /// #[derive(Serialize, Deserialize)]
+    /// struct MayRun(ToolCall);
+    /// impl Interrupt for MayRun {
+    ///     type Resume = bool;
+    ///     const NAME: &'static str = "may_run";
+    /// }
+    /// async fn tools(chat: Arc<Chat>, ctx: Ctx) -> Result<ChatUpdate, NodeError> {
+    ///     let mut results = vec![];
+    ///     for call in &chat.calls {
+    ///         if ctx.interrupt_as(&call.id, MayRun(call.clone()))? {
+    ///             results.push(ctx.effect(&call.id, call, |_| run(call.clone())).await?);
+    ///         }
+    ///     }
+    ///     Ok(Chat::update().results(results))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`interrupt`](Self::interrupt). A key that is used twice in one attempt fails the node.
+    pub fn interrupt_as<I: Interrupt>(&self, key: impl Into<String>, question: I) -> Result<I::Resume, Interrupted> {
+        self.0.interrupt(Some(&key.into()), &question).map_err(|raised| self.0.stopped(raised))
     }
 }
 
 impl<C> TaskCtx<C> {
-    fn ask<I: Interrupt>(&self, place: u32, question: &I) -> Raised {
+    fn stopped(&self, raised: Raised) -> Interrupted {
+        self.raise(raised);
+        Interrupted::new()
+    }
+
+    fn interrupt<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Raised> {
+        let (asker, nth, rule) = self.asks_as(key);
+        if let Some(key) = key
+            && !self.inside().used.insert(format!("={asker}"))
+        {
+            return Err(Raised::Wrong(RunError::EffectTwice {
+                node: Arc::clone(&self.facts.name),
+                key: key.to_owned(),
+            }));
+        }
+        let payload = Canon::of(|| format!("question `{}`", I::NAME), question).ok();
+        let asking = Asking { asker, nth, rule, name: I::NAME, payload };
+        let lent = self.lend();
+        let place = match self.place_of(&asking) {
+            Place::At(place) => place,
+            Place::Changed(place) => return Err(Raised::Wrong(self.changed(&lent, place, &asking))),
+        };
+        let Some(bytes) = lent.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
+            return Err(self.ask(place, asking.asker, question));
+        };
+        if let Some(wrong) = self.asks_otherwise(&lent, place, &asking) {
+            return Err(Raised::Wrong(wrong));
+        }
+        reading::decode(bytes)
+            .map_err(|reason| Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
+    }
+
+    fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I) -> Raised {
         if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
             let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
             return Raised::Wrong(RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
@@ -71,7 +131,7 @@ impl<C> TaskCtx<C> {
                 payload,
                 shows: Shows::of::<I>(),
                 answered: false,
-                asker: self.asker(),
+                asker,
             }),
             Err(error) => Raised::Wrong(error),
         }
@@ -91,21 +151,47 @@ impl<C> TaskCtx<C> {
         }
     }
 
-    fn changed<I: Interrupt>(&self, place: u32, before: &str) -> RunError {
-        let (node, before) = (Arc::clone(&self.facts.name), before.to_owned());
-        RunError::QuestionChanged { node, place: place as usize, before, now: I::NAME }
+    fn changed(&self, lent: &Borrowed, place: u32, asking: &Asking) -> RunError {
+        let before = earlier(lent, place);
+        RunError::QuestionChanged {
+            node: Arc::clone(&self.facts.name),
+            place: place as usize,
+            before: before.map(|before| before.name.clone()).unwrap_or_default(),
+            before_payload: before.and_then(|before| value::canon(before.payload.as_ref()?).ok()).as_ref().map(shown),
+            now: asking.name,
+            now_payload: asking.payload.as_ref().map(shown),
+        }
     }
 
-    /// In a replay: how a question differs from the one that was asked in its place.
-    fn asks_otherwise<I: Interrupt>(&self, lent: &Borrowed, place: u32, question: &I) -> Option<RunError> {
-        let before = value::canon(lent.answers.as_ref()?.payloads.get(&place)?).ok()?;
-        let now = Canon::of(String::new, question).ok()?;
-        let told = |value: &Canon| value.json().to_string();
-        (before != now).then(|| RunError::Diverged {
+    /// How a question differs from the answered one in its place: in its type, or, in a replay, in its payload.
+    fn asks_otherwise(&self, lent: &Borrowed, place: u32, asking: &Asking) -> Option<RunError> {
+        let before = earlier(lent, place)?;
+        if before.name != asking.name {
+            return Some(self.changed(lent, place, asking));
+        }
+        if self.shared.replay.as_ref().is_none_or(|replay| replay.goes_on) || !before.here {
+            return None;
+        }
+        let (recorded, now) = (value::canon(before.payload.as_ref()?).ok()?, asking.payload.as_ref()?);
+        (recorded != *now).then(|| RunError::Diverged {
             node: Arc::clone(&self.facts.name),
-            what: format!("question `{}`", I::NAME),
-            recorded: told(&before),
-            now: told(&now),
+            what: format!("question `{}`", asking.name),
+            recorded: recorded.json().to_string(),
+            now: now.json().to_string(),
         })
+    }
+}
+
+fn earlier(lent: &Borrowed, place: u32) -> Option<&EarlierQuestion> {
+    lent.answers.as_ref()?.asked.get(&place)
+}
+
+/// A payload in an error, cut to a line.
+fn shown(payload: &Canon) -> String {
+    const LONGEST: usize = 200;
+    let text = payload.json().to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }

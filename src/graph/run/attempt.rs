@@ -37,6 +37,9 @@ impl<C> TaskCtx<C> {
     /// Stops the task. What was raised first says how it ended; what branches that ran at the same time ask and wait for
     /// stands beside it, and what is wrong is told in any case.
     pub(crate) fn raise(&self, raised: Raised) {
+        if let Some(scope) = self.effect_scope() {
+            scope.stop();
+        }
         let Err(beside) = self.raised.set(raised) else { return };
         let mut inside = self.inside();
         match beside {
@@ -54,7 +57,8 @@ impl<C> TaskCtx<C> {
 
     /// Whether this attempt has used an answer.
     pub(crate) fn answered(&self) -> bool {
-        self.answers.as_ref().is_some_and(|known| !known.answers.is_empty()) && self.asked.load(Ordering::Relaxed) > 0
+        let Some(known) = self.answers.as_ref().filter(|known| !known.answers.is_empty()) else { return false };
+        self.inside().places.iter().any(|place| known.answers.contains_key(place))
     }
 
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.

@@ -1,14 +1,14 @@
 //! What a node is handed besides its input: the run's context, the task's identity, questions, events, signs of life.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CheckpointId, Key, ThreadId};
+use crate::checkpoint::{CheckpointId, EffectKind, Key, ThreadId};
 
 use super::cache::NodeCache;
 use super::clock::Outside;
@@ -193,6 +193,8 @@ pub(crate) struct Facts {
     pub tags: Arc<[String]>,
     /// Whether it is the node's error handler.
     pub handler: bool,
+    /// Whether its k-th question gets its k-th answer, whatever they are: LangGraph's way, for graphs read from data.
+    pub by_position: bool,
 }
 
 pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
@@ -223,17 +225,38 @@ pub(crate) struct TaskCtx<C> {
     pub journal: OnceLock<Arc<Journal>>,
 }
 
-/// What a task was asked and told before.
+/// The questions and answers of a task's earlier runs.
 pub(crate) type Answers = Option<Arc<Known>>;
 
-/// Answers by the places of their questions, each with its question's name.
-#[derive(Debug, Default)]
+/// Questions that a task asked before and the answers it got, by place.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
-    pub answers: BTreeMap<u32, (String, Vec<u8>)>,
-    /// Who asked, by place; also what has no answer yet.
-    pub askers: BTreeMap<u32, String>,
-    /// In a replay: what was asked, by place.
-    pub payloads: BTreeMap<u32, Vec<u8>>,
+    pub asked: BTreeMap<u32, EarlierQuestion>,
+    pub answers: BTreeMap<u32, Vec<u8>>,
+    pub rematch: Rematch,
+}
+
+/// What becomes of a question whose payload fits none that was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rematch {
+    /// It is new.
+    #[default]
+    New,
+    /// An attempt asked it and left an answer unused: it gets that one, if no other answer to its type is left.
+    ByType,
+    /// An attempt asked several such: the node fails.
+    Refused,
+}
+
+/// A question that a task asked in an earlier run.
+#[derive(Clone, Debug)]
+pub(crate) struct EarlierQuestion {
+    pub asker: String,
+    pub name: String,
+    /// Unknown if the store holds it no more.
+    pub payload: Option<Vec<u8>>,
+    /// Whether it was asked at the task's own checkpoint: a copy for a fork may have another state.
+    pub here: bool,
 }
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
@@ -257,7 +280,9 @@ pub(crate) struct Inside {
     /// The entries of the journal that this attempt has used.
     pub used: HashSet<String>,
     /// How many entries without keys of their own it has used, by kind.
-    pub nth: [u32; 6],
+    pub nth: [u32; EffectKind::COUNT],
+    /// The places of the questions that this attempt has asked.
+    pub places: BTreeSet<u32>,
     /// When the first task of its subgraphs that sleeps goes on.
     pub wake: Option<u64>,
     /// What it asked or waited for in a way that cannot be, after something else had stopped it.

@@ -34,9 +34,23 @@ pub enum RunError {
     /// A node asked a question it did not declare.
     #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
-    /// A node asked its questions in another order than before the pause.
-    #[error("question {place} of node `{node}` was `{before}` before the pause and is `{now}` now")]
-    QuestionChanged { node: Arc<str>, place: usize, before: String, now: &'static str },
+    /// A node asks something else than the question that was answered; payloads as JSON, if they can be read.
+    #[error(
+        "question {place} of node `{node}` was `{before}`{} before the pause and is `{now}`{} now",
+        payload(before_payload),
+        payload(now_payload)
+    )]
+    QuestionChanged {
+        node: Arc<str>,
+        place: usize,
+        before: String,
+        before_payload: Option<String>,
+        now: &'static str,
+        now_payload: Option<String>,
+    },
+    /// The body of an effect called a subgraph.
+    #[error("the body of effect `{key}` of node `{node}` calls a subgraph")]
+    CallInEffect { node: Arc<str>, key: String },
     /// An effect or recorded value is asked for with other arguments than those it was recorded with.
     #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now")]
     NonDeterministic { node: Arc<str>, key: String, recorded: String, now: String },
@@ -228,7 +242,10 @@ impl RunError {
                 format!("add `.asks::<{short}>()` to the node")
             }
             Self::QuestionChanged { .. } => {
-                "ask in the same order, or begin the step anew with `thread.retry()`".into()
+                "ask what was asked before, or begin the step anew with `thread.retry()`".into()
+            }
+            Self::CallInEffect { .. } => {
+                "call it beside the effect and give the effect its result: a subgraph records its own steps and effects".into()
             }
             Self::NonDeterministic { .. } => {
                 "put back what the node did before, take what varies from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, \
@@ -288,4 +305,12 @@ impl RunError {
             Self::HandUp(_) => return None,
         })
     }
+}
+
+/// A payload behind the name of its question; one that holds nothing is left out.
+fn payload(json: &Option<String>) -> String {
+    json.as_ref()
+        .filter(|json| !matches!(json.as_str(), "null" | "[]"))
+        .map(|json| format!(" {json}"))
+        .unwrap_or_default()
 }

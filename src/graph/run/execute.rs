@@ -32,6 +32,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
         (self.has_failed, self.open) = (false, None);
+        loop {
+            self.runs_again = false;
+            let goes_on = self.execute_ready().await?;
+            if !goes_on || !self.runs_again {
+                return Ok(goes_on);
+            }
+        }
+    }
+
+    async fn execute_ready(&mut self) -> Result<bool, RunError> {
         if self.pos.start.is_some() {
             self.start_step()?;
             if self.tasks.len() == 1 {

@@ -14,6 +14,7 @@ pub(crate) mod clock;
 pub(crate) mod control;
 pub(crate) mod ctx;
 pub(crate) mod delta;
+pub(crate) mod effect_scope;
 pub(crate) mod emit;
 pub(crate) mod enter;
 pub(crate) mod error;

@@ -8,7 +8,7 @@ use crate::checkpoint::{
 };
 
 use super::cached::CachedResult;
-use super::ctx::{Inside, Raised, TaskCtx};
+use super::ctx::{Inside, Known, Raised, TaskCtx};
 use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed};
 use super::position::Finished;
@@ -62,6 +62,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![], None).map(|()| Ending::Asked { took_over })
             }
+            Ok(Judged::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
+                self.repeat(at, answers);
+                Ok(Ending::RunsAgain)
+            }
             Ok(Judged::Asked(questions, wake)) => match self.asked(at, questions, wake) {
                 Ok(()) => Ok(Ending::Asked { took_over }),
                 Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
@@ -71,6 +75,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.fail(at, error).map(|()| Ending::Failed { took_over, answered })
             }
         }
+    }
+
+    /// The body runs once more, with other answers.
+    fn repeat(&mut self, at: usize, answers: Arc<Known>) {
+        let task = &mut self.tasks[at];
+        (task.answers, task.again, task.stand) = (Some(answers), true, Stand::Ready);
+        self.runs_again = true;
     }
 
     /// Nothing goes on in the subgraphs of a task that has ended or failed. Returns those with state of their own.
@@ -125,6 +136,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Ok(ended) => ended,
             Err(message) => return Err(RunError::Panicked { node, step, message }),
         };
+        if let Some(Raised::Wrong(error)) = raised {
+            return Err(error.clone());
+        }
         if let Some(error) = &ctx.inside().wrong {
             return Err(error.clone());
         }
@@ -360,9 +374,19 @@ enum Unusual<S: State, N> {
 /// How a task ended, for the stream. `took_over`: the failure that its handler took first.
 pub(crate) enum Ending {
     Cached,
-    Done { took_over: Option<TookOver>, by_handler: bool },
-    Asked { took_over: Option<TookOver> },
-    Failed { took_over: Option<TookOver>, answered: bool },
+    /// It runs once more in this superstep.
+    RunsAgain,
+    Done {
+        took_over: Option<TookOver>,
+        by_handler: bool,
+    },
+    Asked {
+        took_over: Option<TookOver>,
+    },
+    Failed {
+        took_over: Option<TookOver>,
+        answered: bool,
+    },
 }
 
 /// A failure that an error handler took over; `answered`: after the task had used answers.

@@ -218,6 +218,12 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
     ctx: &'a Ctx<C>,
 ) -> Boxed<'a, Result<Left<T>, CallError>> {
     Box::pin(async move {
+        if let Some(scope) = ctx.0.effect_scope() {
+            let (node, key) = (Arc::clone(&ctx.0.facts.name), scope.key().to_owned());
+            let error = RunError::CallInEffect { node, key };
+            ctx.0.raise(Raised::Wrong(error.clone()));
+            return Err(CallError::Failed(Box::new(error)));
+        }
         let call = ctx.0.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(comparison) = &ctx.0.shared.replay {
             let came_to = replay::child::recorded(child, begin(), way, ctx, call, comparison).await;

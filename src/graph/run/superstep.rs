@@ -119,6 +119,8 @@ pub(crate) struct Run<S: State, N, C> {
     pub open: Option<usize>,
     /// Whether a task of this superstep has failed.
     pub has_failed: bool,
+    /// Whether a task of this superstep runs once more: its answers were matched anew.
+    pub runs_again: bool,
     pub ran: u64,
     /// With durability `exit`: what the one checkpoint of this run follows.
     pub exit_parent: Option<CheckpointId>,
@@ -173,6 +175,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             just_ran: vec![],
             open: None,
             has_failed: false,
+            runs_again: false,
             ran: 0,
             exit_parent,
             left: None,

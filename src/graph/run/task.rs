@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, TaskRecord};
+use crate::checkpoint::{AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, RowId, TaskRecord};
 
 use super::control::START_NODE;
 use super::ctx::Answers;
@@ -46,6 +46,8 @@ pub(crate) struct Task<S: State> {
     /// What is stored of it, if anything: questions and answers so far.
     pub questions: Vec<QuestionRecord>,
     pub answered: Vec<AnswerRecord>,
+    /// Where the payloads of the answered questions are, by place.
+    pub payloads: Vec<(u32, RowId)>,
     /// The questions it asked when it ran last, answered ones included.
     pub asked: Vec<Question>,
     /// Where its error handler has taken over, if it has.
@@ -94,6 +96,7 @@ impl<S: State> Task<S> {
             first_call: 0,
             questions: vec![],
             answered: vec![],
+            payloads: vec![],
             asked: vec![],
             handled: None,
             error: None,
@@ -142,6 +145,7 @@ impl<S: State> Task<S> {
         TaskRecord {
             questions: self.questions.clone(),
             answers: self.answered.clone(),
+            payloads: self.payloads.clone(),
             error: self.error.clone(),
             handled: self.handled.clone(),
             first_call: self.first_call,

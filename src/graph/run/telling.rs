@@ -147,6 +147,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let node = self.node_name(self.tasks[at].node);
         match ending {
             Ending::Cached => self.tell_result(at, &node, true).await,
+            Ending::RunsAgain => {}
             Ending::Done { took_over, by_handler } => {
                 self.tell_took_over(at, &node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };

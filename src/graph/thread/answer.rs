@@ -177,6 +177,7 @@ async fn store(
         changed.insert((checkpoint, task), record);
         (checkpoint, task, record) = (child, inner_task, inner_record);
     };
+    record.payloads.push((question.place, question.payload));
     record.answers.push(AnswerRecord {
         place: question.place,
         asker,

@@ -369,7 +369,7 @@ fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
 pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|known| known.answers.values());
     let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
-    let info = |(record, (_, bytes)): (&AnswerRecord, &(String, Vec<u8>))| AnswerInfo {
+    let info = |(record, bytes): (&AnswerRecord, &Vec<u8>)| AnswerInfo {
         name: record.name.clone(),
         value: (shows(&record.name).answer)(bytes),
         by: record.by.clone(),
