@@ -52,7 +52,7 @@ pub use define::builder::{Edges, StateGraph};
 pub use define::command::{Command, END, IntoCommand, Payload, START, Sends, Target, Worker};
 pub use define::defaults::NodeDefaults;
 pub use define::interrupt::{Answer, AnyQuestion, Interrupt, InterruptId, Interrupted, NotAnId, Question};
-pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId, Work};
+pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId, SharedNodeError, Work};
 pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, WithOptions, worker};
 pub use define::problem::{CompileError, Lint, Problem};
 pub use define::retry::RetryPolicy;

@@ -224,6 +224,7 @@ mod narrow {
     pub(super) struct Draft {
         #[channel(add)]
         pub(super) sum: u32,
+        #[channel(new)]
         pub(super) other: String,
     }
 }

@@ -117,3 +117,39 @@ async fn a_run_that_stops_before_each_node_ends_as_one_that_never_stops(
     }
     assert_eq!(outcome.finished().unwrap(), undisturbed);
 }
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Named(String, String);
+
+impl Keyed for Named {
+    fn id(&self) -> &str {
+        &self.0
+    }
+
+    fn set_id(&mut self, id: String) {
+        self.0 = id;
+    }
+}
+
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Chats {
+    #[channel(messages)]
+    plain: Vec<Message>,
+    #[channel(messages)]
+    named: Vec<Named>,
+}
+
+#[tokio::test]
+async fn entries_without_an_id_are_kept_apart_and_get_one() {
+    let say = |_: Arc<Chats>, _: Ctx| async {
+        let plain = ["hello", "hello"].map(|text| Message(String::new(), text.into()));
+        let named = ["hello", "hello", "bye"].map(|text| Named(String::new(), text.into()));
+        Ok::<_, NodeError>(Chats::update().plain(plain).named(named))
+    };
+    let graph = StateGraph::<Chats, Name>::new().add_node(id("a"), say).add_node(id("b"), say);
+    let graph = graph.add_sequence([id("a"), id("b")]).compile().unwrap();
+    let state = graph.invoke(Chats::update()).await.unwrap().finished().unwrap();
+    assert_eq!(state.plain.len(), 4);
+    let ids: BTreeSet<&str> = state.named.iter().map(Keyed::id).collect();
+    assert!(ids.len() == 6 && !ids.contains(""), "{ids:?}");
+}

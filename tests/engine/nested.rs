@@ -218,8 +218,8 @@ async fn a_node_whose_subgraph_failed_may_ask_what_to_do(#[values(Store::memory(
 }
 
 #[rstest]
-#[case::passed_on(NodeError::from, "node `c` failed in superstep 1: two")]
-#[case::as_another_type(|error: CallError| NodeError::from(error.to_string()), "node `c` failed in superstep 1: two")]
+#[case::passed_on(NodeError::from, "node `c` in the subgraph `a/#1` failed in superstep 1: two")]
+#[case::as_another_type(|error: CallError| NodeError::from(error.to_string()), "node `c` in the subgraph `a/#1` failed in superstep 1: two")]
 #[case::in_other_words(|_| NodeError::from("no luck"), "node `a` failed in superstep 1: no luck")]
 #[tokio::test]
 async fn a_node_fails_with_the_error_of_a_subgraph_if_it_passes_that_one_on(
@@ -281,7 +281,7 @@ async fn a_failure_inside_names_the_inner_node_and_only_it_runs_again() {
         chain(builder, &["inside"])
     };
     let error = store.thread(&graph(true)).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `d` failed in superstep 2: no");
+    assert_eq!(error.to_string(), "node `d` in the subgraph `inside` failed in superstep 2: no");
     let end = store.thread(&graph(false)).proceed().await.unwrap().finished().unwrap();
     assert_eq!((end.notes.join(" "), tally.count()), ("c d".into(), 1));
 }

@@ -25,9 +25,10 @@ impl Channel {
             let names = &self.was;
             quote!(.was(&[#(#names),*]))
         });
+        let added = self.new.then(|| quote!(.added()));
         quote! {
             ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Stored::#stored)
-                .rule(#rule) #takes #was #codec #version #secret
+                .rule(#rule) #takes #was #added #codec #version #secret
         }
     }
 

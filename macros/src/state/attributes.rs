@@ -11,7 +11,7 @@ use crate::problems::Problems;
 
 const KNOWN: &str = "known are append, add, union, merge, max, min, messages, topic, topic(accumulate), ephemeral, \
     any_value, untracked, reduce = <fn> (also with write = <type>, fallible), secret, version = <number> (also with \
-    upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\"";
+    upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new";
 
 /// What the attributes of one field say.
 #[derive(Default)]
@@ -24,6 +24,7 @@ pub(super) struct Attributes {
     upgrade: Option<(Path, Span)>,
     upgrade_write: Option<(Path, Span)>,
     was: Vec<LitStr>,
+    new: Option<Span>,
 }
 
 impl Attributes {
@@ -82,6 +83,11 @@ impl Attributes {
         &self.was
     }
 
+    /// Returns whether threads that never stored the field go on with its default.
+    pub(super) fn is_new(&self) -> bool {
+        self.new.is_some()
+    }
+
     fn word(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         let (word, span) = (meta.path.to_token_stream().to_string(), meta.path.span());
         match word.as_str() {
@@ -89,6 +95,7 @@ impl Attributes {
             "version" => once(&mut self.version, (version(meta)?, span), meta),
             "fallible" => once(&mut self.fallible, span, meta),
             "secret" => once(&mut self.secret, span, meta),
+            "new" => once(&mut self.new, span, meta),
             "reduce" => self.set_rule(Rule::Custom { with: meta.value()?.parse()? }, meta),
             "upgrade" => once(&mut self.upgrade, (meta.value()?.parse()?, span), meta),
             "upgrade_write" => once(&mut self.upgrade_write, (meta.value()?.parse()?, span), meta),
@@ -119,6 +126,9 @@ impl Attributes {
         }
         if let Some((_, span)) = self.upgrade_write.as_ref().filter(|_| self.upgrade.is_none()) {
             problems.add(Error::new(*span, "`upgrade_write = <fn>` goes with `upgrade = <fn>`"));
+        }
+        if let Some(span) = self.new.filter(|_| !self.was.is_empty()) {
+            problems.add(Error::new(span, "a field that was called otherwise before is not `new`"));
         }
         if matches!(self.rule, Some((Rule::Custom { .. }, _))) {
             return;

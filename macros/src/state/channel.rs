@@ -36,6 +36,8 @@ pub(super) struct Channel {
     pub(super) upgrade_write: Option<Path>,
     /// The names that it had before.
     pub(super) was: Vec<LitStr>,
+    /// Whether threads that never stored it go on with its default.
+    pub(super) new: bool,
     /// The doc comments of the field.
     pub(super) docs: Vec<Attribute>,
 }
@@ -60,6 +62,7 @@ impl Channel {
             upgrade: attributes.upgrade().map(|(path, _)| path.clone()),
             upgrade_write: attributes.upgrade_write().map(|(path, _)| path.clone()),
             was: attributes.was().to_vec(),
+            new: attributes.is_new(),
             docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
         };
         channel.check(problems);

@@ -56,6 +56,7 @@ pub struct Channel {
     rule: &'static str,
     was: &'static [&'static str],
     formerly: Vec<String>,
+    added: bool,
     stored: Stored,
     codec: Codec,
     version: u32,
@@ -82,6 +83,7 @@ impl Channel {
             rule: stored.name(),
             was: &[],
             formerly: vec![],
+            added: false,
             stored,
             codec: Codec::MessagePack,
             version: 1,
@@ -114,6 +116,13 @@ impl Channel {
     #[must_use]
     pub fn formerly(mut self, name: impl Into<String>) -> Self {
         self.formerly.push(name.into());
+        self
+    }
+
+    /// Says that the channel is new, and no other name of one that a thread has stored: it starts with its default there.
+    #[must_use]
+    pub const fn added(mut self) -> Self {
+        self.added = true;
         self
     }
 
@@ -161,6 +170,11 @@ impl Channel {
     /// Returns the names that the channel had before.
     pub fn former_names(&self) -> impl Iterator<Item = &str> {
         self.was.iter().copied().chain(self.formerly.iter().map(String::as_str))
+    }
+
+    /// Returns whether the channel is marked as new.
+    pub fn is_added(&self) -> bool {
+        self.added
     }
 
     /// Returns how the channel is kept.

@@ -1,6 +1,7 @@
 //! The ready-made reducers. Each takes the channel's value and one write; none knows where they come from.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -85,8 +86,13 @@ pub fn min_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
 
 /// What can be merged by id; see [`messages`].
 pub trait Keyed {
-    /// Returns the id that makes a later entry replace an earlier one.
+    /// Returns the id that makes a later entry replace an earlier one; empty: it has none yet.
     fn id(&self) -> &str;
+
+    /// Gives an id to an entry without one. Unless this is implemented, entries without ids stay so: none replaces another.
+    fn set_id(&mut self, id: String) {
+        let _ = id;
+    }
 }
 
 /// One change to a list that is merged by id: what the setter of a `#[channel(messages)]` field takes.
@@ -124,11 +130,13 @@ impl<T> From<T> for Change<T> {
     }
 }
 
-/// Merges changes into a list by id. `#[channel(messages)]`; LangGraph: `add_messages`.
+/// Merges changes into a list by id. `#[channel(messages)]`; LangGraph: `add_messages`. Entries without an id are added, and
+/// given one of their place and content, so that a write that is applied again gives the same.
 ///
 /// # Errors
 /// If an id to remove is not in the list; a later [`Change::Put`] of that id in the same write brings it back in place.
-pub fn messages<T: Keyed>(list: &mut Vec<T>, changes: Vec<Change<T>>) -> Result<(), String> {
+pub fn messages<T: Keyed + Serialize>(list: &mut Vec<T>, mut changes: Vec<Change<T>>) -> Result<(), String> {
+    give_ids(list, &mut changes);
     let start = changes.iter().rposition(|change| matches!(change, Change::RemoveAll));
     if start.is_some() {
         list.clear();
@@ -137,6 +145,7 @@ pub fn messages<T: Keyed>(list: &mut Vec<T>, changes: Vec<Change<T>>) -> Result<
     for change in changes.into_iter().skip(start.map_or(0, |at| at + 1)) {
         match change {
             Change::Put(entry) => put(list, &mut gone, entry),
+            Change::Remove(id) if id.is_empty() => return Err("an entry without an id cannot be removed by it".into()),
             Change::Remove(id) if list.iter().any(|entry| entry.id() == id) => gone.push(id),
             Change::Remove(id) => return Err(format!("no entry has the id `{id}`, so it cannot be removed")),
             Change::RemoveAll => {}
@@ -148,8 +157,38 @@ pub fn messages<T: Keyed>(list: &mut Vec<T>, changes: Vec<Change<T>>) -> Result<
 
 fn put<T: Keyed>(list: &mut Vec<T>, gone: &mut Vec<String>, entry: T) {
     gone.retain(|id| id != entry.id());
-    match list.iter().position(|known| known.id() == entry.id()) {
+    match list.iter().position(|known| !entry.id().is_empty() && known.id() == entry.id()) {
         Some(at) => list[at] = entry,
         None => list.push(entry),
+    }
+}
+
+fn give_ids<T: Keyed + Serialize>(list: &[T], changes: &mut [Change<T>]) {
+    let is_nameless = |change: &Change<T>| matches!(change, Change::Put(entry) if entry.id().is_empty());
+    if !changes.iter().any(is_nameless) {
+        return;
+    }
+    let new = changes.iter().filter_map(|change| match change {
+        Change::Put(entry) => Some(entry.id()),
+        Change::Remove(_) | Change::RemoveAll => None,
+    });
+    let mut taken: HashSet<String> = list.iter().map(T::id).chain(new).map(str::to_owned).collect();
+    for (at, change) in changes.iter_mut().enumerate() {
+        let Change::Put(entry) = change else { continue };
+        if entry.id().is_empty() {
+            let content = crc32c::crc32c(&serde_json::to_vec(entry).unwrap_or_default());
+            entry.set_id(free_id(&mut taken, list.len() + at, content));
+        }
+    }
+}
+
+/// Makes an id of the place and the content of an entry; counts on while one is taken.
+pub(super) fn free_id(taken: &mut HashSet<String>, mut position: usize, content: u32) -> String {
+    loop {
+        let id = format!("m{position}-{content:08x}");
+        if taken.insert(id.clone()) {
+            return id;
+        }
+        position += 1;
     }
 }

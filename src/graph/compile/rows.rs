@@ -12,6 +12,7 @@ use crate::graph::define::node::{MissingBody, NodeId};
 use crate::graph::define::options::NodeOptions;
 use crate::graph::define::problem::Problem;
 use crate::graph::run::ctx::Facts;
+use crate::graph::run::permits;
 
 /// What the name of a node's error handler begins with.
 pub(crate) const HANDLER: &str = "__error_handler__";
@@ -73,6 +74,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     options.cache = options.cache.or(defaults.cache);
     options.replayable |= defaults.replayable;
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
+    let group = options.group.as_ref().map(|(name, limit)| permits::group(name, *limit));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
     let by_position = is_data_defined::<S>();
@@ -93,6 +95,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
         reads: None,
         exits: Exits::default(),
         children,
+        group,
         simple,
         longest: Arc::default(),
     }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use crate::checkpoint::Shape;
 
 use super::described::AnyChild;
@@ -56,6 +58,8 @@ pub(crate) struct Row<S: State, N, C> {
     pub exits: Exits<S, N, C>,
     /// The graphs it stands for, or calls.
     pub children: Vec<AnyChild>,
+    /// What limits how many tasks of its group run at once.
+    pub group: Option<Arc<Semaphore>>,
     pub simple: bool,
     /// Of the polls that blocked their thread.
     pub longest: Arc<Longest>,

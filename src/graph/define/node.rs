@@ -16,6 +16,8 @@ use super::options::NodeOptions;
 use crate::graph::channels::reading::{self, Misread};
 use crate::graph::channels::state::State;
 use crate::graph::run::ctx::Ctx;
+use crate::graph::run::error::RunError;
+use crate::graph::run::subgraph::CallError;
 
 /// A boxed future.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -114,6 +116,30 @@ impl NodeError {
     }
 }
 
+/// The error of a node, shared: as an error it stands for the one inside, whose causes follow.
+#[derive(Clone, Debug)]
+pub struct SharedNodeError(pub(crate) Arc<NodeError>);
+
+impl std::ops::Deref for SharedNodeError {
+    type Target = NodeError;
+
+    fn deref(&self) -> &NodeError {
+        &self.0
+    }
+}
+
+impl fmt::Display for SharedNodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for SharedNodeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.0.source())
+    }
+}
+
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.source.to_string();
@@ -131,8 +157,25 @@ impl fmt::Display for NodeError {
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
     fn from(source: E) -> Self {
-        Self { source: source.into(), class: Class::Unclassified }
+        let source = source.into();
+        let class = class_of(&*source);
+        Self { source, class }
     }
+}
+
+/// An error that carries the failure of a subgraph has its class.
+fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> Class {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(CallError::Failed(failure)) = error.downcast_ref::<CallError>() {
+            return failure.class();
+        }
+        if let Some(failure) = error.downcast_ref::<RunError>() {
+            return failure.class();
+        }
+        cause = error.source();
+    }
+    Class::Unclassified
 }
 
 /// One step of a graph: an async function over a snapshot of the state.

@@ -63,6 +63,8 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) replayable: bool,
     /// Whether the body is a whole graph, added as a node.
     pub(crate) subgraph: bool,
+    /// The group that it runs in, and how many tasks of that run at once.
+    pub(crate) group: Option<(String, usize)>,
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) tags: Vec<String>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
@@ -96,6 +98,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
             defer: false,
             replayable: false,
             subgraph: false,
+            group: None,
             reads: None,
             tags: vec![],
             destinations: None,
@@ -116,6 +119,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
             defer: self.defer,
             replayable: self.replayable,
             subgraph: self.subgraph,
+            group: self.group.clone(),
             reads: self.reads.clone(),
             tags: self.tags.clone(),
             destinations: self.destinations.clone(),
@@ -193,6 +197,25 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// let only the last workers lead to it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.defer = true;
+        self
+    }
+
+    /// Limits how many tasks of the nodes in a group run at once, over all threads and graphs of the process that give the group
+    /// this limit: calls of one model, say. A task that waits for its subgraphs does not count.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Write, Review }
+    /// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// # async fn review(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// let graph = StateGraph::<Draft, Step>::new()
+    ///     .add_node(Step::Write, write.group("model", 4))
+    ///     .add_node(Step::Review, review.group("model", 4));
+    /// ```
+    pub fn group(mut self, name: impl Into<String>, limit: usize) -> Self {
+        self.group = Some((name.into(), limit));
         self
     }
 
@@ -345,6 +368,8 @@ options! {
     fn cache(policy: CachePolicy);
     /// Holds the node back until no edge starts another; see [`NodeOptions::defer`].
     fn defer();
+    /// Limits how many tasks of the nodes in a group run at once; see [`NodeOptions::group`].
+    fn group(name: impl Into<String>, limit: usize);
     /// Says that a replay may run the body over what was recorded; see [`NodeOptions::replayable`].
     fn replayable();
     /// Names the channels the node reads; see [`NodeOptions::reads`].

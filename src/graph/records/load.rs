@@ -59,6 +59,7 @@ impl Reader {
     ) -> Result<(Position<S>, Mapping), RunError> {
         let mapping = self.mapping(table, id, &record).await?;
         let (slots, carried) = self.slots(&record, &mapping).await?;
+        mapping.note_unclaimed::<S>(&table.schema, &carried);
         let mut settled = self.settled(table, &record.namespace, slots, &mapping, reading).await?.shared();
         let unread = std::mem::take(&mut settled.unread);
         let position = self.position_over(table, id, record, &mapping, carried, settled).await?;

@@ -26,7 +26,7 @@ pub(crate) struct Mapping {
     /// The checkpoint.
     pub at: CheckpointId,
     /// None: the same.
-    other: Option<Other>,
+    pub(super) other: Option<Other>,
     /// How many channels the graph has; those that are carried along follow.
     channels: usize,
     /// How many nodes.
@@ -48,11 +48,11 @@ struct Noted {
 }
 
 #[derive(Debug)]
-struct Other {
-    shape: Shape,
+pub(super) struct Other {
+    pub(super) shape: Shape,
     /// By stored index, carried ones included.
     stood: Vec<Stood>,
-    claims: Vec<Claim>,
+    pub(super) claims: Vec<Claim>,
     nodes: Vec<Option<u32>>,
 }
 
@@ -291,9 +291,9 @@ impl Mapping {
         }
     }
 
-    /// A thread at rest needs nothing of what is half done; only its pin counts.
+    /// A thread at rest needs nothing of what is half done; only its pin and its values count.
     pub(crate) fn is_at_rest(&self) {
-        self.noted().misfits.retain(|misfit| matches!(misfit, Misfit::Pinned { .. }));
+        self.noted().misfits.retain(|misfit| matches!(misfit, Misfit::Pinned { .. } | Misfit::Channel { .. }));
     }
 
     fn noted(&self) -> std::sync::MutexGuard<'_, Noted> {

@@ -18,6 +18,9 @@ pub enum Misfit {
     NotStartable { node: String, reason: String },
     /// A task has left a change that the present rule of its channel cannot apply.
     Rule { channel: String, stored: String, expected: String },
+    /// A channel that the thread has written is unknown to the state, which has channels that the thread never stored: it may
+    /// have been renamed.
+    Channel { stored: String, new: Vec<String>, likely: Option<String> },
     /// The graph is pinned, and another version of it stored the thread.
     Pinned { stored: u64, now: u64 },
     /// A stored value that the thread needs to go on cannot be read.
@@ -42,6 +45,13 @@ impl fmt::Display for Misfit {
                 write!(
                     f,
                     "a task has left a change to channel `{channel}` by the rule `{stored}`, which is `{expected}` now"
+                )
+            }
+            Self::Channel { stored, new, .. } => {
+                let new = listed(new);
+                write!(
+                    f,
+                    "the state has no channel `{stored}`, which the thread has written, and has {new}, which it never stored"
                 )
             }
             Self::Pinned { stored, now } => {
@@ -77,6 +87,17 @@ impl Misfit {
             }
             Self::Rule { .. } => {
                 "run the thread with the graph that stored it, or begin the superstep anew with `thread.retry()`".into()
+            }
+            Self::Channel { stored, new, likely } => {
+                let renamed = match likely {
+                    Some(likely) => format!("`{likely}` now, add `#[channel(was = \"{stored}\")]` to that"),
+                    None => format!("something else now, add `#[channel(was = \"{stored}\")]` to that field"),
+                };
+                format!(
+                    "if `{stored}` is called {renamed}; if it is gone, add `#[state(removed(\"{stored}\"))]` to the struct; if \
+                     it stays as it is and {} is new, add `#[channel(new)]` to that",
+                    listed(new)
+                )
             }
             Self::Pinned { .. } => {
                 "run the thread with the graph that stored it, or take `.pinned()` off the graph".into()

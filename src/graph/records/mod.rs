@@ -13,4 +13,5 @@ pub(crate) mod reader;
 pub(crate) mod recorder;
 pub(crate) mod save;
 pub(crate) mod settled;
+mod unclaimed;
 mod waiting;

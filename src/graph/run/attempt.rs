@@ -30,6 +30,7 @@ impl<C> TaskCtx<C> {
             journal: self.journal.clone(),
             attempt,
             beat,
+            permits: self.permits.clone(),
             ..*self
         })
     }

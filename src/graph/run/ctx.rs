@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ThreadId};
@@ -16,6 +16,7 @@ use super::error::RunError;
 use super::event::Sink;
 use super::keep::Keeps;
 use super::origin::task_id;
+use super::permits::Permits;
 use super::places::Places;
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::Question;
@@ -78,6 +79,8 @@ pub(crate) struct Shared<C> {
     pub metadata: Vec<(String, String)>,
     pub limits: Limits,
     pub budgets: Budgets,
+    /// As many permits as tasks may run at once, over all levels; none: no limit.
+    pub running: Option<Arc<Semaphore>>,
     /// Supersteps taken so far, those of subgraphs included.
     pub spent: AtomicU64,
     /// Without a store: tells the questions of this run from those of others.
@@ -219,6 +222,8 @@ pub(crate) struct TaskCtx<C> {
     /// What the graph's subgraphs with state of their own ended at before.
     pub children: Kept,
     pub beat: Option<Arc<Notify>>,
+    /// What it needs in order to run, if anything limits that.
+    pub permits: Option<Arc<Permits>>,
     /// The version of the graph's control when the task was planned: tells supersteps of one activation apart.
     pub version: u64,
     /// Of a task of the root graph: its journal, once there is one.

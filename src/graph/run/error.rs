@@ -7,7 +7,7 @@ use crate::checkpoint::near::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 
 use crate::graph::define::interrupt::InterruptId;
-use crate::graph::define::node::NodeError;
+use crate::graph::define::node::{Class, SharedNodeError};
 use crate::graph::records::misfit::Misfit;
 
 /// Who wrote what START takes, in the words of an error.
@@ -23,11 +23,18 @@ pub(crate) const INPUT: &str = "the input";
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum RunError {
     /// A node failed, after its retries.
-    #[error("node `{node}` failed in superstep {step}: {error}")]
-    Node { node: Arc<str>, step: i64, error: Arc<NodeError> },
+    #[error("node `{node}`{} failed in superstep {step}: {error}", inside(namespace))]
+    Node {
+        node: Arc<str>,
+        /// The nodes whose subgraphs it is in, outermost first.
+        namespace: Arc<[String]>,
+        step: i64,
+        #[source]
+        error: SharedNodeError,
+    },
     /// A node panicked.
-    #[error("node `{node}` panicked in superstep {step}: {message}")]
-    Panicked { node: Arc<str>, step: i64, message: String },
+    #[error("node `{node}`{} panicked in superstep {step}: {message}", inside(namespace))]
+    Panicked { node: Arc<str>, namespace: Arc<[String]>, step: i64, message: String },
     /// A node returned `Ok` although its question has no answer.
     #[error("node `{node}` went on although its question `{question}` has no answer")]
     QuestionIgnored { node: Arc<str>, question: String },
@@ -305,6 +312,38 @@ impl RunError {
             Self::HandUp(_) => return None,
         })
     }
+}
+
+impl RunError {
+    /// Returns how a retry policy of the node that called the subgraph treats it: as in the node that failed there. What is
+    /// wrong with the graph itself no retry cures.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Node { error, .. } => error.class(),
+            Self::Checkpoint(_) => Class::Unclassified,
+            _ => Class::Permanent,
+        }
+    }
+
+    /// Returns the first error of a type among the causes, those of failed subgraphs included.
+    pub fn find<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref::<E>() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+}
+
+/// The way down to a node in subgraphs.
+fn inside(namespace: &[String]) -> String {
+    if namespace.is_empty() {
+        return String::new();
+    }
+    format!(" in the subgraph `{}`", namespace.join("/"))
 }
 
 /// A payload behind the name of its question; one that holds nothing is left out.

@@ -17,6 +17,7 @@ use super::control::START_NODE;
 use super::ctx::{Ctx, Inside, TaskCtx};
 use super::error::RunError;
 use super::perform::{Job, Performed, Running, TakenOver, start};
+use super::permits::Permits;
 use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
@@ -96,6 +97,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
         self.tasks[at].attempts += 1;
         let node = self.tasks[at].node;
+        if self.shared.running.is_some() || self.table.row(node).group.is_some() {
+            let job = self.job(at);
+            let permits = job.ctx.permits.clone();
+            return Running::limited(job, permits);
+        }
         if self.table.row(node).simple {
             let ctx = self.context(at);
             let task = &self.tasks[at];
@@ -137,12 +143,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let task = &self.tasks[at];
         let row = self.table.row(task.node);
         let (step, answers) = (self.pos.step + 1, task.answers.clone());
+        let permits = Permits::of(row.group.iter().chain(&self.shared.running).cloned());
         if let Some(mut used) = self.spare.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
             (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
-            (ctx.attempt, ctx.beat) = (1, None);
+            (ctx.attempt, ctx.beat, ctx.permits) = (1, None, permits);
             (ctx.version, ctx.journal) = (self.pos.control.version, known(task.journal.clone()));
             (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
@@ -164,6 +171,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             attempt: 1,
             again: task.again,
             answers,
+            permits,
             asked: AtomicU32::new(0),
             calls: AtomicU32::new(0),
             raised: OnceLock::new(),
@@ -268,7 +276,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         let Some(at) = pool.place(error.id()) else { return Ok(()) };
         let (node, step) = (self.node_name(self.tasks[at].node), self.pos.step + 1);
-        self.fail(at, RunError::Panicked { node, step, message: error.to_string() })
+        let namespace = Arc::clone(&self.level.names);
+        self.fail(at, RunError::Panicked { node, namespace, step, message: error.to_string() })
     }
 
     fn failed(&self) -> bool {

@@ -24,6 +24,7 @@ pub(crate) mod keep;
 mod moving;
 pub(crate) mod origin;
 pub(crate) mod perform;
+pub(crate) mod permits;
 pub(crate) mod places;
 pub(crate) mod position;
 pub(crate) mod routing;

@@ -16,6 +16,7 @@ use tracing::{Instrument, Span};
 use super::cached;
 use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
+use super::permits::Permits;
 use super::slow::Timed;
 use super::trace;
 use crate::checkpoint::{FailureRecord, HandledRecord};
@@ -129,6 +130,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
             return Self::Simple(body, Some(ctx), attempt);
         }
         Self::Full(Box::pin(perform(job)))
+    }
+
+    /// Begins once there are permits: a body, even one that never waits, starts then.
+    pub(crate) fn limited(job: Job<S, N, C>, permits: Option<Arc<Permits>>) -> Self {
+        match permits {
+            Some(permits) => Self::Full(Box::pin(permits.run(async move { Self::begin(job).await }))),
+            None => Self::begin(job),
+        }
     }
 }
 

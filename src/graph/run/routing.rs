@@ -53,7 +53,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Ok(chosen) => chosen,
             Err(panic) => {
                 let message = format!("its router: {}", words(&*panic));
-                Err(RunError::Panicked { node: Arc::clone(&from), step: self.pos.step + 1, message })
+                let (node, namespace) = (Arc::clone(&from), Arc::clone(&self.level.names));
+                Err(RunError::Panicked { node, namespace, step: self.pos.step + 1, message })
             }
         }
     }

@@ -18,7 +18,7 @@ use super::trace;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::{NodeError, NodeId};
+use crate::graph::define::node::{NodeError, NodeId, SharedNodeError};
 use crate::graph::records::recorder::Puts;
 use crate::graph::records::save;
 
@@ -134,7 +134,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.step + 1);
         let ended = match ended {
             Ok(ended) => ended,
-            Err(message) => return Err(RunError::Panicked { node, step, message }),
+            Err(message) => {
+                let namespace = Arc::clone(&self.level.names);
+                return Err(RunError::Panicked { node, namespace, step, message });
+            }
         };
         if let Some(Raised::Wrong(error)) = raised {
             return Err(error.clone());
@@ -145,7 +148,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         match (raised, ended) {
             (None, Ok(command)) => Ok(Unusual::Command(command)),
             (None, Err(error)) => {
-                Err(ctx.passed_on(&error).unwrap_or_else(|| RunError::Node { node, step, error: Arc::new(error) }))
+                let namespace = Arc::clone(&self.level.names);
+                let failed = |error| RunError::Node { node, namespace, step, error: SharedNodeError(Arc::new(error)) };
+                Err(ctx.passed_on(&error).unwrap_or_else(|| failed(error)))
             }
             (Some(Raised::Wrong(error)), _) => Err(error.clone()),
             (Some(Raised::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),

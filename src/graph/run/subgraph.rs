@@ -1,6 +1,8 @@
 //! A graph as a node of another graph, or called from a node's body. A child has no head of its own: the task it runs in
 //! points at its newest checkpoint (V10).
 
+use std::error::Error;
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -167,15 +169,37 @@ where
 }
 
 /// A subgraph called from a node did not come to its end.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum CallError {
     /// It waits for a person, stopped at a breakpoint, or handed a command up: pass it on with `?`.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupted),
-    /// It failed.
-    #[error(transparent)]
+    Interrupted(Interrupted),
+    /// It failed. Passed on with `?`, the calling node fails with the same class.
     Failed(Box<RunError>),
+}
+
+impl From<Interrupted> for CallError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted(interrupted) => interrupted.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Interrupted(_) => None,
+            Self::Failed(failure) => Some(&**failure),
+        }
+    }
 }
 
 impl<C: Send + Sync + 'static> Ctx<C> {
@@ -234,10 +258,10 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Err(error) => return Err(raise(ctx, error)),
         };
         let ended = match run.shared.traced {
-            false => run.drive().await,
+            false => ctx.0.lending_permits(run.drive()).await,
             true => {
                 let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.level.names);
-                Box::pin(run.drive()).instrument(span).await
+                Box::pin(ctx.0.lending_permits(run.drive())).instrument(span).await
             }
         };
         let raised = match ended {

@@ -47,10 +47,11 @@ impl From<&RunError> for ErrorShape {
             RunError::Checkpoint(inner) => inner.into(),
             other => other.into(),
         };
-        let shape = Self::new(error, kind, error.help()).because(error.source());
+        let shape = Self::new(error, kind, error.help());
         match error {
-            RunError::Node { error, .. } => shape.because(error.source().source()),
-            _ => shape,
+            // the message contains the error of the node
+            RunError::Node { error, .. } => shape.because(NodeError::source(error).source()),
+            _ => shape.because(error.source()),
         }
     }
 }

@@ -193,7 +193,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Limits how many tasks run at once; 0 counts as 1.
+    /// Limits how many tasks run at once, over all levels of a run; 0 counts as 1. A task that waits for its subgraphs does not
+    /// count, so that they can run. For a limit that threads share see [`group`](crate::graph::NodeOptions::group).
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
         self.limits.concurrency = tasks.max(1);
         self

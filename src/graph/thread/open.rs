@@ -18,6 +18,7 @@ use crate::graph::run::ctx::Shared;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
 use crate::graph::run::keep::Keeps;
+use crate::graph::run::permits::semaphore;
 use crate::graph::run::superstep::Budgets;
 use crate::graph::run::trace;
 
@@ -46,6 +47,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             metadata: self.metadata.clone(),
             limits: self.limits,
             budgets: self.budgets(),
+            running: (self.limits.concurrency < usize::MAX).then(|| Arc::new(semaphore(self.limits.concurrency))),
             spent: AtomicU64::new(0),
             birth: OnceLock::new(),
             outside: self.outside.clone(),

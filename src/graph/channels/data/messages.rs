@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reduce::not;
@@ -12,6 +13,7 @@ const REMOVE: &str = "$remove";
 const REMOVE_ALL: &str = "$remove_all";
 
 /// A message with an id.
+#[derive(Serialize)]
 struct Entry(Value);
 
 impl Keyed for Entry {
@@ -85,20 +87,8 @@ fn give_ids(list: &[Value], news: &mut [Value]) {
     for (at, message) in news.iter_mut().enumerate() {
         let content = crc32c::crc32c(message.to_string().as_bytes());
         if let Some(fields) = message.as_object_mut().filter(|fields| is_nameless(fields)) {
-            let id = free_id(&mut taken, list.len() + at, content);
+            let id = reducers::free_id(&mut taken, list.len() + at, content);
             fields.insert("id".into(), id.into());
         }
-    }
-}
-
-/// Makes an id of where a message stands and what it says; counts on while one is taken.
-fn free_id(taken: &mut HashSet<String>, position: usize, content: u32) -> String {
-    let mut position = position;
-    loop {
-        let id = format!("m{position}-{content:08x}");
-        if taken.insert(id.clone()) {
-            return id;
-        }
-        position += 1;
     }
 }

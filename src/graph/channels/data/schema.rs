@@ -114,6 +114,16 @@ impl DataSchema {
         Ok(self)
     }
 
+    /// Says that a channel is new: a thread that never stored it starts with its default, whatever else it has stored.
+    ///
+    /// # Errors
+    /// [`SchemaError::Unknown`] if no channel has this name.
+    pub fn added(mut self, name: &str) -> Result<Self, SchemaError> {
+        let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
+        self.table().channels[at] = self.0.channels[at].clone().added();
+        Ok(self)
+    }
+
     /// Says that a channel is gone for good: what is stored of it is dropped.
     ///
     /// # Errors

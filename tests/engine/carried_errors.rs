@@ -1,0 +1,90 @@
+//! The failure of a subgraph keeps its class, its place and its causes on the way up.
+
+use std::time::Duration;
+
+use superstep::graph::{CallError, Class};
+use superstep::prelude::*;
+
+use crate::effects::Body;
+use crate::pad::*;
+use crate::stores::Store;
+use rstest::rstest;
+use std::sync::Arc;
+
+#[derive(Debug, thiserror::Error)]
+#[error("card declined")]
+struct Declined;
+
+/// An error of a caller that wraps what it called.
+#[derive(Debug, thiserror::Error)]
+#[error("checkout failed")]
+struct Checkout(#[from] CallError);
+
+/// How the node in the middle passes on what its subgraph failed with.
+#[derive(Clone, Copy, Debug)]
+enum Passes {
+    AsNode,
+    ByCall,
+    Wrapped,
+}
+
+/// `pay`, which fails, in `shop`, in `outer`; each of the two above retries.
+fn nested(tally: &Tally, class: fn(Declined) -> NodeError, passes: Passes) -> Graph {
+    let tally = tally.clone();
+    let pay = move |_: Arc<Pad>, _: Ctx| -> Body {
+        tally.add("pay");
+        Box::pin(async move { Err(class(Declined)) })
+    };
+    let soon = || RetryPolicy::attempts(2).pause(Duration::ZERO);
+    let shop = chain(Builder::new().add_node(id("pay"), pay), &["pay"]);
+    let middle = Builder::new();
+    let middle = match passes {
+        Passes::AsNode => middle.add_subgraph(id("shop"), shop),
+        Passes::ByCall | Passes::Wrapped => {
+            let called = shop.clone();
+            let call = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+                let shop = called.clone();
+                Box::pin(async move {
+                    let ended = ctx.call(&shop, start()).await;
+                    match passes {
+                        Passes::Wrapped => ended.map_err(Checkout)?,
+                        Passes::ByCall | Passes::AsNode => ended?,
+                    };
+                    Ok(Pad::update())
+                })
+            };
+            middle.add_node(id("shop"), call.retry(soon())).calls(&id("shop"), &shop)
+        }
+    };
+    let outer = chain(middle, &["shop"]);
+    let call = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        let outer = outer.clone();
+        Box::pin(async move {
+            ctx.call(&outer, start()).await?;
+            Ok(Pad::update())
+        })
+    };
+    chain(Builder::new().add_node(id("outer"), call.retry(soon())), &["outer"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_failure_keeps_its_class_through_every_level(
+    #[values(Passes::AsNode, Passes::ByCall, Passes::Wrapped)] passes: Passes,
+    #[values(false, true)] permanent: bool,
+) {
+    let tally = Tally::default();
+    let class: fn(Declined) -> NodeError = if permanent { NodeError::permanent } else { NodeError::transient };
+    let error = Store::memory().thread(&nested(&tally, class, passes)).invoke(start()).await.unwrap_err();
+    let levels = if matches!(passes, Passes::AsNode) { 1 } else { 2 };
+    assert_eq!(tally.count(), if permanent { 1 } else { 1 << levels });
+    assert!(matches!(error.class(), Class::Permanent) == permanent, "{error:?}");
+    assert!(error.find::<Declined>().is_some(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_failure_says_in_which_subgraph_it_was() {
+    let graph = nested(&Tally::default(), NodeError::permanent, Passes::AsNode);
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `pay` in the subgraph `outer/shop` failed in superstep 1: card declined");
+}
