@@ -1,13 +1,11 @@
 //! Running a body again over what was recorded: answers, effects, times, what its subgraphs came to.
 
-use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use crate::checkpoint::{CheckpointId, TaskRecord};
+use crate::checkpoint::TaskRecord;
 
 use super::compare;
 use super::report::{Comparison, Difference};
