@@ -13,6 +13,7 @@
 //! | `records` | between a run and the [`crate::checkpoint`] contract |
 //! | `runner` | the threads of a store, resumed as soon as they can be |
 //! | `shape` | the JSON of what programs read |
+//! | `spec` | graphs that are documents |
 //! | `thread` | one conversation: run, answer, read, rewrite |
 //!
 //! Nothing here knows agents, plans or a command line.
@@ -29,12 +30,13 @@ mod replay;
 mod run;
 pub(crate) mod runner;
 pub(crate) mod shape;
+mod spec;
 mod thread;
 
 pub use channels::reducers;
 
 pub use channels::channel::{Channel, Codec, Stored};
-pub use channels::data::{DataSchema, DataState, DataWrite, Kind, SchemaError};
+pub use channels::data::{DataSchema, DataState, DataWrite, Kind, SchemaError, UnknownKind};
 pub use channels::json::InputError;
 pub use channels::mask::Mask;
 pub use channels::merge::{ApplyError, Merge};
@@ -74,6 +76,7 @@ pub use run::subgraph::{CallError, Child, Mapped, Persistence};
 pub use run::superstep::Budget;
 pub use run::view::View;
 pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until, runner};
+pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem};
 pub use superstep_macros::{Interrupt, Labels, NodeId, Route, State};
 pub use thread::edit::{StateUpdate, Updated};
 pub use thread::filter::{ThreadFilter, ThreadPage};

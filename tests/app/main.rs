@@ -13,6 +13,7 @@ mod output;
 mod place;
 mod reads;
 mod runner;
+mod spec;
 mod unknown;
 mod words;
 

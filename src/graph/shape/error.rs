@@ -12,6 +12,7 @@ use crate::graph::define::node::{Class, NodeError};
 use crate::graph::define::problem::{CompileError, Problem};
 use crate::graph::records::misfit::Misfit;
 use crate::graph::run::error::RunError;
+use crate::graph::spec::{SpecError, SpecProblem};
 
 /// An error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +108,19 @@ impl From<&Misfit> for ErrorShape {
     }
 }
 
+impl From<&SpecError> for ErrorShape {
+    fn from(error: &SpecError) -> Self {
+        let problem = |problem: &SpecProblem| match problem {
+            SpecProblem::Graph(problem) => problem.into(),
+            SpecProblem::Channels(error) => error.into(),
+            other => Self::new(other, "document", Some(other.help())),
+        };
+        let problems: Vec<Self> = error.problems().iter().map(problem).collect();
+        Self { problems, ..Self::new("the document describes no graph", "spec", None) }
+    }
+}
+
+serialize_as!(SpecError => ErrorShape::from);
 serialize_as!(RunError => ErrorShape::from);
 serialize_as!(CheckpointError => ErrorShape::from);
 serialize_as!(NodeError => ErrorShape::from);

@@ -1,12 +1,16 @@
 //! What a data-defined channel does with its writes: one table from kinds to defaults, rules and storage.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::messages;
 use super::reduce::{self, Reducer};
 use crate::graph::channels::channel::Stored;
 
-/// What a data-defined channel does with its writes.
+/// What a data-defined channel does with its writes. As text, and in documents, it is a word: `append`, `topic:accumulate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -70,7 +74,67 @@ pub(super) enum Rule {
     Reduced(Reducer),
 }
 
+/// A word that is no kind of channel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a kind of channel: {known}", known = Kind::ALL.map(|kind| kind.to_string()).join(", "))]
+pub struct UnknownKind(String);
+
+/// The name, and `:accumulate` or `:unguarded` where it is so: `topic:accumulate`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Topic { accumulate: true } => f.write_str(":accumulate"),
+            Self::Ephemeral { guard: false } | Self::Untracked { guard: false } => f.write_str(":unguarded"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        let known = Self::ALL.into_iter().find(|kind| kind.to_string() == text);
+        known.ok_or_else(|| UnknownKind(text.chars().take(80).collect()))
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        out.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl Kind {
+    /// Every kind there is.
+    pub const ALL: [Self; 18] = [
+        Self::LastValue,
+        Self::Append,
+        Self::Add,
+        Self::Concat,
+        Self::Union,
+        Self::Merge,
+        Self::Max,
+        Self::OptMin,
+        Self::Messages,
+        Self::Ephemeral { guard: true },
+        Self::Ephemeral { guard: false },
+        Self::Untracked { guard: true },
+        Self::Untracked { guard: false },
+        Self::AnyValue,
+        Self::Topic { accumulate: false },
+        Self::Topic { accumulate: true },
+        Self::AfterFinish,
+        Self::DeltaAppend,
+    ];
+
     /// Returns the kind's name as data spell it, such as `last_value`.
     pub fn name(self) -> &'static str {
         self.into()

@@ -14,15 +14,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use self::kind::Kind;
+pub use self::kind::{Kind, UnknownKind};
 pub use self::schema::{DataSchema, DataWrite, SchemaError};
 
 use self::kind::Rule;
 use super::channel::Channel;
+use super::json::InputError;
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
 use super::state::State;
-use super::writes::Put;
+use super::writes::{Put, Writes};
 
 /// A state whose channels are those of a [`DataSchema`]. A channel may have no value.
 ///
@@ -57,6 +58,19 @@ impl DataState {
     pub fn get(&self, channel: usize) -> Option<&Value> {
         let value = self.values.get(channel)?.as_ref();
         value.filter(|_| !self.held.contains(&channel))
+    }
+
+    /// Returns the value of the channel with this name; none if there is no such channel, or it has no value that can be read.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.by_name(&self.schema, name)
+    }
+
+    /// Returns the writes of an object, one for each key, which names a channel.
+    ///
+    /// # Errors
+    /// If it is no object, or a key names no channel.
+    pub fn update(&self, values: &Value) -> Result<Writes<Self>, InputError> {
+        Writes::from_json(&self.schema, values)
     }
 
     /// Returns the value of the channel with this name.

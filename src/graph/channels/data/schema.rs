@@ -24,7 +24,7 @@ use crate::graph::channels::writes::{Put, Writes};
 /// assert!(schema.write("title", json!("none")).is_none());
 /// # Ok::<(), superstep::graph::SchemaError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DataSchema(Arc<Table>);
 
 /// The table itself; states share it.
@@ -168,6 +168,11 @@ impl DataSchema {
     /// Returns the index of the channel with this name.
     pub fn channel(&self, name: &str) -> Option<usize> {
         self.0.by_name.get(name).copied()
+    }
+
+    /// Returns the names of the channels, in the order of their indexes.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.channels.iter().map(Channel::name)
     }
 
     /// Returns the kind of a channel. An index that no channel has is a bug of the caller.

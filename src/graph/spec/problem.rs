@@ -1,0 +1,86 @@
+//! What can be wrong with a graph that is a document.
+
+use std::fmt;
+
+use crate::graph::channels::data::SchemaError;
+use crate::graph::define::problem::Problem;
+
+/// One thing wrong with a document of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the names that the message prints")]
+pub enum SpecProblem {
+    /// A node names a body that nobody registered.
+    UnknownBody { node: String, body: String, known: Vec<String> },
+    /// A router looks at a channel that does not exist.
+    UnknownField { from: String, field: String, known: Vec<String> },
+    /// A router has neither `to` nor `each`, or both.
+    NoChoice { from: String, field: String },
+    /// The channels make no schema.
+    Channels(SchemaError),
+    /// The graph is wrong.
+    Graph(Problem),
+}
+
+impl SpecProblem {
+    /// Returns what to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::UnknownBody { known, .. } if known.is_empty() => "register one: `.node(name, body)`".into(),
+            Self::UnknownBody { known, .. } => format!("the registered bodies are {}", known.join(", ")),
+            Self::UnknownField { known, .. } => format!("the channels are {}", known.join(", ")),
+            Self::NoChoice { .. } => "give `to` with a target for each value, or `each` with a worker".into(),
+            Self::Channels(error) => error.help(),
+            Self::Graph(problem) => problem.help(),
+        }
+    }
+}
+
+impl fmt::Display for SpecProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownBody { node, body, .. } => {
+                write!(f, "node `{node}` names the body `{body}`, which is not registered")
+            }
+            Self::UnknownField { from, field, .. } => {
+                write!(f, "the router after `{from}` looks at `{field}`, which is not a channel")
+            }
+            Self::NoChoice { from, field } => {
+                write!(f, "the router after `{from}` over `{field}` takes either `to` or `each`")
+            }
+            Self::Channels(error) => error.fmt(f),
+            Self::Graph(problem) => problem.fmt(f),
+        }
+    }
+}
+
+/// Everything that is wrong with a document of a graph, found at once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SpecError {
+    pub(super) problems: Vec<SpecProblem>,
+}
+
+impl SpecError {
+    /// Returns the problems.
+    pub fn problems(&self) -> &[SpecProblem] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.problems.iter().enumerate() {
+            let (gap, lead) = if at == 0 { ("", "") } else { ("\n", "error: ") };
+            write!(f, "{gap}{lead}{problem}\n help: {}", problem.help())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for SpecError {}

@@ -1,0 +1,109 @@
+//! The bodies that a graph of data names.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::graph::channels::data::{DataSchema, DataState};
+use crate::graph::channels::writes::Writes;
+use crate::graph::define::command::{Command, IntoCommand};
+use crate::graph::define::node::{Boxed, Ended, Name, Node, NodeError, Work};
+use crate::graph::define::options::NodeOptions;
+use crate::graph::run::ctx::Ctx;
+
+type Worker<C> = Arc<dyn Fn(Value, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync>;
+
+/// What a name stands for.
+pub(super) enum Entry<C> {
+    Node(Arc<dyn Node<DataState, Name, C>>),
+    Worker(Worker<C>),
+}
+
+/// Bodies of nodes by name, for [`GraphSpec::compile`](super::GraphSpec::compile).
+#[must_use]
+pub struct Registry<C = ()>(BTreeMap<String, Entry<C>>);
+
+impl<C> fmt::Debug for Registry<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl<C> Default for Registry<C> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<C: Send + Sync + 'static> Registry<C> {
+    /// Returns a registry without bodies.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a node, with its options: `.node("ask", ask.asks::<AnyQuestion>())`. One of the same name is replaced.
+    pub fn node(mut self, name: impl Into<String>, node: impl Node<DataState, Name, C>) -> Self {
+        self.0.insert(name.into(), Entry::Node(Arc::new(node)));
+        self
+    }
+
+    /// Adds a worker: it gets an item of a list, and returns an object with a key for each channel to write.
+    pub fn worker<F, Fut, E>(mut self, name: impl Into<String>, work: F) -> Self
+    where
+        F: Fn(Value, Ctx<C>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, E>> + Send + 'static,
+        E: Into<NodeError>,
+    {
+        let work: Worker<C> = Arc::new(move |item, ctx| {
+            let done = work(item, ctx);
+            Box::pin(async move { done.await.map_err(Into::into) })
+        });
+        self.0.insert(name.into(), Entry::Worker(work));
+        self
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Entry<C>> {
+        self.0.get(name)
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+}
+
+/// A registered node in one graph of several.
+pub(super) struct SharedNode<C>(pub Arc<dyn Node<DataState, Name, C>>);
+
+impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
+    fn run(&self, state: Arc<DataState>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
+        self.0.run(state, ctx)
+    }
+
+    fn options(&self) -> NodeOptions<DataState, Name, C> {
+        self.0.options()
+    }
+}
+
+/// A registered worker over the channels of a graph.
+pub(super) struct SharedWorker<C> {
+    pub work: Worker<C>,
+    pub schema: DataSchema,
+}
+
+impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<C> {
+    fn run(&self, payload: Arc<Value>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
+        let (done, schema) = ((self.work)(Value::clone(&payload), ctx), self.schema.clone());
+        Box::pin(async move {
+            let writes = Writes::from_json(&schema, &done.await?).map_err(NodeError::permanent)?;
+            let command: Command<DataState, Name> = writes.into_command();
+            Ok(command)
+        })
+    }
+}
+
+/// What stands for a body that nobody registered, so that the rest of the graph can be checked.
+pub(super) async fn missing<C>(_: Arc<DataState>, _: Ctx<C>) -> Result<(), NodeError> {
+    Err(NodeError::permanent("its body is not registered"))
+}

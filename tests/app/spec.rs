@@ -1,0 +1,138 @@
+//! Graphs that are documents: read, checked and run.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use superstep::graph::{AnyQuestion, DataState, GraphSpec, Kind, Registry, Writes};
+use superstep::prelude::*;
+
+const YAML: &str = "
+name: support
+channels:
+  question: last_value
+  kind: last_value
+  queries: last_value
+  notes: append
+  key: { kind: last_value, secret: true }
+nodes:
+  classify: classify
+  plan: plan
+  search: search
+  billing: ask
+  answer: answer
+edges:
+  - { from: START, to: classify }
+  - { from: search, to: answer }
+  - { from: billing, to: answer }
+  - { from: answer, to: END }
+routers:
+  - { from: classify, field: kind, to: { billing: billing, tech: plan }, otherwise: END }
+  - { from: plan, field: queries, each: search, otherwise: answer }
+";
+
+type Update = Result<Writes<DataState>, NodeError>;
+
+async fn classify(state: Arc<DataState>, _: Ctx) -> Update {
+    let question = state.value("question").and_then(Value::as_str).unwrap_or_default();
+    let kind = ["bill", "crash"].iter().position(|word| question.contains(word));
+    Ok(state.update(&json!({ "kind": kind.map(|at| ["billing", "tech"][at]) }))?)
+}
+async fn plan(state: Arc<DataState>, _: Ctx) -> Update {
+    Ok(state.update(&json!({ "queries": ["logs", "docs"] }))?)
+}
+async fn search(query: Value, _: Ctx) -> Result<Value, NodeError> {
+    Ok(json!({ "notes": [format!("found {query}")] }))
+}
+async fn ask(state: Arc<DataState>, ctx: Ctx) -> Update {
+    let said = ctx.interrupt(AnyQuestion(json!("which bill?")))?;
+    Ok(state.update(&json!({ "notes": [said] }))?)
+}
+async fn answer(state: Arc<DataState>, _: Ctx) -> Update {
+    Ok(state.update(&json!({ "notes": ["answered"] }))?)
+}
+
+fn registry() -> Registry {
+    Registry::new()
+        .node("classify", classify)
+        .node("plan", plan)
+        .worker("search", search)
+        .node("ask", ask.asks::<AnyQuestion>())
+        .node("answer", answer)
+}
+
+fn spec() -> GraphSpec {
+    serde_norway::from_str(YAML).unwrap()
+}
+
+async fn notes(question: &str, said: Option<Value>) -> Value {
+    let graph = spec().compile(&registry()).unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let input = Writes::from_json(graph.schema(), &json!({ "question": question, "key": "k" })).unwrap();
+    let thread = graph.thread("t");
+    let mut outcome = thread.invoke(input).await.unwrap();
+    if let Some(said) = said {
+        outcome = thread.resume::<AnyQuestion>(said).await.unwrap();
+    }
+    let state = serde_json::to_value(outcome).unwrap();
+    assert_eq!((&state["status"], &state["state"]["key"]), (&"finished".into(), &Value::Null));
+    state["state"]["notes"].clone()
+}
+
+#[tokio::test]
+async fn a_document_runs() {
+    assert_eq!(notes("a crash", None).await, json!(["found \"logs\"", "found \"docs\"", "answered"]));
+    assert_eq!(notes("my bill", Some(json!("May"))).await, json!(["May", "answered"]));
+    assert_eq!(notes("hello", None).await, json!([]));
+}
+
+#[test]
+fn a_document_is_the_same_in_every_format() {
+    let spec = spec();
+    let json = serde_json::to_string(&spec).unwrap();
+    assert_eq!(serde_json::from_str::<GraphSpec>(&json).unwrap(), spec);
+    let yaml = serde_norway::to_string(&spec).unwrap();
+    assert_eq!(serde_norway::from_str::<GraphSpec>(&yaml).unwrap(), spec);
+    let toml =
+        "[channels]\ntopic = \"last_value\"\n[nodes]\nplan = \"plan\"\n[[edges]]\nfrom = \"START\"\nto = [\"plan\"]\n";
+    let read: GraphSpec = toml::from_str(toml).unwrap();
+    assert_eq!(read.channels["topic"].kind(), Kind::LastValue);
+}
+
+#[test]
+fn every_problem_is_reported_at_once() {
+    let mut spec = spec();
+    spec.nodes.insert("lost".into(), "nobody".into());
+    spec.routers[0].field = "kinds".into();
+    spec.routers[1].to.insert("x".into(), spec.edges[0].to.clone());
+    spec.edges.push(serde_json::from_value(json!({ "from": "answer", "to": "anser" })).unwrap());
+    insta::assert_snapshot!(spec.compile(&registry()).unwrap_err().to_string(), @r"
+    node `lost` names the body `nobody`, which is not registered
+     help: the registered bodies are answer, ask, classify, plan, search
+    error: the router after `classify` looks at `kinds`, which is not a channel
+     help: the channels are key, kind, notes, queries, question
+    error: the router after `plan` over `queries` takes either `to` or `each`
+     help: give `to` with a target for each value, or `each` with a worker
+    error: `answer` leads to `anser`, which is not a node
+     help: add the node `anser`, or correct the name
+    ");
+    let unknown = serde_norway::from_str::<GraphSpec>("nodes: {}\nedgs: []").unwrap_err().to_string();
+    assert!(unknown.contains("unknown field `edgs`"), "{unknown}");
+}
+
+#[rstest::rstest]
+#[case("last_value", Kind::LastValue)]
+#[case("delta_append", Kind::DeltaAppend)]
+#[case("topic", Kind::Topic { accumulate: false })]
+#[case("topic:accumulate", Kind::Topic { accumulate: true })]
+#[case("ephemeral", Kind::Ephemeral { guard: true })]
+#[case("untracked:unguarded", Kind::Untracked { guard: false })]
+fn a_kind_is_a_word(#[case] word: &str, #[case] kind: Kind) {
+    assert_eq!((word.parse::<Kind>().unwrap(), kind.to_string()), (kind, word.to_owned()));
+    assert_eq!(serde_json::to_value(kind).unwrap(), word);
+    assert_eq!(serde_json::from_value::<Kind>(word.into()).unwrap(), kind);
+}
+
+#[test]
+fn an_unknown_kind_lists_those_there_are() {
+    let error = "lastvalue".parse::<Kind>().unwrap_err().to_string();
+    assert!(error.starts_with("`lastvalue` is not a kind of channel: last_value, append,"), "{error}");
+}
