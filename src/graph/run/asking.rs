@@ -42,7 +42,7 @@ impl<C> Ctx<C> {
     /// [`Interrupted`] is no failure: pass it on with `?`. If the node asks something else than what was answered, it fails
     /// with [`RunError::QuestionChanged`], and no answer is used.
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        self.0.interrupt(None, &question).map_err(|raised| self.0.stopped(raised))
+        self.0.interrupted(None, &question)
     }
 
     /// Returns the answer to the question with this key, or stops the node until there is one.
@@ -77,41 +77,40 @@ impl<C> Ctx<C> {
     /// # Errors
     /// As [`interrupt`](Self::interrupt). A key that is used twice in one attempt fails the node.
     pub fn interrupt_as<I: Interrupt>(&self, key: impl Into<String>, question: I) -> Result<I::Resume, Interrupted> {
-        self.0.interrupt(Some(&key.into()), &question).map_err(|raised| self.0.stopped(raised))
+        self.0.interrupted(Some(&key.into()), &question)
     }
 }
 
 impl<C> TaskCtx<C> {
-    fn stopped(&self, raised: Raised) -> Interrupted {
-        self.raise(raised);
-        Interrupted::new()
+    fn interrupted<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
+        self.interrupt(key, question).map_err(|raised| {
+            self.raise(*raised);
+            Interrupted::new()
+        })
     }
 
-    fn interrupt<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Raised> {
+    fn interrupt<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Box<Raised>> {
         let (asker, nth, rule) = self.asks_as(key);
         if let Some(key) = key
             && !self.inside().used.insert(format!("={asker}"))
         {
-            return Err(Raised::Wrong(RunError::EffectTwice {
-                node: Arc::clone(&self.facts.name),
-                key: key.to_owned(),
-            }));
+            return Err(wrong(RunError::EffectTwice { node: Arc::clone(&self.facts.name), key: key.to_owned() }));
         }
         let payload = Canon::of(|| format!("question `{}`", I::NAME), question).ok();
         let asking = Asking { asker, nth, rule, name: I::NAME, payload };
         let lent = self.lend();
         let place = match self.place_of(&asking) {
             Place::At(place) => place,
-            Place::Changed(place) => return Err(Raised::Wrong(self.changed(&lent, place, &asking))),
+            Place::Changed(place) => return Err(wrong(self.changed(&lent, place, &asking))),
         };
         let Some(bytes) = lent.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
-            return Err(self.ask(place, asking.asker, question));
+            return Err(Box::new(self.ask(place, asking.asker, question)));
         };
-        if let Some(wrong) = self.asks_otherwise(&lent, place, &asking) {
-            return Err(Raised::Wrong(wrong));
+        if let Some(differs) = self.asks_otherwise(&lent, place, &asking) {
+            return Err(wrong(differs));
         }
         reading::decode(bytes)
-            .map_err(|reason| Raised::Wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
+            .map_err(|reason| wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
     }
 
     fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I) -> Raised {
@@ -180,6 +179,10 @@ impl<C> TaskCtx<C> {
             now: now.json().to_string(),
         })
     }
+}
+
+fn wrong(error: RunError) -> Box<Raised> {
+    Box::new(Raised::Wrong(error))
 }
 
 fn earlier(lent: &Borrowed, place: u32) -> Option<&EarlierQuestion> {

@@ -9,7 +9,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::ctx::TaskCtx;
 
 /// The groups of all graphs of the process, by name and limit.
-static GROUPS: LazyLock<Mutex<HashMap<(String, usize), Weak<Semaphore>>>> = LazyLock::new(Mutex::default);
+static GROUPS: LazyLock<Mutex<Groups>> = LazyLock::new(Mutex::default);
+
+type Groups = HashMap<(String, usize), Weak<Semaphore>>;
 
 /// Returns the semaphore of a group: one for the whole process, as long as a graph uses it.
 pub(crate) fn group(name: &str, limit: usize) -> Arc<Semaphore> {
