@@ -152,18 +152,12 @@ mod define {
         FIND.each(search.queries.clone())
     }
 
-    #[derive(Labels)]
+    #[derive(Route)]
     enum AfterJudge {
+        #[to(Step::Plan)]
         Again,
+        #[to(END)]
         Enough,
-    }
-    impl Route<Step> for AfterJudge {
-        fn target(self) -> Target<Step> {
-            match self {
-                Self::Again => Step::Plan.into(),
-                Self::Enough => END.into(),
-            }
-        }
     }
     fn after_judge(search: &Search) -> AfterJudge {
         if search.hits.len() < 4 { AfterJudge::Again } else { AfterJudge::Enough }

@@ -213,8 +213,10 @@ async fn a_secret_that_another_version_of_the_graph_cannot_read_is_not_told() {
     let graph = graph.add_node(Step::Ask, |_: Arc<later::Vault>, _: Ctx| async { Ok::<_, NodeError>(()) });
     let graph = graph.add_sequence([Step::Turn, Step::Ask]).compile().unwrap();
     let later = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
-    let error = later.state().await.unwrap_err();
+    let now = later.state().await.unwrap().unwrap();
+    let error = later.proceed().await.unwrap_err();
     let told = "channel `key` at checkpoint 3 of thread `t`: stored as `String` (version 1), cannot be read as \
                 `Vec<String>` (version 1): why is not told, as the channel is secret";
     assert_eq!(error.to_string(), told);
+    assert!(!format!("{now:?}").contains(SECRET) && now.misfits[0].to_string() == told, "{:?}", now.misfits);
 }

@@ -55,6 +55,8 @@ fn the_documented_profile_is_read_and_names_every_key() {
         agents: read.agents.clone(),
         api: read.api.clone(),
         tools: read.tools.clone(),
+        budget: read.budget,
+        prices: read.prices.clone(),
         limits,
         ..Profile::default()
     };
@@ -95,8 +97,11 @@ fn what_the_issue_shows_is_read() {
 #[case::unknown("modle = 'm'\n", "p.toml:1: modle: this key is unknown; did you mean `model`?")]
 #[case::unknown_far("zzz = 1\n", "p.toml:1: zzz: this key is unknown")]
 #[case::nested("\n[tools]\nshel = true\n", "p.toml:3: tools.shel: this key is unknown; did you mean `shell`?")]
-#[case::dotted("tools.x = 1\n", "p.toml:1: tools.x: this key is unknown; there are `shell`, `command_prefix`")]
-#[case::inline("\ntools = { x = 1 }\n", "p.toml:2: tools.x: this key is unknown; there are `shell`, `command_prefix`")]
+#[case::dotted("tools.x = 1\n", "p.toml:1: tools.x: this key is unknown; there are `shell`, `command_prefix`, `pass`")]
+#[case::inline(
+    "\ntools = { x = 1 }\n",
+    "p.toml:2: tools.x: this key is unknown; there are `shell`, `command_prefix`, `pass`"
+)]
 #[case::role(
     "[agents.reviever]\nmodel = 'm'\n",
     "p.toml:1: agents.reviever: this key is unknown; did you mean `reviewer`?"

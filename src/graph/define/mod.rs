@@ -9,6 +9,7 @@ pub(crate) mod defaults;
 pub(crate) mod history;
 pub(crate) mod interrupt;
 pub(crate) mod node;
+mod node_error;
 pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod retry;

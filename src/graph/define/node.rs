@@ -1,7 +1,6 @@
 //! Nodes and workers: async functions from the state, or from a payload, to a command. Knows no graph.
 
 use std::any::{TypeId, type_name};
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
@@ -12,12 +11,11 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::command::{Command, IntoCommand, Payload};
+pub use super::node_error::{Class, NodeError, SharedNodeError};
 use super::options::NodeOptions;
 use crate::graph::channels::reading::{self, Misread};
 use crate::graph::channels::state::State;
 use crate::graph::run::ctx::Ctx;
-use crate::graph::run::error::RunError;
-use crate::graph::run::subgraph::CallError;
 
 /// A boxed future.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -67,115 +65,6 @@ impl From<String> for Name {
     fn from(name: String) -> Self {
         Self(name.into())
     }
-}
-
-/// How a failure is treated by a retry policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// May succeed when tried again.
-    Transient,
-    /// Fails again however often it is tried.
-    Permanent,
-    /// Nobody said.
-    Unclassified,
-}
-
-/// A failure of a node. It takes `?` from any error (and so is not itself an `Error`): such a failure is
-/// [`Class::Unclassified`], and is tried again if the node has a retry policy.
-#[derive(Debug)]
-pub struct NodeError {
-    source: Box<dyn Error + Send + Sync>,
-    class: Class,
-}
-
-impl NodeError {
-    /// Returns a failure that a retry may cure.
-    pub fn transient(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { source: source.into(), class: Class::Transient }
-    }
-
-    /// Returns a failure that no retry cures.
-    pub fn permanent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { source: source.into(), class: Class::Permanent }
-    }
-
-    /// Returns a failure of a class.
-    #[cfg(feature = "test-util")]
-    pub(crate) fn of_class(class: Class, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { source: source.into(), class }
-    }
-
-    /// Returns how a retry policy treats it.
-    pub fn class(&self) -> Class {
-        self.class
-    }
-
-    /// Returns the error inside.
-    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
-        &*self.source
-    }
-}
-
-/// The error of a node, shared: as an error it stands for the one inside, whose causes follow.
-#[derive(Clone, Debug)]
-pub struct SharedNodeError(pub(crate) Arc<NodeError>);
-
-impl std::ops::Deref for SharedNodeError {
-    type Target = NodeError;
-
-    fn deref(&self) -> &NodeError {
-        &self.0
-    }
-}
-
-impl fmt::Display for SharedNodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for SharedNodeError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(self.0.source())
-    }
-}
-
-impl fmt::Display for NodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = self.source.to_string();
-        let mut cause = self.source.source();
-        while let Some(error) = cause {
-            let words = error.to_string();
-            if !text.contains(&words) {
-                text = format!("{text}: {words}");
-            }
-            cause = error.source();
-        }
-        f.write_str(&text)
-    }
-}
-
-impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
-    fn from(source: E) -> Self {
-        let source = source.into();
-        let class = class_of(&*source);
-        Self { source, class }
-    }
-}
-
-/// An error that carries the failure of a subgraph has its class.
-fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> Class {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(CallError::Failed(failure)) = error.downcast_ref::<CallError>() {
-            return failure.class();
-        }
-        if let Some(failure) = error.downcast_ref::<RunError>() {
-            return failure.class();
-        }
-        cause = error.source();
-    }
-    Class::Unclassified
 }
 
 /// One step of a graph: an async function over a snapshot of the state.

@@ -21,6 +21,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod execute;
 pub(crate) mod keep;
+mod known;
 mod moving;
 pub(crate) mod origin;
 pub(crate) mod perform;

@@ -1,6 +1,5 @@
 //! From a request to a run under way, and from its end to an outcome.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use tracing::Instrument;
@@ -12,6 +11,7 @@ use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::{Kind, Request};
 use super::snapshot::add_command;
+use super::unfinished::{counted, unfinished};
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
@@ -216,7 +216,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !answers.is_empty() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "an answer" });
         }
-        if command.is_none() && shared.recorder.is_none() {
+        if command.is_none() && self.id.is_some() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "continuing a thread" });
         }
         if let Some(thread) = self.went_inside(&shared).await? {
@@ -387,17 +387,4 @@ pub(crate) async fn position<S: State, N: NodeId, C>(
     let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
     let record = reader.record(id).await?.ok_or_else(unknown)?;
     reader.position(table, id, record).await
-}
-
-fn unfinished(tasks: Vec<String>) -> String {
-    let has = if tasks.len() == 1 { "has" } else { "have" };
-    format!("{} {has} not finished", counted(tasks))
-}
-
-/// The names in order, each once, with how often it stands there.
-fn counted(names: Vec<String>) -> String {
-    let mut times = BTreeMap::<String, usize>::new();
-    names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
-    let told = times.into_iter().map(|(name, times)| if times == 1 { name } else { format!("{name} ({times} times)") });
-    told.collect::<Vec<_>>().join(" and ")
 }

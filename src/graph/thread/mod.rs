@@ -22,5 +22,6 @@ pub(crate) mod scope;
 pub(crate) mod snapshot;
 pub(crate) mod stream;
 pub(crate) mod travel;
+mod unfinished;
 pub(crate) mod update;
 pub(crate) mod verify;
