@@ -58,7 +58,7 @@
 //! | choose or write a driver | `drivers` (feature `agents`) |
 //! | work in a git repository | `workspace` (feature `agents`) |
 //! | turn a program with graphs into a command line | `app` (feature `app`) |
-//! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V14, the map of names |
+//! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V15, the map of names |
 //!
 //! "LangGraph: `name`" in a description names what the item mirrors; the rules are those of LangGraph 1.2.22.
 

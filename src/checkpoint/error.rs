@@ -204,13 +204,13 @@ impl CheckpointError {
     }
 
     /// Returns whether it says that nothing can be written where the store is: what only reads may still be possible.
-    #[cfg(feature = "sled")]
+    #[cfg(all(feature = "sled", feature = "app"))]
     pub(crate) fn is_unwritable(&self) -> bool {
         matches!(self, Self::NotWritable { .. }) || self.is_full_disk()
     }
 
     /// Returns whether it says that the disk is full.
-    #[cfg(feature = "sled")]
+    #[cfg(all(feature = "sled", feature = "app"))]
     pub(crate) fn is_full_disk(&self) -> bool {
         match self {
             Self::DiskFull { .. } => true,
