@@ -196,25 +196,7 @@ fn priced(usage: Usage, price: Option<Price>, is_told: bool) -> Usage {
 }
 
 impl<D: Driver> Driver for Metered<D> {
-    fn name(&self) -> &str {
-        self.driver.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
-    }
-
-    fn continues(&self) -> bool {
-        self.driver.continues()
-    }
-
-    fn keeps_limits(&self) -> bool {
-        self.driver.keeps_limits()
-    }
-
-    fn bounds_cost(&self) -> bool {
-        self.driver.bounds_cost()
-    }
+    passes_on!(all but ended);
 
     /// Also counts it: the process that carried the turn out may not have been able to.
     fn ended<'a>(

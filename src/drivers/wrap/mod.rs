@@ -1,15 +1,9 @@
 //! Drivers around drivers: they record, replay, try again, keep to a budget, hide secrets. They know no driver in particular.
 
-/// What a driver around another, its field `driver`, passes on: name, capabilities, turns that have ended.
+/// The methods that a driver around another, its field `driver`, passes on unchanged.
 macro_rules! passes_on {
     () => {
-        fn name(&self) -> &str {
-            self.driver.name()
-        }
-
-        fn capabilities(&self) -> Capabilities {
-            self.driver.capabilities()
-        }
+        passes_on!(all but ended);
 
         fn ended<'a>(
             &'a self,
@@ -17,6 +11,15 @@ macro_rules! passes_on {
             turn: &'a str,
         ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
             self.driver.ended(session, turn)
+        }
+    };
+    (all but ended) => {
+        fn name(&self) -> &str {
+            self.driver.name()
+        }
+
+        fn capabilities(&self) -> Capabilities {
+            self.driver.capabilities()
         }
 
         fn continues(&self) -> bool {

@@ -59,25 +59,7 @@ fn in_error(redactor: &Redactor, error: DriverError) -> DriverError {
 }
 
 impl<D: Driver> Driver for Redacted<D> {
-    fn name(&self) -> &str {
-        self.driver.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
-    }
-
-    fn continues(&self) -> bool {
-        self.driver.continues()
-    }
-
-    fn keeps_limits(&self) -> bool {
-        self.driver.keeps_limits()
-    }
-
-    fn bounds_cost(&self) -> bool {
-        self.driver.bounds_cost()
-    }
+    passes_on!(all but ended);
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let (mut inner, redactor) = (self.driver.run(request), self.redactor.clone());

@@ -148,16 +148,16 @@ impl<C> TaskCtx<C> {
 
     /// Returns who asks, how many questions it has asked before, and by which rule: the node, or the effect that it is in.
     pub(crate) fn asks_as(&self, key: Option<&str>) -> (String, usize, PlaceRule) {
-        let asker = match self.effect_scope() {
-            Some(scope) => format!("{}{}", self.asker(), scope.path()),
-            None => self.asker(),
-        };
-        let rule = if self.facts.by_position { PlaceRule::Position } else { PlaceRule::Payload };
-        match (key, self.effect_scope()) {
-            (Some(key), _) => (format!("{asker}={}", escaped(key)), 0, PlaceRule::Key),
-            (None, Some(scope)) => (asker, scope.next_question() as usize, rule),
-            (None, None) => (asker, self.asked.fetch_add(1, Ordering::Relaxed) as usize, rule),
+        let scope = self.effect_scope();
+        let asker = format!("{}{}", self.asker(), scope.as_ref().map_or("", |scope| scope.path()));
+        if let Some(key) = key {
+            return (format!("{asker}={}", escaped(key)), 0, PlaceRule::Key);
         }
+        let nth = match scope {
+            Some(scope) => scope.next_question(),
+            None => self.asked.fetch_add(1, Ordering::Relaxed),
+        };
+        (asker, nth as usize, if self.facts.by_position { PlaceRule::Position } else { PlaceRule::Payload })
     }
 
     /// The nearest task that is saved: it asks in its own name, and tasks of a child that is not saved in that name too.
