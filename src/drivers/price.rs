@@ -24,6 +24,11 @@ pub struct Price {
     pub cache_read: u64,
 }
 
+/// Returns an amount in millionths of a dollar for people, to the hundredth of a cent: `$0.0160`.
+pub(crate) fn dollars(millionths: u64) -> String {
+    format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
+}
+
 impl Price {
     /// Returns the cost of the tokens of a usage, in millionths of a dollar, rounded up.
     pub fn of(&self, usage: &Usage) -> u64 {

@@ -92,7 +92,7 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
 
 /// Takes a turn. If the server refuses its session, a person is asked.
 async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposal>, Option<String>), NodeError> {
-    let question = SessionRefused { role: turn.agent.role.clone(), ..SessionRefused::default() };
+    let question = SessionRefused::default();
     let anew = Turn { session: Session::New, ..turn.clone() };
     let fresh = |key: String| {
         let anew = Turn { key, ..anew.clone() };

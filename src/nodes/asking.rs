@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::Agents;
 use super::folder::thread;
-use super::outage::{Outage, Progress, Waits, millis, now, told_outage, wait_until};
+use super::outage::{Outage, Progress, Waits, millis, told_outage, wait_until};
 use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
 use super::submit::Submit;
 use super::turn::{Then, Turn};
+use crate::checkpoint::time::now;
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Place, RunLimits, Session, fenced_json,
 };
@@ -177,6 +178,8 @@ impl Turn {
     ) -> Result<Option<Then>, NodeError> {
         let Some(question) = question else { return Ok(Some(Then::Done)) };
         let mut asked = SessionRefused {
+            role: self.agent.role.clone(),
+            task: self.task.clone(),
             driver: self.agent.driver.clone(),
             model: self.agent.model.clone(),
             reason: why.to_owned(),
@@ -185,7 +188,7 @@ impl Turn {
         };
         loop {
             match ctx.interrupt(asked.clone())? {
-                AfterRefusal::Skip if question.task.is_empty() => {
+                AfterRefusal::Skip if self.task.is_empty() => {
                     asked.problem = Some("there is no task yet that could be skipped".into());
                 }
                 AfterRefusal::Model(name) if name.trim().is_empty() => {

@@ -220,12 +220,7 @@ async fn take<C: Agents>(
     anew: &Prompt,
     ctx: &Ctx<C>,
 ) -> Result<(Turned<WorkReport>, Then), NodeError> {
-    let question = SessionRefused {
-        role: job.agent.role.clone(),
-        task: job.brief.id.clone(),
-        title: job.brief.title.clone(),
-        ..SessionRefused::default()
-    };
+    let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
     let shown = &*job;
     let fresh = |key: String| async move { continued(shown, key, anew, ctx).await };
     let Taken { turned, model, then, .. } = taken.take_or_ask::<WorkReport, C, _, _>(ctx, question, fresh).await?;

@@ -1,9 +1,10 @@
 //! Outages of a model's service: since when, how long it is waited for, and what is told of it. Knows times, no driver.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::time::now;
 use crate::drivers::RetrySettings;
 use crate::graph::Ctx;
 
@@ -62,10 +63,6 @@ impl Waits<'_> {
         let wait = self.retry.wait.saturating_mul(10).saturating_mul(1 << waits.min(10)).min(LONGEST_OUTAGE_WAIT);
         (now < end).then(|| (outage, now.saturating_add(millis(wait)).min(end)))
     }
-}
-
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
 pub(super) fn millis(time: Duration) -> u64 {

@@ -9,7 +9,8 @@ use crate::graph::Interrupt;
 use crate::plan::Comment;
 
 /// The question what becomes of a task that did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = AfterHalt, name = "halted")]
 pub struct Halted {
     /// The task's number.
     pub task: String,
@@ -64,13 +65,9 @@ fn one() -> u32 {
     1
 }
 
-impl Interrupt for Halted {
-    type Resume = AfterHalt;
-    const NAME: &'static str = "halted";
-}
-
 /// The question what holds: the plan as it was approved, or the file that has changed since.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = WhichPlan, name = "plan_changed")]
 pub struct PlanChanged {
     /// The file.
     pub path: String,
@@ -95,13 +92,9 @@ pub enum WhichPlan {
     Diff,
 }
 
-impl Interrupt for PlanChanged {
-    type Resume = WhichPlan;
-    const NAME: &'static str = "plan_changed";
-}
-
 /// A question of a developer who cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = AgentReply, name = "question")]
 pub struct AgentQuestion {
     /// The task's number.
     pub task: String,
@@ -124,13 +117,9 @@ pub enum AgentReply {
     },
 }
 
-impl Interrupt for AgentQuestion {
-    type Resume = AgentReply;
-    const NAME: &'static str = "question";
-}
-
 /// The question what becomes of work that no reviewer has judged: each time the answer could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = WithoutReview, name = "review_unavailable")]
 pub struct ReviewUnavailable {
     /// The task's number.
     pub task: String,
@@ -154,14 +143,10 @@ pub enum WithoutReview {
     Abort,
 }
 
-impl Interrupt for ReviewUnavailable {
-    type Resume = WithoutReview;
-    const NAME: &'static str = "review_unavailable";
-}
-
 /// The question what becomes of a session that the server refuses, however often it is asked: it is too long, a filter stops it, or
 /// the server takes its requests for broken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = AfterRefusal, name = "session_refused")]
 pub struct SessionRefused {
     /// Whose session it is: `developer`.
     pub role: String,
@@ -196,11 +181,6 @@ pub enum AfterRefusal {
     Skip,
     /// The run ends.
     Abort,
-}
-
-impl Interrupt for SessionRefused {
-    type Resume = AfterRefusal;
-    const NAME: &'static str = "session_refused";
 }
 
 /// The question what becomes of a run that has used what it may.

@@ -126,12 +126,7 @@ async fn judged<C: Agents>(
 ) -> Result<Verdict, NodeError> {
     for tries in 1.. {
         let key = format!("review/{kind}/{tries}");
-        let question = SessionRefused {
-            role: job.agent.role.clone(),
-            task: job.brief.id.clone(),
-            title: job.brief.title.clone(),
-            ..SessionRefused::default()
-        };
+        let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
         let shown = &*job;
         let fresh = |key: String| async move { Ok(turn(shown, kind, changes, key)) };
         let first = turn(shown, kind, changes, key);

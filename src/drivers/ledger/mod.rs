@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::DriverError;
 use super::event::Usage;
+use super::price::dollars;
 use super::request::Limits;
 pub(in crate::drivers) use books::Hold;
 use books::{Books, Charge};
@@ -118,7 +119,6 @@ impl Account {
     /// Returns what was used of what, a line for each limit: `cost: $5.0213 of $5.0000`.
     pub fn lines(&self) -> Vec<String> {
         let RunLimits { cost, tokens, wall } = self.limits;
-        let dollars = |cost: u64| format!("${}.{:04}", cost / 1_000_000, cost % 1_000_000 / 100);
         let time = |seconds: u64| match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
             (0, 0, seconds) => format!("{seconds} s"),
             (0, minutes, seconds) => format!("{minutes} min {seconds} s"),

@@ -2,7 +2,7 @@
 //! Pure.
 
 use super::state::ExecutionState;
-use super::summary::dollars;
+use crate::drivers::dollars;
 use crate::nodes::{ApprovePlan, Halted, PlanChanged};
 use crate::plan::{Comment, Severity};
 

@@ -76,10 +76,10 @@ fn after_verify(state: &ExecutionState) -> AfterVerify {
 }
 
 fn after_review(state: &ExecutionState) -> AfterTaskReview {
-    match state.standing {
-        Standing::Aborted | Standing::Skipped | Standing::Halted(_) | Standing::Tampered(_) => AfterTaskReview::Halt,
-        _ => route_after_review_or_task(&state.progress(), state.standing == Standing::Approved),
+    if state.is_stuck() {
+        return AfterTaskReview::Halt;
     }
+    route_after_review_or_task(&state.progress(), state.standing == Standing::Approved)
 }
 
 fn after_halting(state: &ExecutionState) -> AfterHalting {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
-use crate::drivers::{Account, Usage};
+use crate::drivers::{Account, Usage, dollars};
 use crate::workflows::Role;
 
 /// What to do about a cost that is not known.
@@ -131,8 +131,4 @@ fn stands(line: &TaskLine) -> String {
 
 pub(super) fn counted(number: u32, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
-pub(super) fn dollars(millionths: u64) -> String {
-    format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
 }
