@@ -68,8 +68,9 @@ impl EventRecord {
     /// # Errors
     /// As [`decode_record`].
     pub fn decode(thread: &ThreadId, what: impl Display, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        decode_record(thread, &what, bytes)
-            .or_else(|error| decode_record::<Untagged>(thread, &what, bytes).map(Into::into).map_err(|_| error))
+        // The first form first: of an older format, it could be read as the present one without its tags.
+        let first = decode_record::<Untagged>(thread, &what, bytes).map(Into::into);
+        first.or_else(|_| decode_record(thread, &what, bytes))
     }
 }
 
@@ -82,7 +83,9 @@ mod tests {
     fn the_first_form_stays_readable() {
         let namespace = vec!["inner".to_owned()];
         let first = (EventRecordKind::Message, CheckpointId(3), 7_u32, namespace, 2_i64, "say", "\"hi\"", 9_u64);
-        let read = EventRecord::decode(&"t".into(), "event", &encode_record(&first).unwrap()).unwrap();
+        let mut stored = encode_record(&first).unwrap();
+        stored[0] = 1; // the format at that time
+        let read = EventRecord::decode(&"t".into(), "event", &stored).unwrap();
         assert_eq!((read.path.join("/"), read.node.as_str(), read.tags.len()), ("inner/say".into(), "say", 0));
         let now = encode_record(&read).unwrap();
         assert_eq!(EventRecord::decode(&"t".into(), "event", &now).unwrap(), read);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::join;
 use proptest::prelude::*;
 use rstest::rstest;
-use superstep::graph::{Boxed, Name};
+use superstep::graph::{Boxed, Name, Persistence};
 use superstep::prelude::*;
 
 use crate::effects::{Body, World};
@@ -377,4 +377,44 @@ proptest! {
             assert!(report.agrees(), "{report:?}");
         });
     }
+}
+
+#[tokio::test]
+async fn a_question_in_a_stateless_subgraph_runs_the_node_once_for_each_answer() {
+    let tally = Tally::default();
+    let counted = tally.clone();
+    let asks = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        counted.add("asks");
+        Box::pin(async move {
+            let (one, two) = (ctx.interrupt(rename("one"))?, ctx.interrupt(rename("two"))?);
+            Ok(Pad::update().notes([one, two]))
+        })
+    };
+    let inside = chain(Builder::new().add_node(id("asks"), asks.asks::<Rename>()), &["asks"]);
+    let inside = inside.persistence(Persistence::Stateless);
+    let (store, graph) = (Store::memory(), chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]));
+    store.thread(&graph).invoke(start()).await.unwrap();
+    store.thread(&graph).resume::<Rename>("1".to_owned()).await.unwrap();
+    let outcome = store.thread(&graph).resume::<Rename>("2".to_owned()).await.unwrap();
+    assert_eq!((outcome.state().notes.join(","), tally.count()), ("1,2".into(), 3));
+}
+
+#[tokio::test]
+async fn a_node_that_is_matched_anew_does_not_run_its_siblings_again() {
+    let tally = Tally::default();
+    let (counted, asked) = (tally.clone(), tally.clone());
+    let sibling = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        counted.add("sibling");
+        Box::pin(async move { Ok(Pad::update().notes([ctx.interrupt(Approve)?.to_string()])) })
+    };
+    let varies = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        let nth = asked.add("varies");
+        Box::pin(async move { Ok(Pad::update().notes([ctx.interrupt(rename(nth.to_string()))?])) })
+    };
+    let builder =
+        Builder::new().add_node(id("s"), sibling.asks::<Approve>()).add_node(id("v"), varies.asks::<Rename>());
+    let (store, graph) = (Store::memory(), fan(builder, &["s", "v"]));
+    store.thread(&graph).rerun_unanswered().invoke(start()).await.unwrap();
+    store.thread(&graph).rerun_unanswered().resume::<Rename>("yes".to_owned()).await.unwrap();
+    assert_eq!(tally.names().iter().filter(|name| *name == "sibling").count(), 2);
 }

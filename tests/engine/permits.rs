@@ -93,3 +93,44 @@ async fn a_task_lends_its_place_in_a_group_to_its_own_subgraph() {
     let outcome = Store::memory().thread(&chain(builder, &["call"])).max_concurrency(1).invoke(start()).await.unwrap();
     assert_eq!((outcome.state().notes.join(","), running.most()), ("1,1".into(), 1));
 }
+
+async fn yields(times: usize) {
+    for _ in 0..times {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A task calls a graph, and another one later, while a second task has their place: both calls end and wait for it.
+#[tokio::test(start_paused = true)]
+async fn calls_that_end_one_after_the_other_wait_for_one_place() {
+    let waits = |_: Arc<Pad>, _: Ctx| -> Boxed<'static, Ended> {
+        Box::pin(async {
+            yields(5).await;
+            Ok(Pad::update().notes(["leaf"]))
+        })
+    };
+    let leaf = chain(Builder::new().add_node(id("leaf"), waits), &["leaf"]);
+    let called = leaf.clone();
+    let calls = move |_: Arc<Pad>, ctx: Ctx| -> Boxed<'static, Ended> {
+        let leaf = called.clone();
+        Box::pin(async move {
+            let later = async {
+                yields(50).await;
+                ctx.call(&leaf, start()).await
+            };
+            let (one, two) = futures::future::join(ctx.call(&leaf, start()), later).await;
+            Ok(Pad::update().notes([one?.notes.join(""), two?.notes.join("")]))
+        })
+    };
+    let holds = |_: Arc<Pad>, _: Ctx| -> Boxed<'static, Ended> {
+        Box::pin(async {
+            yields(500).await;
+            Ok(Pad::update())
+        })
+    };
+    let builder = Builder::new().add_node(id("a"), calls.group("one of these", 1)).calls(&id("a"), &leaf);
+    let graph = fan(builder.add_node(id("b"), holds.group("one of these", 1)), &["a", "b"]);
+    let thread = Store::memory().thread(&graph);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), thread.invoke(start())).await;
+    assert_eq!(ended.expect("it waits for itself").unwrap().state().notes, ["leaf", "leaf"]);
+}

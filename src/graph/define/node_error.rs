@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::graph::run::error::RunError;
-use crate::graph::run::subgraph::CallError;
 
 /// How a failure is treated by a retry policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +104,6 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
 fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> Class {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if let Some(CallError::Failed(failure)) = error.downcast_ref::<CallError>() {
-            return failure.class();
-        }
         if let Some(failure) = error.downcast_ref::<RunError>() {
             return failure.class();
         }

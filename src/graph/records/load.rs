@@ -326,10 +326,9 @@ impl Reader {
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
-                    let open: Vec<QuestionRecord> =
-                        record.questions.iter().filter(|asked| !asked.answered).cloned().collect();
+                    let open: Vec<Question> = task.asked.iter().filter(|asked| !asked.answered).cloned().collect();
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
-                    Stand::Asked { questions: self.questions(table, &open).await?, fresh }
+                    Stand::Asked { questions: open, fresh }
                 }
                 TaskStatus::Waiting => Stand::Asked { questions: vec![], fresh: false },
                 TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,

@@ -22,7 +22,7 @@ use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand, Task};
-use crate::checkpoint::{HandledRecord, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 
@@ -33,16 +33,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
         (self.has_failed, self.open) = (false, None);
+        let mut unanswered = self.shared.limits.rerun_unanswered;
         loop {
             self.runs_again = false;
-            let goes_on = self.execute_ready().await?;
+            let goes_on = self.execute_ready(unanswered).await?;
             if !goes_on || !self.runs_again {
                 return Ok(goes_on);
             }
+            unanswered = false; // they have run
         }
     }
 
-    async fn execute_ready(&mut self) -> Result<bool, RunError> {
+    /// Runs every task that is ready. `unanswered`: and those that wait for an answer.
+    async fn execute_ready(&mut self, unanswered: bool) -> Result<bool, RunError> {
         if self.pos.start.is_some() {
             self.start_step()?;
             if self.tasks.len() == 1 {
@@ -50,14 +53,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             self.pos.line = NEW_LINE; // the input was stored before what its siblings write
         }
-        self.take_from_cache().await?;
+        self.take_from_cache(unanswered).await?;
         if let [only] = &self.tasks[..] {
-            if only.runs(self.shared.limits.rerun_unanswered) {
+            if only.runs(unanswered) {
                 return self.alone().await;
             }
             return Ok(true);
         }
-        self.fan_out().await
+        self.fan_out(unanswered).await
     }
 
     async fn alone(&mut self) -> Result<bool, RunError> {
@@ -75,13 +78,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Takes what the cache knows before any body starts: what one task puts there is not for its siblings.
-    async fn take_from_cache(&mut self) -> Result<(), RunError> {
+    async fn take_from_cache(&mut self, unanswered: bool) -> Result<(), RunError> {
         if self.shared.cache.is_none() {
             return Ok(());
         }
         for at in 0..self.tasks.len() {
             let task = &self.tasks[at];
-            if !task.runs(self.shared.limits.rerun_unanswered) || self.table.row(task.node).options.cache.is_none() {
+            if !task.runs(unanswered) || self.table.row(task.node).options.cache.is_none() {
                 continue;
             }
             let job = self.job(at);
@@ -98,9 +101,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.tasks[at].attempts += 1;
         let node = self.tasks[at].node;
         if self.shared.running.is_some() || self.table.row(node).group.is_some() {
-            let job = self.job(at);
-            let permits = job.ctx.permits.clone();
-            return Running::limited(job, permits);
+            return Running::limited(self.job(at));
         }
         if self.table.row(node).simple {
             let ctx = self.context(at);
@@ -130,10 +131,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
         let dropped = |task: &&Task<S>| task.attempts > 0 && matches!(task.stand, Stand::Ready);
-        let record = |task: &Task<S>| -> Result<_, RunError> {
-            let record = TaskRecord { status: TaskStatus::Pending, ..task.record() };
-            Ok((self.task_key(task.key), encode_record(&record)?))
-        };
+        let record =
+            |task: &Task<S>| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.record())?)) };
         let puts = self.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
         recorder.commit(puts, None).await?;
         Ok(())
@@ -201,13 +200,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Polls each task once here; what is not done by then, or comes after a slow one, goes to the pool.
-    async fn fan_out(&mut self) -> Result<bool, RunError> {
+    async fn fan_out(&mut self, unanswered: bool) -> Result<bool, RunError> {
         let mut pool = Pool { set: JoinSet::new(), places: vec![] };
         let mut patient = true;
         let mut now = Instant::now();
         let limits = self.shared.limits;
         for at in 0..self.tasks.len() {
-            if !self.tasks[at].runs(limits.rerun_unanswered) {
+            if !self.tasks[at].runs(unanswered) {
                 continue;
             }
             while pool.set.len() >= limits.concurrency {

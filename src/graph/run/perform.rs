@@ -16,7 +16,6 @@ use tracing::{Instrument, Span};
 use super::cached;
 use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
-use super::permits::Permits;
 use super::slow::Timed;
 use super::trace;
 use crate::checkpoint::{FailureRecord, HandledRecord};
@@ -133,8 +132,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
     }
 
     /// Begins once there are permits: a body, even one that never waits, starts then.
-    pub(crate) fn limited(job: Job<S, N, C>, permits: Option<Arc<Permits>>) -> Self {
-        match permits {
+    pub(crate) fn limited(job: Job<S, N, C>) -> Self {
+        match job.ctx.permits.clone() {
             Some(permits) => Self::Full(Box::pin(permits.run(async move { Self::begin(job).await }))),
             None => Self::begin(job),
         }

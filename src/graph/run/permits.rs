@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 
 use super::ctx::TaskCtx;
 
@@ -37,6 +37,8 @@ pub(crate) struct Permits {
     /// The group first: who waits for that holds nobody up.
     sources: Vec<Arc<Semaphore>>,
     held: Mutex<Held>,
+    /// Calls that end one after the other take the permits once.
+    turn: AsyncMutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +53,7 @@ impl Permits {
     /// Returns the permits of a task; none if nothing limits it.
     pub(crate) fn of(sources: impl IntoIterator<Item = Arc<Semaphore>>) -> Option<Arc<Self>> {
         let sources: Vec<_> = sources.into_iter().collect();
-        (!sources.is_empty()).then(|| Arc::new(Self { sources, held: Mutex::default() }))
+        (!sources.is_empty()).then(|| Arc::new(Self { sources, held: Mutex::default(), turn: AsyncMutex::default() }))
     }
 
     /// Runs a task's body once there is a permit for it.
@@ -62,6 +64,10 @@ impl Permits {
     }
 
     async fn acquire(&self) {
+        let _turn = self.turn.lock().await;
+        if !self.held().permits.is_empty() {
+            return;
+        }
         let mut permits = vec![];
         for source in &self.sources {
             permits.extend(Arc::clone(source).acquire_owned().await);

@@ -201,7 +201,7 @@ impl<C> TaskCtx<C> {
         };
         let is_new = |asked: &&Question| {
             let own = (asked.id.checkpoint, asked.id.task) == (self.checkpoint, self.task);
-            own && !known.asked.contains_key(&asked.id.place)
+            own && self.own_part(&asked.asker).is_some() && !known.asked.contains_key(&asked.id.place)
         };
         let stray = |asked: &&Question| known.answers.keys().any(|place| is_unused(&asked.asker, place));
         let mut types = BTreeSet::new();
@@ -214,14 +214,17 @@ impl<C> TaskCtx<C> {
         Some(Arc::new(Known { rematch, ..Known::clone(known) }))
     }
 
+    /// Returns the key or the effects by which the body itself asks as `asker`; none if a task in one of its subgraphs does.
+    fn own_part<'a>(&self, asker: &'a str) -> Option<&'a str> {
+        asker.strip_prefix(&self.asker()).filter(|part| part.is_empty() || part.starts_with(['=', '@']))
+    }
+
     /// Returns the type of a question of the body's own that was answered before and that this attempt has not asked. What an
     /// effect asked is not asked again once the effect is recorded.
     pub(crate) fn unasked(&self) -> Option<String> {
-        let (known, asker) = (self.answers.as_ref()?, self.asker());
+        let known = self.answers.as_ref()?;
         let inside = self.inside();
-        let own = |asked: &EarlierQuestion| {
-            asked.asker.strip_prefix(&asker).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-        };
+        let own = |asked: &EarlierQuestion| self.own_part(&asked.asker).is_some_and(|part| !part.starts_with('@'));
         let mut left = known.answers.keys().filter(|place| !inside.places.contains(place));
         let asked = left.find_map(|place| known.asked.get(place).filter(|asked| own(asked)))?;
         Some(asked.name.clone())

@@ -139,10 +139,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 return Err(RunError::Panicked { node, namespace, step, message });
             }
         };
-        let first =
-            raised.and_then(|raised| if let Raised::Wrong(error) = raised { Some(error.clone()) } else { None });
-        if let Some(error) = first.or_else(|| ctx.inside().wrong.clone()) {
-            return Err(error);
+        if !matches!(raised, Some(Raised::Wrong(_)))
+            && let Some(error) = &ctx.inside().wrong
+        {
+            return Err(error.clone());
         }
         match (raised, ended) {
             (None, Ok(command)) => Ok(Unusual::Command(command)),
