@@ -39,6 +39,7 @@ async fn begin(job: Arc<Job>, ctx: Ctx) -> Result<JobUpdate, NodeError> {
     match job.kind.as_str() {
         "fails" => return Err("it fails".into()),
         "naps" => ctx.sleep(Duration::from_secs(3600)).await?,
+        "hangs" => std::future::pending().await,
         _ => {}
     }
     Ok(Job::update().log(["began".to_owned()]))
@@ -99,6 +100,21 @@ async fn what_a_crash_left_is_resumed() {
     assert_eq!(standing(&graph, "t19").await, Standing::Finished);
     let again = runner([graph]).run(Until::Idle).await.unwrap();
     assert_eq!(again, RunnerReport::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_ends_a_runner_that_waits_for_idle() {
+    let graph = jobs();
+    let hangs = graph.thread("t");
+    let _ = tokio::time::timeout(Duration::from_secs(5), hangs.invoke(Job::update().kind("hangs"))).await;
+    let (stop, run) = (CancellationToken::new(), runner([graph.clone()]).grace(Duration::from_secs(1)));
+    let (run, soon) = (run.stop_with(stop.clone()), stop.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        soon.cancel();
+    });
+    let report = tokio::time::timeout(Duration::from_secs(60), run.run(Until::Idle)).await.expect("it does not end");
+    assert_eq!(report.unwrap().turns, 1);
 }
 
 #[tokio::test]

@@ -136,3 +136,9 @@ fn an_unknown_kind_lists_those_there_are() {
     let error = "lastvalue".parse::<Kind>().unwrap_err().to_string();
     assert!(error.starts_with("`lastvalue` is not a kind of channel: last_value, append,"), "{error}");
 }
+
+#[test]
+fn a_mistyped_key_of_a_channel_is_refused() {
+    let spec = YAML.replace("secret: true", "secrt: true");
+    assert!(serde_norway::from_str::<GraphSpec>(&spec).is_err(), "the channel would be shown");
+}

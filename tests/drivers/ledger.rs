@@ -116,6 +116,11 @@ async fn the_time_of_a_run_holds_in_the_middle_of_a_turn() {
     let ledger = Ledger::new().limits(limits);
     let error = taken(&Metered::new(Still, ledger.clone()), "t", None).await.unwrap_err();
     assert_eq!((error.class, ledger.account().reached()), (ErrorClass::Budget, vec!["wall"]));
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("ledger");
+    taken(&Metered::new(Still, Ledger::open(&file).unwrap().limits(limits)), "t", None).await.unwrap_err();
+    let again = Ledger::open(&file).unwrap().limits(limits);
+    assert_eq!(again.account().reached(), ["wall"], "the time is in the file");
 }
 
 #[test]

@@ -44,17 +44,11 @@ impl Session {
         }
         let cancels = signal::cancels();
         let until = match args.lasting {
-            Some(time) => {
-                let ends = cancels.token.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(time).await;
-                    ends.cancel();
-                });
-                Until::Cancelled(cancels.token.clone())
-            }
+            Some(time) => Until::For(time),
             None if args.until_idle => Until::Idle,
             None => Until::Cancelled(cancels.token.clone()),
         };
+        let runner = runner.stop_with(cancels.token.clone());
         let report = runner.run(until).await?;
         Told::new(text(&report), &report)
     }

@@ -205,8 +205,12 @@ impl Books {
         self.worked.begin();
     }
 
-    pub(in crate::drivers) fn rest(&mut self) {
+    /// Ends the work on a turn, and writes how long all have worked.
+    pub(in crate::drivers) fn rest(&mut self, name: &TurnName) {
         self.worked.end();
+        if let Some(nth) = self.turns.get(&name.turn).and_then(|tries| tries.len().checked_sub(1)) {
+            let _ = self.note(name, nth); // a turn that ends has nobody to report to; the next one fails to begin
+        }
     }
 
     /// Writes what a try has used.

@@ -94,19 +94,22 @@ struct Meter {
     total: Usage,
 }
 
-/// Counts the time that agents work.
-struct Working(Ledger);
+/// Counts the time that the agent of a turn works.
+struct Working {
+    ledger: Ledger,
+    name: TurnName,
+}
 
 impl Working {
-    fn new(ledger: &Ledger) -> Self {
-        ledger.books().work();
-        Self(ledger.clone())
+    fn new(meter: &Meter) -> Self {
+        meter.ledger.books().work();
+        Self { ledger: meter.ledger.clone(), name: meter.name.clone() }
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
-        self.0.books().rest();
+        self.ledger.books().rest(&self.name);
     }
 }
 
@@ -221,7 +224,7 @@ impl<D: Driver> Driver for Metered<D> {
         let inner = self.driver.run(request);
         events(|tell| async move {
             begun?;
-            let (mut inner, _working) = (inner, Working::new(&meter.ledger));
+            let (mut inner, _working) = (inner, Working::new(&meter));
             let end = meter.deadline();
             let mut over = None;
             loop {

@@ -146,6 +146,7 @@ pub struct Runner {
     grace: Duration,
     outside: Outside,
     wake: Arc<Notify>,
+    stop: CancellationToken,
     asked: Vec<Hook<RunnerQuestion>>,
     stopped: Vec<Hook<RunnerStop>>,
 }
@@ -167,9 +168,16 @@ impl Runner {
             grace: Duration::from_secs(10),
             outside: Outside::default(),
             wake: Arc::default(),
+            stop: CancellationToken::new(),
             asked: vec![],
             stopped: vec![],
         }
+    }
+
+    /// Ends the runner when the token is cancelled, whatever it runs until; threads that run get the [grace](Self::grace) time.
+    pub fn stop_with(mut self, stop: CancellationToken) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// Sets how many threads run at once; 16 unless set, 0 counts as 1.
@@ -236,17 +244,20 @@ impl Runner {
     /// runner.
     pub async fn run(&self, until: impl Into<Until>) -> Result<RunnerReport, RunError> {
         let until = until.into();
-        let ends = ends(&until);
+        let ends = async {
+            tokio::select! {
+                () = ends(&until) => {}
+                () = self.stop.cancelled() => {}
+            }
+        };
         tokio::pin!(ends);
         let mut shift = Shift::default();
         loop {
-            let round = self.round(&shift.ledger).await?;
+            let round = self.round(&shift.ledger, self.threads.saturating_sub(shift.turns.len())).await?;
             shift.report.wake = round.wake;
             shift.report.given_up = round.given_up;
             round.left.into_iter().for_each(|(thread, mark)| shift.ledger.leave(thread, mark));
-            for ready in round.ready.into_iter().take(self.threads.saturating_sub(shift.turns.len())) {
-                self.start(&mut shift, ready);
-            }
+            round.ready.into_iter().for_each(|ready| self.start(&mut shift, ready));
             if matches!(until, Until::Idle) && shift.turns.is_empty() {
                 return Ok(shift.report);
             }

@@ -32,7 +32,8 @@ pub(super) struct Ready {
 }
 
 impl Runner {
-    pub(super) async fn round(&self, ledger: &Ledger) -> Result<Round, RunError> {
+    /// Looks at the threads of all stores. `free`: how many can be started; whether more want to be is looked at later.
+    pub(super) async fn round(&self, ledger: &Ledger, free: usize) -> Result<Round, RunError> {
         let mut round = Round::default();
         for store in self.stores()? {
             let threads = ThreadFilter::new().at(self.now()).page(&*store).await?.threads;
@@ -47,6 +48,8 @@ impl Runner {
                 }
                 if ledger.has_given_up(&info.id, &mark) {
                     round.given_up.push(info.id.clone());
+                } else if round.ready.len() >= free {
+                    continue;
                 } else if wants(&**graph, info).await? {
                     round.ready.push(Ready { graph: Arc::clone(graph), thread: info.id.clone(), mark });
                 } else {

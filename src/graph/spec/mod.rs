@@ -69,7 +69,7 @@ pub struct GraphSpec {
 
 /// A channel: its kind, as `append`; or its kind and whether it is secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum ChannelSpec {
     /// The kind.
     Kind(Kind),
