@@ -4,9 +4,14 @@
 
 const README: &str = include_str!("../README.md");
 
-/// Returns what stands here between the marks of a snippet, as far to the left as it goes.
+/// Returns what stands here between the marks of a snippet.
 fn snippet(name: &str) -> String {
-    let (_, rest) = include_str!("readme.rs").split_once(&format!("// <{name}>\n")).unwrap();
+    cut(include_str!("readme.rs"), name)
+}
+
+/// Returns what stands between the marks of a snippet, as far to the left as it goes.
+fn cut(program: &str, name: &str) -> String {
+    let (_, rest) = program.split_once(&format!("// <{name}>\n")).unwrap();
     let (inside, _) = rest.split_once(&format!("// </{name}>")).unwrap();
     let left = inside.lines().filter(|line| !line.trim().is_empty()).map(|line| line.len() - line.trim_start().len());
     let left = left.min().unwrap_or(0);
@@ -81,6 +86,19 @@ fn the_page_on_agent_workflows_shows_the_compiled_example(#[case] name: &str) {
     let (_, rest) = include_str!("../examples/publish.rs").split_once(&format!("// <{name}>\n")).unwrap();
     let (code, _) = rest.split_once(&format!("// </{name}>")).unwrap();
     assert!(AGENTS.contains(&format!("```rust,ignore\n{code}```\n")), "docs/agent-workflows.md lacks:\n{code}");
+}
+
+#[rstest::rstest]
+#[case::service("service")]
+#[case::store("store")]
+#[case::handlers("handlers")]
+#[case::wait("wait")]
+#[case::refusal("refusal")]
+#[case::process("process")]
+fn the_page_on_services_shows_the_compiled_example(#[case] name: &str) {
+    let code = cut(include_str!("../examples/service.rs"), name);
+    let page = include_str!("../docs/guide/service.md");
+    assert!(page.contains(&format!("```rust,ignore\n{code}```\n")), "docs/guide/service.md lacks:\n{code}");
 }
 
 #[test]
