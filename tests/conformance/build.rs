@@ -17,6 +17,7 @@ use crate::host::{CaseFail, Inside, InvalidReturn};
 use crate::model::{Branch, Case, Channel, ChannelKind, Graph, Names, Node, Sources, SubgraphStore};
 use crate::ops::Op;
 use crate::outcome::ErrorView;
+use crate::subject::Way;
 use crate::targets::Goto;
 
 pub(crate) type DataGraph = CompiledGraph<DataState, Name, Arc<World>>;
@@ -31,6 +32,7 @@ pub(crate) struct World {
     pub(crate) root: String,
     /// What the computed channels of a graph read as in its newest task, for routers.
     pub(crate) computed: Arc<Mutex<BTreeMap<String, (bool, i64)>>>,
+    pub(crate) way: Way,
 }
 
 impl World {
@@ -241,6 +243,20 @@ fn add_node(
     let name = Name::from(plain(&node.name));
     if let Some(child) = &node.subgraph {
         let child_graph = &world.case.graphs[child];
+        match world.way {
+            Way::Mapped => {
+                let (enter, leave) = shared_keys(graph, node, child_graph);
+                let child = built[child]
+                    .clone()
+                    .mapped(move |state: &DataState| enter(state), move |left: &DataState| leave(left).1);
+                return builder.add_subgraph_with(name, child, options(world, graph_name, graph, node));
+            }
+            Way::Added => {
+                let child = built[child].clone();
+                return builder.add_subgraph_with(name, child, options(world, graph_name, graph, node));
+            }
+            Way::Memory | Way::Sled | Way::Plain => {}
+        }
         let (enter, leave) = shared_keys(graph, node, child_graph);
         let (called, child_graph) = (built[child].clone(), child_graph.clone());
         let ways = Arc::new((enter, leave));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::Case;
-use crate::subject::StoreKind;
+use crate::subject::Way;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deviations(Vec<Deviation>);
@@ -25,7 +25,8 @@ struct Table {
 struct Entry {
     case: String,
     action: Option<usize>,
-    store: Option<StoreKind>,
+    #[serde(alias = "store")]
+    way: Option<Way>,
     reason: String,
     /// Of a quirk: what LangGraph does wrong, in a sentence.
     why: Option<String>,
@@ -38,7 +39,7 @@ pub(crate) struct Deviation {
     pub(crate) case: String,
     /// Counted from 0; `None`: the whole `expected` of the case.
     pub(crate) action: Option<usize>,
-    pub(crate) store: Option<StoreKind>,
+    pub(crate) way: Option<Way>,
     pub(crate) outcome: Value,
 }
 
@@ -57,10 +58,13 @@ impl Deviations {
         table.deviation.into_iter().map(Deviation::try_from).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Those of one case on one store.
-    pub(crate) fn of(&self, case: &str, store: StoreKind) -> Self {
-        let fits = |entry: &&Deviation| entry.case == case && entry.store.is_none_or(|only| only == store);
-        Self(self.0.iter().filter(fits).cloned().collect())
+    /// Those of one case in one way; an entry that names the way stands before one that holds for all.
+    pub(crate) fn of(&self, case: &str, way: Way) -> Self {
+        let fits = |entry: &&Deviation| entry.case == case && entry.way.is_none_or(|only| only == way);
+        let fitting: Vec<&Deviation> = self.0.iter().filter(fits).collect();
+        let is_named = |action| fitting.iter().any(|entry| entry.action == action && entry.way.is_some());
+        let counts = |entry: &&&Deviation| entry.way.is_some() || !is_named(entry.action);
+        Self(fitting.iter().filter(counts).map(|entry| Deviation::clone(entry)).collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -108,7 +112,7 @@ impl TryFrom<Entry> for Deviation {
             toml::Value::String(text) => serde_json::from_str(&text).map_err(|error| named(&error))?,
             table => serde_json::to_value(table).map_err(|error| named(&error))?,
         };
-        Ok(Self { case: entry.case, action: entry.action, store: entry.store, outcome })
+        Ok(Self { case: entry.case, action: entry.action, way: entry.way, outcome })
     }
 }
 

@@ -14,9 +14,7 @@ use crate::events;
 use crate::model::{ChannelKind, Graph, Names, Store};
 use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
 use crate::script::{Config, Durability as CaseDurability, Mode};
-use crate::subject::{
-    Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, StoreKind,
-};
+use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, Way};
 use crate::{kinds, views};
 
 /// The address of a checkpoint: the subgraph's nodes on the way down, and the number.
@@ -47,10 +45,10 @@ type DataThread = Thread<DataState, Name, Arc<World>>;
 
 impl Subject {
     fn connect(&mut self) -> Answered<()> {
-        self.store = match (&self.setup.case.store, self.setup.store) {
+        self.store = match (&self.setup.case.store, self.setup.way) {
             (Store::None, _) => None,
-            (_, StoreKind::Memory) => Some(Arc::new(self.memory.clone())),
-            (_, StoreKind::Sled) => Some(self.open_sled()?),
+            (_, Way::Sled) => Some(self.open_sled()?),
+            (_, Way::Memory | Way::Mapped | Way::Added | Way::Plain) => Some(Arc::new(self.memory.clone())),
         };
         Ok(())
     }
@@ -68,7 +66,7 @@ impl Subject {
     fn world(&self, root: &str) -> Arc<World> {
         let (case, counters) = (Arc::clone(&self.setup.case), Arc::clone(&self.setup.counters));
         let (cache, computed) = (Arc::clone(&self.cache), Arc::default());
-        Arc::new(World { case, counters, cache, root: root.to_owned(), computed })
+        Arc::new(World { case, counters, cache, root: root.to_owned(), computed, way: self.setup.way })
     }
 
     fn graph(&self, name: &str) -> Answered<&DataGraph> {
@@ -242,6 +240,25 @@ impl Subject {
         Err(Refusal::Broken(format!("the run finished with {returned}, but {stored:?} is stored")))
     }
 
+    /// What `invoke` returns, in the shape of the last `values` event: the output channels of the state it came to.
+    async fn invoked(
+        &self,
+        graph: &str,
+        thread: DataThread,
+        request: Request<DataState, Name>,
+    ) -> (Option<Value>, Result<Outcome<DataState>, RunError>) {
+        let outcome = thread.run(request).await;
+        let spec = self.spec(graph);
+        let shown = outcome.as_ref().ok().map(|outcome| {
+            let mut values = outcome.state().to_json(&schema(spec));
+            if let (Some(output), Some(values)) = (&spec.output, values.as_object_mut()) {
+                values.retain(|name, _| output.contains(name));
+            }
+            values
+        });
+        (shown.filter(|values| values.as_object().is_some_and(|values| !values.is_empty())), outcome)
+    }
+
     fn no_store(&self) -> Answered<()> {
         if self.store.is_some() { Ok(()) } else { Err(ErrorView::of_kind("no_checkpointer").into()) }
     }
@@ -307,7 +324,10 @@ impl Engine for Subject {
         let thread = self.runner(place, config)?;
         let no_object = is_no_object(&input);
         let request = self.request(&place.graph, input)?;
-        let (shown, outcome) = last_values(thread, request).await;
+        let (shown, outcome) = match self.setup.way {
+            Way::Plain => self.invoked(&place.graph, thread, request).await,
+            Way::Memory | Way::Sled | Way::Mapped | Way::Added => last_values(thread, request).await,
+        };
         if no_object && outcome.is_err() {
             return Err(ErrorView::of_kind("invalid_node_return").into());
         }

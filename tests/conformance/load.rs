@@ -19,6 +19,8 @@ pub(crate) struct Suite {
     pub(crate) deviations: Deviations,
     /// What is wrong with the folder as a whole.
     pub(crate) faults: Vec<String>,
+    /// Whether the cases are not ours: their table cannot know of ways that differ from LangGraph.
+    pub(crate) is_foreign: bool,
 }
 
 /// A case under a name that no other has.
@@ -40,7 +42,8 @@ impl Suite {
 
     /// The cases of folders, with the first one's own table of deviations or ours.
     fn of(folders: &[PathBuf], own: &Path) -> Self {
-        let mut suite = Self { cases: Vec::new(), deviations: Deviations::default(), faults: Vec::new() };
+        let mut suite =
+            Self { cases: Vec::new(), deviations: Deviations::default(), faults: Vec::new(), is_foreign: false };
         folders.iter().for_each(|folder| suite.read_folder(folder));
         suite.name_apart();
         suite.read_deviations(&folders[0], own);
@@ -80,12 +83,13 @@ impl Suite {
 
     fn read_deviations(&mut self, folder: &Path, own: &Path) {
         let beside = [folder.join("deviations.toml")].into_iter().find(|file| file.is_file());
-        let foreign = beside.is_none() && !same(folder, &own.join("cases"));
+        self.is_foreign = !same(folder, &own.join("cases"));
+        let has_table = beside.is_some();
         match Deviations::read(&beside.unwrap_or_else(|| own.join("deviations.toml"))) {
             Ok(deviations) => self.deviations = deviations,
             Err(error) => self.faults.push(error),
         }
-        if !foreign {
+        if !self.is_foreign || has_table {
             let stale = self.deviations.cases().filter(|name| !self.cases.iter().any(|loaded| loaded.name == *name));
             self.faults.extend(stale.map(|name| format!("a deviation names no case: {name}")));
         }

@@ -37,6 +37,7 @@ mod subject;
 mod targets;
 mod trials;
 mod views;
+mod ways;
 
 use std::process::ExitCode;
 
@@ -45,8 +46,9 @@ use crate::deviations::Deviations;
 use crate::engine::Subject;
 use crate::load::{Loaded, Suite};
 use crate::runner::{Verdict, play};
-use crate::subject::StoreKind;
+use crate::subject::Way;
 use crate::trials::{Kind, Trial};
+use crate::ways::played;
 
 fn main() -> ExitCode {
     let args = Args::parse(std::env::args().skip(1));
@@ -54,9 +56,10 @@ fn main() -> ExitCode {
         println!("usage: conformance [--list] [--exact] [--skip PART] [--test-threads N] [-q] [NAME PART]...");
         return ExitCode::SUCCESS;
     }
-    let Suite { cases, deviations, faults } = Suite::load();
+    let Suite { cases, deviations, faults, is_foreign } = Suite::load();
     let mut trials = selfcheck::trials(&cases, faults);
-    trials.extend(StoreKind::ALL.iter().flat_map(|store| cases.iter().map(|case| trial(case, *store, &deviations))));
+    let ways = Way::ALL.iter().filter(|way| **way != Way::Added || !is_foreign);
+    trials.extend(ways.flat_map(|way| played(&cases, *way).map(|case| trial(case, *way, &deviations))));
     trials.retain(|trial| args.selects(&trial.name));
     if args.list {
         list(&trials, args.terse);
@@ -77,14 +80,14 @@ fn list(trials: &[Trial], terse: bool) {
 }
 
 /// One case on one store.
-fn trial(loaded: &Loaded, store: StoreKind, deviations: &Deviations) -> Trial {
-    let deviations = deviations.of(&loaded.name, store);
+fn trial(loaded: &Loaded, way: Way, deviations: &Deviations) -> Trial {
+    let deviations = deviations.of(&loaded.name, way);
     let case = loaded.case.clone();
     let run = move || match case {
-        Ok(case) => block_on(async { play::<Subject>(&case, store, &deviations).await }),
+        Ok(case) => block_on(async { play::<Subject>(&case, way, &deviations).await }),
         Err(error) => Verdict::Failed(error.into()),
     };
-    Trial { name: format!("{}::{}", store.as_str(), loaded.name), kind: Kind::Case(store), run: Box::new(run) }
+    Trial { name: format!("{}::{}", way.as_str(), loaded.name), kind: Kind::Case(way), run: Box::new(run) }
 }
 
 /// Plays on a runtime of its own.

@@ -81,7 +81,7 @@ pub(crate) enum SubgraphStore {
     None,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Channel {
     pub(crate) kind: ChannelKind,
@@ -94,7 +94,6 @@ pub(crate) struct Channel {
     /// Of `delta_append`: a full value after so many updates.
     /// How often the full value is stored: not visible from outside.
     #[serde(default = "full_value_every")]
-    #[expect(dead_code, reason = "part of the format")]
     pub(crate) every: u64,
 }
 

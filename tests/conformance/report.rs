@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::canon::blank;
 use crate::compare::Difference;
 use crate::runner::{Failure, Verdict};
-use crate::subject::StoreKind;
+use crate::subject::Way;
 use crate::trials::{Done, Kind};
 
 /// Lines shown before and after the first that differs.
@@ -51,9 +51,9 @@ pub(crate) fn print(done: &[Done]) -> bool {
     }
     let own = Tally::of(done.iter().filter(|trial| trial.kind == Kind::Own));
     println!("runner: {} checks passed, {} failed", own.passed, own.failed);
-    for store in StoreKind::ALL {
-        let tally = Tally::of(done.iter().filter(|trial| trial.kind == Kind::Case(store)));
-        tally.print(&format!("conformance({})", store.as_str()));
+    for way in Way::ALL {
+        let tally = Tally::of(done.iter().filter(|trial| trial.kind == Kind::Case(way)));
+        tally.print(&format!("conformance({})", way.as_str()));
     }
     let mut total = Tally::of(done.iter().filter(|trial| trial.kind != Kind::Own));
     total.failed += own.failed;

@@ -13,7 +13,7 @@ use crate::ids::Ids;
 use crate::model::Case;
 use crate::outcome::{ErrorView, Verification};
 use crate::script::{Action, Verb};
-use crate::subject::{Answered, Engine, Place, Refusal, Setup, StoreKind};
+use crate::subject::{Answered, Engine, Place, Refusal, Setup, Way};
 
 /// How a case went.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl From<String> for Failure {
 }
 
 /// Plays the case; `deviations` are this case's own.
-pub(crate) async fn play<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Deviations) -> Verdict {
-    match judge::<E>(case, store, deviations).await {
+pub(crate) async fn play<E: Engine>(case: &Arc<Case>, way: Way, deviations: &Deviations) -> Verdict {
+    match judge::<E>(case, way, deviations).await {
         Err(failure) => Verdict::Failed(failure),
         Ok(()) if !deviations.is_empty() => Verdict::Deviated,
         Ok(()) if case.quirk || !case.quirk_actions.0.is_empty() => Verdict::Quirk,
@@ -52,12 +52,12 @@ pub(crate) async fn play<E: Engine>(case: &Arc<Case>, store: StoreKind, deviatio
     }
 }
 
-async fn judge<E: Engine>(case: &Arc<Case>, store: StoreKind, deviations: &Deviations) -> Result<(), Failure> {
+async fn judge<E: Engine>(case: &Arc<Case>, way: Way, deviations: &Deviations) -> Result<(), Failure> {
     if let Some(wrong) = deviations.misplaced(case) {
         return Err(wrong.into());
     }
     let counters = Arc::new(Counters::default());
-    let setup = Setup { case: Arc::clone(case), counters: Arc::clone(&counters), store };
+    let setup = Setup { case: Arc::clone(case), counters: Arc::clone(&counters), way };
     let opened = E::open(setup).await;
     let build = match &opened {
         Ok(_) => json!({}),

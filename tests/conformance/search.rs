@@ -12,7 +12,8 @@ use crate::engine::Subject;
 use crate::model::Case;
 use crate::report;
 use crate::runner::{Failure, Play};
-use crate::subject::{Engine, Refusal, Setup, StoreKind};
+use crate::subject::{Engine, Refusal, Setup, Way};
+use crate::ways::can_play;
 
 /// How many cases a run of the suite draws.
 const CASES: u64 = 150;
@@ -23,8 +24,11 @@ pub(crate) fn agrees_with_itself() -> Result<(), String> {
     for seed in first..first + number("SUPERSTEP_CONFORMANCE_CASES").unwrap_or(CASES) {
         let drawn = draw(seed);
         let case: Case = serde_json::from_value(drawn.clone()).map_err(|error| format!("seed {seed}: {error}"))?;
-        let play = crate::block_on_any(async { run(Arc::new(case)).await })?;
-        play.map_err(|failure| explain(seed, &drawn, &failure))?;
+        let case = Arc::new(case);
+        for way in [Way::Memory, Way::Mapped, Way::Added].into_iter().filter(|way| can_play(&case, *way)) {
+            let play = crate::block_on_any(async { run(Arc::clone(&case), way).await })?;
+            play.map_err(|failure| explain(seed, way, &drawn, &failure))?;
+        }
     }
     Ok(())
 }
@@ -33,9 +37,9 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-async fn run(case: Arc<Case>) -> Result<(), Failure> {
+async fn run(case: Arc<Case>, way: Way) -> Result<(), Failure> {
     let counters = Arc::new(Counters::default());
-    let setup = Setup { case: Arc::clone(&case), counters: Arc::clone(&counters), store: StoreKind::Memory };
+    let setup = Setup { case: Arc::clone(&case), counters: Arc::clone(&counters), way };
     match Subject::open(setup).await {
         Ok(engine) => Play::new(&case, engine, counters).verified_throughout().await,
         Err(Refusal::Error(error)) => Err(format!("it cannot be built: {error:?}").into()),
@@ -43,6 +47,6 @@ async fn run(case: Arc<Case>) -> Result<(), Failure> {
     }
 }
 
-fn explain(seed: u64, drawn: &Value, failure: &Failure) -> String {
-    format!("seed {seed}: {}\n{}", report::explain(failure), json!([drawn]))
+fn explain(seed: u64, way: Way, drawn: &Value, failure: &Failure) -> String {
+    format!("seed {seed}, {}: {}\n{}", way.as_str(), report::explain(failure), json!([drawn]))
 }

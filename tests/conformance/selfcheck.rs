@@ -18,7 +18,7 @@ use crate::model::Case;
 use crate::report;
 use crate::runner::{Failure, Verdict, play};
 use crate::selfcheck_tables::{BODIES, EXPRESSIONS, OUTCOMES, ROUTES, UNREADABLE};
-use crate::subject::StoreKind;
+use crate::subject::Way;
 use crate::trials::{Kind, Trial};
 
 type Check = Result<(), String>;
@@ -116,7 +116,7 @@ fn deviations() -> Check {
     };
     let table = Deviations::parse(&entry("V2"))?;
     let read = |store| table.of("c", store).outcome(Some(1)).cloned();
-    same("a deviation", &json!([null, {"ok": true}]), &json!([read(StoreKind::Memory), read(StoreKind::Sled)]))?;
+    same("a deviation", &json!([null, {"ok": true}]), &json!([read(Way::Memory), read(Way::Sled)]))?;
     let why = "why = 'it forgets the answer'\n";
     let table =
         [("V15", "", true), ("V16", "", false), ("timing", "", true), ("quirk", "", false), ("quirk", why, true)];
@@ -142,7 +142,7 @@ fn arguments() -> Check {
 }
 
 fn played(case: &Arc<Case>, deviations: &Deviations) -> Verdict {
-    block_on(async { play::<Echo>(case, StoreKind::Memory, deviations).await })
+    block_on(async { play::<Echo>(case, Way::Memory, deviations).await })
 }
 
 fn recording_passes(case: &Arc<Case>) -> Check {
@@ -155,7 +155,7 @@ fn recording_passes(case: &Arc<Case>) -> Check {
 /// A table that lists the first action, which is as recorded.
 fn idle_deviation_fails(case: &Arc<Case>) -> Check {
     let entry = format!("[[deviation]]\ncase = '{}'\naction = 0\nreason = 'V1'\noutcome = '{{}}'\n", case.name);
-    let deviations = Deviations::parse(&entry)?.of(&case.name, StoreKind::Memory);
+    let deviations = Deviations::parse(&entry)?.of(&case.name, Way::Memory);
     match played(case, &deviations) {
         Verdict::Failed(_) => Ok(()),
         other => Err(format!("{}: {other:?}", case.name)),

@@ -12,30 +12,41 @@ use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
 use crate::script::{Config, Mode};
 use crate::targets::Goto;
 
+/// A way of playing a case: on a store, or with other calls of the API than usual. The usual ones are those by which the
+/// engine does just what LangGraph does: subgraphs are called from a body, a run is streamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum StoreKind {
+pub(crate) enum Way {
     Memory,
     Sled,
+    /// Subgraphs are nodes between two functions: `mapped`. On the memory store, as all that follow.
+    Mapped,
+    /// Subgraphs over the same channels are nodes: `add_subgraph`.
+    Added,
+    /// `invoke` returns what is compared, instead of the events of a stream.
+    Plain,
 }
 
-impl StoreKind {
-    pub(crate) const ALL: [Self; 2] = [Self::Memory, Self::Sled];
+impl Way {
+    pub(crate) const ALL: [Self; 5] = [Self::Memory, Self::Sled, Self::Mapped, Self::Added, Self::Plain];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Memory => "memory",
             Self::Sled => "sled",
+            Self::Mapped => "mapped",
+            Self::Added => "added",
+            Self::Plain => "plain",
         }
     }
 }
 
-/// What an engine is opened with. A case with `store: none` has no store at all, whatever `store` says.
+/// What an engine is opened with. A case with `store: none` has no store at all, whatever `way` says.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) case: Arc<Case>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) store: StoreKind,
+    pub(crate) way: Way,
 }
 
 /// Why an engine did not do what it was asked.

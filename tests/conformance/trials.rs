@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::runner::Verdict;
-use crate::subject::StoreKind;
+use crate::subject::Way;
 
 /// After this a trial hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ pub(crate) struct Trial {
 /// What a trial is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    Case(StoreKind),
+    Case(Way),
     /// The runner's own checks.
     Own,
 }

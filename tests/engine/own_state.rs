@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{NodeOptions, Target, Worker};
+use superstep::graph::{DataSchema, DataState, Kind, Name, NodeOptions, Target, Worker, Writes};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -217,4 +217,37 @@ async fn a_second_activation_in_a_run_that_is_stored_at_its_end_leaves_the_first
     store.thread(&graph).durability(durability).invoke(start()).await.unwrap_err();
     let end = store.thread(&graph).durability(durability).retry().await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["cd", "cdcd"]);
+}
+
+/// Over the parent's state a subgraph begins with what the parent has, not with what it ended with.
+#[rstest]
+#[tokio::test]
+async fn a_channel_that_the_parent_has_emptied_is_empty_in_what_is_stored(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let schema = DataSchema::new([("word", Kind::AnyValue), ("seen", Kind::LastValue)]).unwrap();
+    let set = |channel: &'static str, schema: &DataSchema| {
+        let schema = schema.clone();
+        move |state: Arc<DataState>, _: Ctx| {
+            let seen = state.by_name(&schema, "word").cloned().unwrap_or_default();
+            let value = if channel == "word" { "left".into() } else { seen };
+            let write = schema.write(channel, value).unwrap();
+            async move { Ok::<_, NodeError>(Writes::default().with(write)) }
+        }
+    };
+    let builder = || StateGraph::<DataState, Name>::with_schema(schema.clone());
+    let child = builder().add_node(id("look"), set("seen", &schema)).add_node(id("leave"), set("word", &schema));
+    let child = child.add_sequence([id("look"), id("leave")]).compile().unwrap().persistence(Persistence::PerThread);
+    let graph = builder().add_subgraph(id("m"), child.clone()).add_node(id("z"), set("seen", &schema));
+    let graph = graph.add_sequence([id("m"), id("z")]).compile().unwrap();
+    let thread = graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    let input = || Writes::default().with(schema.write("seen", "input".into()).unwrap());
+    thread.invoke(input()).await.unwrap();
+    thread.invoke(input()).await.unwrap();
+    let inside = thread.subgraph(&child, ["m"]).history().await.unwrap().all().await.unwrap();
+    let begun = inside.iter().filter(|made| made.next == ["look"]);
+    let words: Vec<_> = begun.map(|made| made.values.by_name(&schema, "word").cloned()).collect();
+    assert_eq!(words, [None, None]);
+    let verified = thread.verify().await.unwrap();
+    assert!(verified.divergence.is_none(), "{verified:?}");
 }

@@ -82,8 +82,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let channels = S::channels(&self.table.schema);
         self.pos.owed.clear();
+        let mut gone = Mask::default();
         for (at, channel) in channels.iter().enumerate() {
-            if channel.stored() == Stored::Never || !self.pos.state.is_kept(&self.table.schema, at) {
+            if channel.stored() == Stored::Never {
+                continue;
+            }
+            if !self.pos.state.is_kept(&self.table.schema, at) {
+                gone.insert(at); // a state of its own that it kept may have a value there
                 continue;
             }
             let row = adopted_row(self.pos.id, at);
@@ -99,6 +104,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             };
             puts.push((Key::Row(row), bytes));
         }
+        self.pos.empty_slots(&gone);
         Ok(())
     }
 

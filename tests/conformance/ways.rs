@@ -1,0 +1,73 @@
+//! Which cases are played in which way: those that the way's calls can express.
+
+use crate::load::Loaded;
+use crate::model::{Branch, Case, ChannelKind, Graph, Node};
+use crate::script::Durability;
+use crate::subject::Way;
+
+/// The cases to play in this way. One that cannot be read is played on every store, so that it fails.
+pub(crate) fn played(cases: &[Loaded], way: Way) -> impl Iterator<Item = &Loaded> {
+    cases.iter().filter(move |loaded| match &loaded.case {
+        Ok(case) => can_play(case, way),
+        Err(_) => matches!(way, Way::Memory | Way::Sled),
+    })
+}
+
+pub(crate) fn can_play(case: &Case, way: Way) -> bool {
+    match way {
+        Way::Memory | Way::Sled => true,
+        Way::Plain => !case.graphs.values().any(|graph| graph.output.is_some() || is_fleeting(graph)),
+        Way::Mapped => has_nodes_that_are_graphs(case) && subgraphs(case).all(|nested| nested.can_be_mapped()),
+        Way::Added => {
+            let shared = subgraphs(case).all(|nested| nested.shares_channels());
+            has_nodes_that_are_graphs(case) && shared && (case.quirk || !keeps_only_ends(case))
+        }
+    }
+}
+
+/// Whether the last `values` event can hold what the final state does not.
+fn is_fleeting(graph: &Graph) -> bool {
+    use ChannelKind::{AfterFinish, AnyValue, Ephemeral, Topic};
+    graph.channels.values().any(|channel| matches!(channel.kind, Ephemeral | AnyValue | Topic | AfterFinish))
+}
+
+/// Graphs as nodes that edges alone start, in a case without channels that only a body can compute.
+fn has_nodes_that_are_graphs(case: &Case) -> bool {
+    let computed = [ChannelKind::IsLastStep, ChannelKind::RemainingSteps];
+    let mut channels = case.graphs.values().flat_map(|graph| graph.channels.values());
+    let sends = format!("{:?} {:?}", case.graphs, case.script).contains("Send");
+    subgraphs(case).next().is_some() && !channels.any(|channel| computed.contains(&channel.kind)) && !sends
+}
+
+/// Whether a run leaves out what lies between its beginning and its end. A subgraph over its parent's state cannot: from its
+/// checkpoints it knows what it has changed.
+fn keeps_only_ends(case: &Case) -> bool {
+    case.script.iter().any(|action| action.config.durability == Durability::Exit)
+}
+
+/// A node that is a graph.
+struct Nested<'a> {
+    parent: &'a Graph,
+    node: &'a Node,
+    child: &'a Graph,
+}
+
+fn subgraphs(case: &Case) -> impl Iterator<Item = Nested<'_>> {
+    let nodes = case.graphs.values().flat_map(|parent| parent.nodes.iter().map(move |node| (parent, node)));
+    nodes.filter_map(|(parent, node)| Some(Nested { parent, node, child: case.graphs.get(node.subgraph.as_ref()?)? }))
+}
+
+impl Nested<'_> {
+    /// A function from state to state sees neither what was written nor whether anything was.
+    fn can_be_mapped(&self) -> bool {
+        let routes = |branch: &Branch| branch.from == self.node.name;
+        let foreign = self.child.channels.keys().any(|name| !self.parent.channels.contains_key(name));
+        let writes = self.child.nodes.iter().any(|node| !node.ops.is_empty() || node.subgraph.is_some());
+        writes && !(foreign && self.parent.branches.iter().any(routes))
+    }
+
+    fn shares_channels(&self) -> bool {
+        let child = self.child;
+        child.channels == self.parent.channels && child.input.is_none() && child.output.is_none()
+    }
+}
