@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use superstep::graph::{
-    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DataState, Declared, END, Edges, Failure, Input, Kind, Lint,
-    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, StateGraph, Target, Worker, Writes,
+    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, Declared, END, Edges, Failure, Input, Kind, Lint,
+    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, State, StateGraph, Target, Worker,
+    Writes,
 };
 
 use crate::body::{Body, Exit, NodeCommand, Return};
@@ -17,10 +18,11 @@ use crate::host::{CaseFail, Inside, InvalidReturn};
 use crate::model::{Branch, Case, Channel, ChannelKind, Graph, Names, Node, Sources, SubgraphStore};
 use crate::ops::Op;
 use crate::outcome::ErrorView;
+use crate::states::CaseState;
 use crate::subject::Way;
 use crate::targets::Goto;
 
-pub(crate) type DataGraph = CompiledGraph<DataState, Name, Arc<World>>;
+pub(crate) type CaseGraph<S> = CompiledGraph<S, Name, Arc<World>>;
 
 /// What bodies need of the case; the run's context.
 #[derive(Debug)]
@@ -104,10 +106,10 @@ pub(crate) fn called(ops: &[Op]) -> Vec<&str> {
 }
 
 /// Graphs built so far, by name.
-pub(crate) type Built = BTreeMap<String, DataGraph>;
+pub(crate) type Built<S> = BTreeMap<String, CaseGraph<S>>;
 
 /// Builds a graph and those it needs.
-pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result<(), ErrorView> {
+pub(crate) fn build<S: CaseState>(world: &Arc<World>, name: &str, built: &mut Built<S>) -> Result<(), ErrorView> {
     if built.contains_key(name) {
         return Ok(());
     }
@@ -117,7 +119,7 @@ pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result
             build(world, needed, built)?;
         }
     }
-    let mut builder = StateGraph::with_schema(schema(graph)).name(name).allow(Lint::Unresumable);
+    let mut builder = S::builder(graph).name(name).allow(Lint::Unresumable);
     for node in &graph.nodes {
         builder = add_node(builder, world, name, graph, node, built);
     }
@@ -148,10 +150,10 @@ pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result
         None => builder,
     };
     if let Some(output) = &graph.output {
-        builder = builder.output_channels(real(graph, output));
+        builder = builder.output_channels(real::<S>(graph, output));
     }
     if let Some(input) = &graph.input {
-        builder = builder.input_channels(real(graph, input));
+        builder = builder.input_channels(real::<S>(graph, input));
     }
     let persistence = match graph.checkpointer {
         SubgraphStore::Inherit => Persistence::Inherit,
@@ -165,9 +167,9 @@ pub(crate) fn build(world: &Arc<World>, name: &str, built: &mut Built) -> Result
 }
 
 /// Channels that hold values: not the computed ones.
-fn real(graph: &Graph, names: &[String]) -> Vec<String> {
+fn real<S: CaseState>(graph: &Graph, names: &[String]) -> Vec<String> {
     let is_real = |name: &&String| graph.channels.get(*name).is_none_or(|channel| kind(channel).is_some());
-    names.iter().filter(is_real).cloned().collect()
+    names.iter().filter(is_real).map(|name| S::own_name(graph, name)).collect()
 }
 
 pub(crate) fn schema(graph: &Graph) -> DataSchema {
@@ -230,44 +232,42 @@ pub(crate) fn goto(ways: Vec<Goto>) -> Target<Name> {
     Target::many(ways.into_iter().map(one))
 }
 
-type Builder = StateGraph<DataState, Name, Arc<World>>;
+type Builder<S> = StateGraph<S, Name, Arc<World>>;
 
-fn add_node(
-    builder: Builder,
+fn add_node<S: CaseState>(
+    builder: Builder<S>,
     world: &Arc<World>,
     graph_name: &str,
     graph: &Graph,
     node: &Node,
-    built: &Built,
-) -> Builder {
+    built: &Built<S>,
+) -> Builder<S> {
     let name = Name::from(plain(&node.name));
     if let Some(child) = &node.subgraph {
         let child_graph = &world.case.graphs[child];
         match world.way {
             Way::Mapped => {
-                let (enter, leave) = shared_keys(graph, node, child_graph);
-                let child = built[child]
-                    .clone()
-                    .mapped(move |state: &DataState| enter(state), move |left: &DataState| leave(left).1);
+                let (enter, leave) = shared_keys::<S>(graph, node, child_graph);
+                let child = built[child].clone().mapped(move |state: &S| enter(state), move |left: &S| leave(left).1);
                 return builder.add_subgraph_with(name, child, options(world, graph_name, graph, node));
             }
             Way::Added => {
                 let child = built[child].clone();
                 return builder.add_subgraph_with(name, child, options(world, graph_name, graph, node));
             }
-            Way::Memory | Way::Sled | Way::Plain => {}
+            Way::Memory | Way::Sled | Way::Plain | Way::Typed => {}
         }
-        let (enter, leave) = shared_keys(graph, node, child_graph);
+        let (enter, leave) = shared_keys::<S>(graph, node, child_graph);
         let (called, child_graph) = (built[child].clone(), child_graph.clone());
         let ways = Arc::new((enter, leave));
-        let run = move |input: Input<DataState, Value>, ctx: Ctx<Arc<World>>| {
+        let run = move |input: Input<S, Value>, ctx: Ctx<Arc<World>>| {
             let (called, child_graph, ways) = (called.clone(), child_graph.clone(), Arc::clone(&ways));
             async move {
                 let input = match &input {
                     Input::State(state) => ways.0(state),
                     Input::Payload(payload) if payload.is_null() => return Ok(Command::update(Writes::default())),
                     Input::Payload(payload) => {
-                        schema(&child_graph).writes(payload.as_object().ok_or_else(|| NodeError::from(InvalidReturn))?)
+                        S::writes(&child_graph, payload.as_object().ok_or_else(|| NodeError::from(InvalidReturn))?)
                     }
                 };
                 ctx.context().note_computed(&ctx);
@@ -282,7 +282,7 @@ fn add_node(
     }
     let body = Arc::new(Body::of_node(graph_name, &node.name, &node.ops));
     let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: built.clone() });
-    let run = move |input: Input<DataState, Value>, ctx: Ctx<Arc<World>>| {
+    let run = move |input: Input<S, Value>, ctx: Ctx<Arc<World>>| {
         let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
         async move {
             let input = spec.view(&input, &ctx);
@@ -297,19 +297,19 @@ fn add_node(
 }
 
 /// What a node's body needs to know of its graph.
-pub(crate) struct Spec {
+pub(crate) struct Spec<S: State> {
     pub(crate) graph: Graph,
     pub(crate) node: Node,
-    pub(crate) built: Built,
+    pub(crate) built: Built<S>,
 }
 
-impl Spec {
+impl<S: CaseState> Spec<S> {
     /// The node's input: its channels of the state, or the payload.
-    fn view(&self, input: &Input<DataState, Value>, ctx: &Ctx<Arc<World>>) -> Value {
+    fn view(&self, input: &Input<S, Value>, ctx: &Ctx<Arc<World>>) -> Value {
         match input {
             Input::Payload(payload) => Value::clone(payload),
             Input::State(state) => {
-                let mut values = readable(&self.graph, &self.node, state);
+                let mut values = readable(&self.graph, &self.node, &**state);
                 self.computed(&mut values, ctx);
                 Value::Object(values)
             }
@@ -327,7 +327,7 @@ impl Spec {
         ctx: Ctx<Arc<World>>,
         input: Value,
         error: Option<Value>,
-    ) -> Result<Command<DataState, Name>, NodeError> {
+    ) -> Result<Command<S, Name>, NodeError> {
         let counters = Arc::clone(&ctx.context().counters);
         let host = Inside { ctx: ctx.clone(), spec: self };
         match body.run(&host, &counters, input, error).await {
@@ -339,36 +339,35 @@ impl Spec {
         }
     }
 
-    fn command(&self, done: Return, ctx: &Ctx<Arc<World>>) -> Result<Command<DataState, Name>, NodeError> {
-        let schema = schema(&self.graph);
+    fn command(&self, done: Return, ctx: &Ctx<Arc<World>>) -> Result<Command<S, Name>, NodeError> {
         match done {
-            Return::Update(update) => Ok(returning(&schema, update.into_iter().collect())),
+            Return::Update(update) => Ok(returning(&self.graph, update.into_iter().collect())),
             Return::Commands(commands) => {
-                let each = commands.into_iter().map(|command| self.one(command, &schema, ctx));
+                let each = commands.into_iter().map(|command| self.one(command, ctx));
                 Ok(Command::all(each))
             }
             Return::Raw(Value::Null) => Ok(Command::update(Writes::default())),
-            Return::Raw(Value::Object(update)) => Ok(returning(&schema, update)),
+            Return::Raw(Value::Object(update)) => Ok(returning(&self.graph, update)),
             Return::Raw(_) => Err(InvalidReturn.into()),
         }
     }
 
-    fn one(&self, command: NodeCommand, schema: &DataSchema, ctx: &Ctx<Arc<World>>) -> Command<DataState, Name> {
+    fn one(&self, command: NodeCommand, ctx: &Ctx<Arc<World>>) -> Command<S, Name> {
         let update: Map<String, Value> = command.update.unwrap_or_default().into_iter().collect();
         if !command.parent {
-            return Command::update(schema.writes(&update)).goto(goto(command.goto));
+            return Command::update(S::writes(&self.graph, &update)).goto(goto(command.goto));
         }
         let above = ctx.namespace().iter().rposition(|node| !node.starts_with('#')).unwrap_or(0);
         let parent =
             ctx.context().graph_at(&ctx.namespace()[..above]).and_then(|name| ctx.context().case.graphs.get(name));
-        let writes = parent.map(|graph| self::schema(graph).writes(&update)).unwrap_or_default();
-        Command::parent(Command::<DataState, Name>::update(writes).goto(goto(command.goto)))
+        let writes = parent.map(|graph| S::writes(graph, &update)).unwrap_or_default();
+        Command::parent(Command::<S, Name>::update(writes).goto(goto(command.goto)))
     }
 }
 
 /// An update, all of which the node's routers see.
-fn returning(schema: &DataSchema, update: Map<String, Value>) -> Command<DataState, Name> {
-    Command::update(schema.writes(&update)).returning(update)
+fn returning<S: CaseState>(graph: &Graph, update: Map<String, Value>) -> Command<S, Name> {
+    Command::update(S::writes(graph, &update)).returning(update)
 }
 
 /// Adds the channels that are computed, not stored.
@@ -386,20 +385,20 @@ fn add_computed(graph: &Graph, node: Option<&Node>, now: (bool, i64), values: &m
 }
 
 /// The channels of a state that a node reads.
-pub(crate) fn readable(graph: &Graph, node: &Node, state: &DataState) -> Map<String, Value> {
-    let Value::Object(mut values) = state.to_json(&schema(graph)) else { return Map::new() };
+pub(crate) fn readable<S: CaseState>(graph: &Graph, node: &Node, state: &S) -> Map<String, Value> {
+    let mut values = state.values(graph);
     if let Some(only) = &node.input {
         values.retain(|name, _| only.contains(name));
     }
     values
 }
 
-fn options(
+fn options<S: CaseState>(
     world: &Arc<World>,
     graph_name: &str,
     graph: &Graph,
     node: &Node,
-) -> NodeOptions<DataState, Name, Arc<World>> {
+) -> NodeOptions<S, Name, Arc<World>> {
     let mut options = NodeOptions::default().asks_anything();
     if is_replayable(graph, node) {
         options = options.replayable();
@@ -408,7 +407,7 @@ fn options(
         options = options.defer();
     }
     if let Some(input) = &node.input {
-        options = options.reads(real(graph, input));
+        options = options.reads(real::<S>(graph, input));
     }
     for policy in node.retry.0.clone() {
         let pause = Duration::from_millis(1);
@@ -424,9 +423,9 @@ fn options(
     }
     let Some(ops) = &node.on_error else { return options };
     let body = Arc::new(Body::of_handler(graph_name, &node.name, ops));
-    let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: Built::new() });
+    let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: Built::<S>::new() });
     let _ = world;
-    options.on_error(move |state: Arc<DataState>, failure: Failure, ctx: Ctx<Arc<World>>| {
+    options.on_error(move |state: Arc<S>, failure: Failure, ctx: Ctx<Arc<World>>| {
         let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
         async move {
             let kind = crate::kinds::told(&failure.error);
@@ -444,7 +443,13 @@ fn is_replayable(graph: &Graph, node: &Node) -> bool {
     !graph.channels.values().any(computed) && !["Fail", "Runs"].iter().any(|counted| words.contains(counted))
 }
 
-fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, branch: &Branch) -> Builder {
+fn add_branch<S: CaseState>(
+    builder: Builder<S>,
+    graph_name: &str,
+    graph: &Graph,
+    at: usize,
+    branch: &Branch,
+) -> Builder<S> {
     let graph_name = graph_name.to_owned();
     let name = branch.name.clone().unwrap_or_else(|| format!("branch{at}"));
     let declared = match &branch.targets {
@@ -454,14 +459,11 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
         _ => Declared::Anywhere,
     };
     let (source_name, owned, graph) = (branch.from.clone(), branch.clone(), graph.clone());
-    let router = move |state: &DataState, world: &Arc<World>| -> Target<Name> {
+    let router = move |state: &S, world: &Arc<World>| -> Target<Name> {
         let node = graph.nodes.iter().find(|node| node.name == source_name);
         let mut values = match node {
             Some(node) => readable(&graph, node, state),
-            None => match state.to_json(&schema(&graph)) {
-                Value::Object(values) => values,
-                _ => Map::new(),
-            },
+            None => state.values(&graph),
         };
         state.returned().into_iter().flatten().for_each(|(name, value)| {
             values.entry(name).or_insert_with(|| value.clone());
@@ -476,27 +478,27 @@ fn add_branch(builder: Builder, graph_name: &str, graph: &Graph, at: usize, bran
     builder.add_branch(source(&branch.from), name, router, declared)
 }
 
-type Enter = Box<dyn Fn(&DataState) -> Writes<DataState> + Send + Sync>;
+type Enter<S> = Box<dyn Fn(&S) -> Writes<S> + Send + Sync>;
 /// What a subgraph returns, and what of it its parent takes.
-type Leave = Box<dyn Fn(&DataState) -> (Map<String, Value>, Writes<DataState>) + Send + Sync>;
+type Leave<S> = Box<dyn Fn(&S) -> (Map<String, Value>, Writes<S>) + Send + Sync>;
 
 /// The channels both graphs have go in; the child's output channels come out. LangGraph's shared keys.
-fn shared_keys(parent: &Graph, node: &Node, child: &Graph) -> (Enter, Leave) {
-    let (outer, inner) = (Arc::new(schema(parent)), Arc::new(schema(child)));
+fn shared_keys<S: CaseState>(parent: &Graph, node: &Node, child: &Graph) -> (Enter<S>, Leave<S>) {
+    let (outer, inner) = (Arc::new(parent.clone()), Arc::new(child.clone()));
     let takes = child.input.clone();
     let reads = node.input.clone();
     let gives = child.output.clone();
     let (outer_in, inner_in) = (Arc::clone(&outer), Arc::clone(&inner));
-    let enter = move |state: &DataState| {
-        let Value::Object(mut values) = state.to_json(&outer_in) else { return Writes::default() };
+    let enter = move |state: &S| {
+        let mut values = state.values(&outer_in);
         let listed = |list: &Option<Vec<String>>, name: &String| list.as_ref().is_none_or(|list| list.contains(name));
         values.retain(|name, _| listed(&takes, name) && listed(&reads, name));
-        inner_in.writes(&values)
+        S::writes(&inner_in, &values)
     };
-    let leave = move |state: &DataState| {
-        let Value::Object(mut values) = state.to_json(&inner) else { return <_>::default() };
+    let leave = move |state: &S| {
+        let mut values = state.values(&inner);
         values.retain(|name, _| gives.as_ref().is_none_or(|gives| gives.contains(name)));
-        let writes = outer.writes(&values);
+        let writes = S::writes(&outer, &values);
         (values, writes)
     };
     (Box::new(enter), Box::new(leave))

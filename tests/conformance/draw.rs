@@ -19,7 +19,7 @@ const CHANNELS: [(&str, &str); 6] = [
 
 /// Draws a case. Its outcomes do not count.
 pub(crate) fn draw(seed: u64) -> Value {
-    let mut drawing = Drawing(Rng::new(seed));
+    let mut drawing = Drawing { rng: Rng::new(seed), fits_a_struct: seed % 2 == 1 };
     let sub = drawing.subgraph();
     let main = drawing.main();
     let script: Vec<Value> = (0..3 + drawing.below(5)).map(|at| drawing.action(at)).collect();
@@ -29,23 +29,27 @@ pub(crate) fn draw(seed: u64) -> Value {
     })
 }
 
-struct Drawing(Rng);
+struct Drawing {
+    rng: Rng,
+    /// Whether the channels are of kinds that a struct has too.
+    fits_a_struct: bool,
+}
 
 impl Drawing {
     fn below(&mut self, end: u64) -> u64 {
-        self.0.below(end)
+        self.rng.below(end)
     }
 
     fn once_in(&mut self, times: u64) -> bool {
-        self.0.once_in(times)
+        self.rng.once_in(times)
     }
 
     fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.index(of.len())]
+        of[self.rng.index(of.len())]
     }
 
     fn main(&mut self) -> Value {
-        let names = &NODES[..2 + self.0.index(3)];
+        let names = &NODES[..2 + self.rng.index(3)];
         let nodes: Vec<Value> = names.iter().map(|name| self.node(name, names)).collect();
         let mut graph = self.wired(names, nodes);
         if self.once_in(3) {
@@ -58,7 +62,7 @@ impl Drawing {
     }
 
     fn subgraph(&mut self) -> Value {
-        let names = &["s", "t"][..1 + self.0.index(2)];
+        let names = &["s", "t"][..1 + self.rng.index(2)];
         let nodes: Vec<Value> = names.iter().map(|name| json!({"name": name, "ops": self.ops(name, &[])})).collect();
         let mut graph = self.wired(names, nodes);
         graph["checkpointer"] = self.one(&["inherit", "inherit", "own", "none"]).into();
@@ -70,16 +74,8 @@ impl Drawing {
 
     /// A chain, or nodes side by side, at times with a join.
     fn wired(&mut self, names: &[&str], nodes: Vec<Value>) -> Value {
-        let channels: Map<String, Value> = CHANNELS
-            .iter()
-            .map(|(name, kind)| {
-                let guarded = *kind != "untracked";
-                (
-                    (*name).to_owned(),
-                    if guarded { json!({"kind": kind}) } else { json!({"kind": kind, "guard": false}) },
-                )
-            })
-            .collect();
+        let channels: Map<String, Value> =
+            CHANNELS.iter().map(|(name, kind)| ((*name).to_owned(), self.channel(kind))).collect();
         let (first, last) = (names[0], names[names.len() - 1]);
         let mut edges = vec![json!(["START", first])];
         if names.len() > 2 && self.once_in(2) {
@@ -96,6 +92,14 @@ impl Drawing {
             graph["interrupt_after"] = json!([self.one(names)]);
         }
         graph
+    }
+
+    fn channel(&self, kind: &str) -> Value {
+        match (kind, self.fits_a_struct) {
+            ("union", true) => json!({"kind": "append"}),
+            ("untracked", false) => json!({"kind": kind, "guard": false}),
+            _ => json!({"kind": kind}),
+        }
     }
 
     fn node(&mut self, name: &str, names: &[&str]) -> Value {

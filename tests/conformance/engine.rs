@@ -5,15 +5,16 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use superstep::checkpoint::{CheckpointId, Checkpointer, MemoryCheckpointer, SledCheckpointer};
 use superstep::graph::{
-    self, Answer, Command, DataState, Durability, EventKind, MemoryCache, Name, Outcome, Request, RunError,
-    StateUpdate, Thread, Writes,
+    self, Answer, Command, Durability, EventKind, MemoryCache, Name, Outcome, Request, RunError, State, StateUpdate,
+    Thread, Writes,
 };
 
-use crate::build::{Built, DataGraph, World, build, goto, plain, schema};
+use crate::build::{Built, CaseGraph, World, build, goto, plain};
 use crate::events;
 use crate::model::{ChannelKind, Graph, Names, Store};
 use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
 use crate::script::{Config, Durability as CaseDurability, Mode};
+use crate::states::{CaseState, Renamed};
 use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, Way};
 use crate::{kinds, views};
 
@@ -32,23 +33,23 @@ impl Point {
     }
 }
 
-pub(crate) struct Subject {
+pub(crate) struct Subject<S: State> {
     setup: Setup,
     cache: Arc<MemoryCache>,
     memory: MemoryCheckpointer,
     folder: Option<tempfile::TempDir>,
     store: Option<Arc<dyn Checkpointer>>,
-    built: Built,
+    built: Built<S>,
 }
 
-type DataThread = Thread<DataState, Name, Arc<World>>;
+type CaseThread<S> = Thread<S, Name, Arc<World>>;
 
-impl Subject {
+impl<S: CaseState> Subject<S> {
     fn connect(&mut self) -> Answered<()> {
         self.store = match (&self.setup.case.store, self.setup.way) {
             (Store::None, _) => None,
             (_, Way::Sled) => Some(self.open_sled()?),
-            (_, Way::Memory | Way::Mapped | Way::Added | Way::Plain) => Some(Arc::new(self.memory.clone())),
+            (_, _) => Some(Arc::new(self.memory.clone())),
         };
         Ok(())
     }
@@ -69,7 +70,7 @@ impl Subject {
         Arc::new(World { case, counters, cache, root: root.to_owned(), computed, way: self.setup.way })
     }
 
-    fn graph(&self, name: &str) -> Answered<&DataGraph> {
+    fn graph(&self, name: &str) -> Answered<&CaseGraph<S>> {
         self.built.get(name).ok_or_else(|| Refusal::Broken(format!("graph {name} was not built")))
     }
 
@@ -78,7 +79,7 @@ impl Subject {
     }
 
     /// The thread of a place, at its root graph.
-    fn root(&self, place: &Place<Point>) -> Answered<DataThread> {
+    fn root(&self, place: &Place<Point>) -> Answered<CaseThread<S>> {
         let mut graph = self.graph(&place.graph)?.clone();
         let world = Arc::new(self.world(&place.graph));
         Ok(match &self.store {
@@ -91,14 +92,14 @@ impl Subject {
     }
 
     /// The thread of a place: in the subgraph it names, at its checkpoint.
-    fn thread(&self, place: &Place<Point>) -> Answered<(DataThread, String)> {
+    fn thread(&self, place: &Place<Point>) -> Answered<(CaseThread<S>, String)> {
         let root = self.root(place)?;
         let Some(at) = &place.at else { return Ok((root, place.graph.clone())) };
         let (thread, graph) = self.inside(&root, &place.graph, &at.scope)?;
         Ok((if at.is_stored() { thread.at(at.id) } else { thread }, graph))
     }
 
-    fn inside(&self, root: &DataThread, graph: &str, scope: &[String]) -> Answered<(DataThread, String)> {
+    fn inside(&self, root: &CaseThread<S>, graph: &str, scope: &[String]) -> Answered<(CaseThread<S>, String)> {
         if scope.is_empty() {
             return Ok((root.clone(), graph.to_owned()));
         }
@@ -108,7 +109,7 @@ impl Subject {
     }
 
     /// The thread as a run needs it.
-    fn runner(&self, place: &Place<Point>, config: &Config) -> Answered<DataThread> {
+    fn runner(&self, place: &Place<Point>, config: &Config) -> Answered<CaseThread<S>> {
         let mut thread = self.root(place)?.discard_pending().rerun_unanswered();
         if let Some(at) = place.at.as_ref().filter(|at| at.is_stored()) {
             thread = thread.at(at.id);
@@ -134,24 +135,24 @@ impl Subject {
     }
 
     /// Whether a subgraph is planned that has not begun.
-    async fn waits_inside(&self, root: &DataThread, place: &Place<Point>, path: &[String]) -> Answered<bool> {
+    async fn waits_inside(&self, root: &CaseThread<S>, place: &Place<Point>, path: &[String]) -> Answered<bool> {
         let Some((node, above)) = path.split_last() else { return Ok(false) };
         let (thread, _) = self.inside(root, &place.graph, above)?;
         let state = thread.state().await.map_err(refused)?;
         Ok(state.is_some_and(|state| state.tasks.iter().any(|task| task.name == *node)))
     }
 
-    fn writes(&self, graph: &str, values: &Value) -> Answered<Writes<DataState>> {
+    fn writes(&self, graph: &str, values: &Value) -> Answered<Writes<S>> {
         match values {
-            Value::Object(values) => Ok(schema(self.spec(graph)).writes(values)),
+            Value::Object(values) => Ok(S::writes(self.spec(graph), values)),
             Value::Null => Ok(Writes::default()),
             _ => Err(ErrorView::of_kind("invalid_node_return").into()),
         }
     }
 
     /// Input that START cannot apply, as LangGraph's cannot apply what is no object.
-    fn unwritable(&self, graph: &str) -> Answered<Writes<DataState>> {
-        let (spec, schema) = (self.spec(graph), schema(self.spec(graph)));
+    fn unwritable(&self, graph: &str) -> Answered<Writes<S>> {
+        let spec = self.spec(graph);
         for (name, channel) in &spec.channels {
             let value = match channel.kind {
                 ChannelKind::Append | ChannelKind::DeltaAppend | ChannelKind::Merge | ChannelKind::Union => {
@@ -160,17 +161,17 @@ impl Subject {
                 ChannelKind::LastValue => vec![Value::Null, Value::Null],
                 _ => continue,
             };
-            let writes = value.into_iter().filter_map(|value| schema.write(name, value));
-            return Ok(writes.fold(Writes::default(), Writes::with));
+            let one = |value| S::writes(spec, &[(name.clone(), value)].into_iter().collect()).0;
+            return Ok(Writes(value.into_iter().flat_map(one).collect()));
         }
         Err(Refusal::Broken("no channel refuses anything".into()))
     }
 
-    fn request(&self, graph: &str, input: Input) -> Answered<Request<DataState, Name>> {
+    fn request(&self, graph: &str, input: Input) -> Answered<Request<S, Name>> {
         let command = match input {
             Input::Values(Value::Null) => return Ok(Request::proceed()),
             Input::Values(Value::Object(values)) => {
-                return Ok(Request::input(schema(self.spec(graph)).writes(&values)).given(values));
+                return Ok(Request::input(S::writes(self.spec(graph), &values)).given(values));
             }
             Input::Values(_) => return Ok(Request::input(self.unwritable(graph)?)),
             Input::Command(command) => command,
@@ -204,7 +205,7 @@ impl Subject {
         Ok(Request::answers(answers).and(command))
     }
 
-    fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<DataState, Name>> {
+    fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<S, Name>> {
         let writes = self.writes(graph, &update.values)?;
         let made = match update.as_node.as_deref().map(plain) {
             None => StateUpdate::new(writes),
@@ -219,44 +220,42 @@ impl Subject {
     }
 
     /// The state that a run returns is the one that is stored; channels that are never saved aside.
-    async fn check_finished(&self, place: &Place<Point>, state: &DataState) -> Answered<()> {
+    async fn check_finished(&self, place: &Place<Point>, state: &S) -> Answered<()> {
         if self.store.is_none() {
             return Ok(());
         }
-        let (spec, schema) = (self.spec(&place.graph), schema(self.spec(&place.graph)));
+        let spec = self.spec(&place.graph);
         let stored = self.root(place)?.state().await.map_err(broken)?;
-        let saved = |state: &DataState| {
-            let mut values = state.to_json(&schema);
+        let saved = |state: &S| {
+            let mut values = state.values(spec);
             let unsaved = spec.channels.iter().filter(|(_, channel)| channel.kind == ChannelKind::Untracked);
-            for (name, _) in unsaved {
-                values.as_object_mut().and_then(|values| values.remove(name));
-            }
+            unsaved.for_each(|(name, _)| _ = values.remove(name));
             values
         };
         let (returned, stored) = (saved(state), stored.map(|stored| saved(&stored.values)));
         if stored.as_ref() == Some(&returned) {
             return Ok(());
         }
-        Err(Refusal::Broken(format!("the run finished with {returned}, but {stored:?} is stored")))
+        Err(Refusal::Broken(format!("the run finished with {returned:?}, but {stored:?} is stored")))
     }
 
     /// What `invoke` returns, in the shape of the last `values` event: the output channels of the state it came to.
     async fn invoked(
         &self,
         graph: &str,
-        thread: DataThread,
-        request: Request<DataState, Name>,
-    ) -> (Option<Value>, Result<Outcome<DataState>, RunError>) {
+        thread: CaseThread<S>,
+        request: Request<S, Name>,
+    ) -> (Option<Value>, Result<Outcome<S>, RunError>) {
         let outcome = thread.run(request).await;
         let spec = self.spec(graph);
         let shown = outcome.as_ref().ok().map(|outcome| {
-            let mut values = outcome.state().to_json(&schema(spec));
-            if let (Some(output), Some(values)) = (&spec.output, values.as_object_mut()) {
+            let mut values = outcome.state().values(spec);
+            if let Some(output) = &spec.output {
                 values.retain(|name, _| output.contains(name));
             }
             values
         });
-        (shown.filter(|values| values.as_object().is_some_and(|values| !values.is_empty())), outcome)
+        (shown.filter(|values| !values.is_empty()).map(Value::from), outcome)
     }
 
     fn no_store(&self) -> Answered<()> {
@@ -266,15 +265,16 @@ impl Subject {
 
 /// LangGraph's `invoke` answers with the last `values` event, which need not be the final state: what a superstep without
 /// visible writes empties is still in it.
-async fn last_values(
-    thread: DataThread,
-    request: Request<DataState, Name>,
-) -> (Option<Value>, Result<Outcome<DataState>, RunError>) {
+async fn last_values<S: CaseState>(
+    names: Renamed<'_>,
+    thread: CaseThread<S>,
+    request: Request<S, Name>,
+) -> (Option<Value>, Result<Outcome<S>, RunError>) {
     let mut stream = thread.only_output().stream(request, [graph::Mode::Values]);
     let mut last = None;
     while let Some(event) = stream.next().await {
         if let EventKind::Values { values, .. } = &event.kind {
-            last = Some(values.json());
+            last = Some(names.state(&[], values.json()));
         }
     }
     (last, stream.outcome().await)
@@ -292,7 +292,7 @@ fn refused(error: RunError) -> Refusal {
     Refusal::Error(kinds::run(&error))
 }
 
-impl Engine for Subject {
+impl<S: CaseState> Engine for Subject<S> {
     type Point = Point;
 
     async fn open(setup: Setup) -> Answered<Self> {
@@ -326,7 +326,10 @@ impl Engine for Subject {
         let request = self.request(&place.graph, input)?;
         let (shown, outcome) = match self.setup.way {
             Way::Plain => self.invoked(&place.graph, thread, request).await,
-            Way::Memory | Way::Sled | Way::Mapped | Way::Added => last_values(thread, request).await,
+            Way::Memory | Way::Sled | Way::Mapped | Way::Added | Way::Typed => {
+                let world = self.world(&place.graph);
+                last_values(Renamed::of::<S>(&world), thread, request).await
+            }
         };
         if no_object && outcome.is_err() {
             return Err(ErrorView::of_kind("invalid_node_return").into());
@@ -358,7 +361,7 @@ impl Engine for Subject {
         let mut stream = if subgraphs { thread.stream_deep(request, wanted) } else { thread.stream(request, wanted) };
         let mut seen = vec![];
         while let Some(event) = stream.next().await {
-            events::translate(&event, &world, modes, &mut seen);
+            events::translate::<S>(&event, &world, modes, &mut seen);
         }
         let error = stream.outcome().await.err().map(|error| kinds::run(&error));
         Ok(Streamed { events: seen, error })
@@ -372,8 +375,8 @@ impl Engine for Subject {
         match found.map_err(refused)? {
             Some(found) => {
                 let point = Point { thread: place.thread.clone(), scope, id: found.id };
-                let graph = self.world(&place.graph).graph_at(&point.scope).unwrap_or(&place.graph).to_owned();
-                Ok((views::snapshot(self.spec(&graph), found, subgraphs), point))
+                let shown = views::snapshot(&self.world(&place.graph), &point.scope, found, subgraphs);
+                Ok((shown.ok_or_else(|| Refusal::Broken(format!("no graph at {:?}", point.scope)))?, point))
             }
             None => {
                 let point = Point { thread: place.thread.clone(), scope, id: CheckpointId(0) };
@@ -386,7 +389,7 @@ impl Engine for Subject {
         self.no_store()?;
         let scope = place.at.as_ref().map(|at| at.scope.clone()).unwrap_or_default();
         let root = self.root(place)?;
-        let (thread, graph) = self.inside(&root, &place.graph, &scope)?;
+        let (thread, _) = self.inside(&root, &place.graph, &scope)?;
         let mut history = thread.history().await.map_err(refused)?;
         if let Some(before) = &query.before {
             history = history.before(before.id);
@@ -400,7 +403,7 @@ impl Engine for Subject {
                 continue;
             }
             let (id, parent) = (found.id, found.parent);
-            let snapshot = views::snapshot(self.spec(&graph), found, false);
+            let Some(snapshot) = views::snapshot(&self.world(&place.graph), &scope, found, false) else { continue };
             if query.keeps(&snapshot) && query.limit.is_none_or(|limit| listed.len() < limit) {
                 listed.push(Listed { point: point(id), parent: parent.map(point), snapshot });
             }

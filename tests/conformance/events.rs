@@ -6,6 +6,7 @@ use superstep::graph::{self, CheckpointView, EventKind};
 use crate::build::World;
 use crate::outcome::{self, Event, Snapshot, TaskView};
 use crate::script::Mode;
+use crate::states::{CaseState, Renamed};
 use crate::views;
 
 pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
@@ -21,14 +22,15 @@ pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
 }
 
 /// Adds what the modes show of an event.
-pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out: &mut Vec<Event>) {
+pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes: &[Mode], out: &mut Vec<Event>) {
+    let names = Renamed::of::<S>(world);
     let nodes: Vec<String> = event.nodes().map(str::to_owned).collect();
     let ns = &*world.shown(&nodes);
     let wants = |mode| modes.contains(&mode);
     match &event.kind {
         EventKind::Values { values, questions } => {
             if wants(Mode::Values) {
-                let mut shown = Event::new(ns, Mode::Values, values.json());
+                let mut shown = Event::new(ns, Mode::Values, names.state(&nodes, values.json()));
                 if !questions.is_empty() {
                     shown.interrupts = Some(views::questions(questions));
                 }
@@ -37,7 +39,7 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
         }
         EventKind::Update { node, writes, cached, .. } => {
             if wants(Mode::Updates) {
-                let mut shown = Event::new(ns, Mode::Updates, json!({ &**node: views::update(writes) }));
+                let mut shown = Event::new(ns, Mode::Updates, json!({ &**node: views::update(names, &nodes, writes) }));
                 shown.cached = *cached;
                 out.push(shown);
             }
@@ -54,7 +56,7 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
             }
         }
         EventKind::TaskStart { node, input, sent, remaining_steps, .. } => {
-            let mut input = input.json();
+            let mut input = if *sent { input.json() } else { names.state(&nodes, input.json()) };
             if let (Value::Object(values), false) = (&mut input, *sent) {
                 world.add_computed(&nodes, node, *remaining_steps, values);
             }
@@ -63,11 +65,11 @@ pub(crate) fn translate(event: &graph::Event, world: &World, modes: &[Mode], out
         }
         EventKind::TaskEnd { node, error, writes, questions, .. } => {
             let questions = views::questions(questions);
-            let data = outcome::task_result(node, error.is_some(), &views::result(writes), &questions);
+            let data = outcome::task_result(node, error.is_some(), &views::result(names, &nodes, writes), &questions);
             both(ns, event.step, modes, Mode::Tasks, "task_result", data, out);
         }
         EventKind::Checkpoint(view) => {
-            let data = outcome::checkpoint(&checkpoint(view));
+            let data = outcome::checkpoint(&checkpoint(names, &nodes, view));
             both(ns, event.step, modes, Mode::Checkpoints, "checkpoint", data, out);
         }
     }
@@ -82,7 +84,7 @@ fn both(ns: &[String], step: i64, modes: &[Mode], mode: Mode, kind: &str, data: 
     }
 }
 
-fn checkpoint(view: &CheckpointView) -> Snapshot {
+fn checkpoint(names: Renamed<'_>, at: &[String], view: &CheckpointView) -> Snapshot {
     let task = |task: &graph::TaskView| TaskView {
         name: task.name.clone(),
         interrupts: views::questions(&task.questions),
@@ -90,13 +92,13 @@ fn checkpoint(view: &CheckpointView) -> Snapshot {
         result: task
             .result
             .as_ref()
-            .map(views::result)
+            .map(|writes| views::result(names, at, writes))
             .filter(|result| result.as_object().is_none_or(|o| !o.is_empty())),
         has_state: false,
         state: None,
     };
     Snapshot {
-        values: view.values.json(),
+        values: names.state(at, view.values.json()),
         next: view.next.clone(),
         tasks: view.tasks.iter().map(task).collect(),
         interrupts: vec![],

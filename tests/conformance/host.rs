@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use superstep::graph::{AnyQuestion, CallError, Ctx, NodeError};
+use superstep::graph::{AnyQuestion, CallError, Ctx, NodeError, State};
 
 use crate::body::{Asked, Exit, Host};
-use crate::build::{Spec, World, schema};
+use crate::build::{Spec, World};
 use crate::ops::FailKind;
+use crate::states::CaseState;
 
 /// A `fail` op.
 #[derive(Debug, Clone)]
@@ -37,12 +38,12 @@ impl fmt::Display for InvalidReturn {
 
 impl std::error::Error for InvalidReturn {}
 
-pub(crate) struct Inside<'a> {
+pub(crate) struct Inside<'a, S: State> {
     pub(crate) ctx: Ctx<Arc<World>>,
-    pub(crate) spec: &'a Spec,
+    pub(crate) spec: &'a Spec<S>,
 }
 
-impl Host for Inside<'_> {
+impl<S: CaseState> Host for Inside<'_, S> {
     type Error = NodeError;
 
     fn interrupt(&self, payload: Value) -> Result<Value, Asked> {
@@ -56,10 +57,9 @@ impl Host for Inside<'_> {
     async fn call(&self, graph: &str, input: Value) -> Result<Value, Exit<NodeError>> {
         let child = &self.spec.built[graph];
         let spec = &self.ctx.context().case.graphs[graph];
-        let schema = schema(spec);
         let input = match input {
-            Value::Object(input) => schema.writes(&input),
-            _ => schema.writes(&Map::new()),
+            Value::Object(input) => S::writes(spec, &input),
+            _ => S::writes(spec, &Map::new()),
         };
         let state = match self.ctx.call_shown(child, input).await {
             Ok(Some(state)) => state,
@@ -67,7 +67,7 @@ impl Host for Inside<'_> {
             Err(CallError::Interrupted(_)) => return Err(Exit::Asked),
             Err(error) => return Err(Exit::Engine(error.into())),
         };
-        let Value::Object(mut values) = state.to_json(&schema) else { return Ok(Value::Null) };
+        let mut values = state.values(spec);
         if let Some(output) = &spec.output {
             values.retain(|name, _| output.contains(name));
         }

@@ -33,13 +33,17 @@ mod script;
 mod search;
 mod selfcheck;
 mod selfcheck_tables;
+mod states;
 mod subject;
 mod targets;
 mod trials;
+mod typed;
 mod views;
 mod ways;
 
 use std::process::ExitCode;
+
+use superstep::graph::DataState;
 
 use crate::args::Args;
 use crate::deviations::Deviations;
@@ -48,6 +52,7 @@ use crate::load::{Loaded, Suite};
 use crate::runner::{Verdict, play};
 use crate::subject::Way;
 use crate::trials::{Kind, Trial};
+use crate::typed::Typed;
 use crate::ways::played;
 
 fn main() -> ExitCode {
@@ -84,7 +89,11 @@ fn trial(loaded: &Loaded, way: Way, deviations: &Deviations) -> Trial {
     let deviations = deviations.of(&loaded.name, way);
     let case = loaded.case.clone();
     let run = move || match case {
-        Ok(case) => block_on(async { play::<Subject>(&case, way, &deviations).await }),
+        Ok(case) if way == Way::Typed => {
+            let verdict = block_on(async { play::<Subject<Typed>>(&case, way, &deviations).await });
+            if typed::has_misfits() { Verdict::NotPlayed } else { verdict }
+        }
+        Ok(case) => block_on(async { play::<Subject<DataState>>(&case, way, &deviations).await }),
         Err(error) => Verdict::Failed(error.into()),
     };
     Trial { name: format!("{}::{}", way.as_str(), loaded.name), kind: Kind::Case(way), run: Box::new(run) }

@@ -31,6 +31,7 @@ impl Tally {
                 Verdict::Failed(_) => tally.failed += 1,
                 Verdict::Deviated => tally.deviations += 1,
                 Verdict::Quirk => tally.quirks += 1,
+                Verdict::NotPlayed => {}
             }
         }
         tally

@@ -23,6 +23,8 @@ pub(crate) enum Verdict {
     Deviated,
     /// Right, apart from outcomes that do not count.
     Quirk,
+    /// Its way cannot express what it did.
+    NotPlayed,
     Failed(Failure),
 }
 

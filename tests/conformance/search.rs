@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use superstep::graph::DataState;
 
 use crate::counters::Counters;
 use crate::draw::draw;
@@ -12,7 +13,9 @@ use crate::engine::Subject;
 use crate::model::Case;
 use crate::report;
 use crate::runner::{Failure, Play};
+use crate::states::CaseState;
 use crate::subject::{Engine, Refusal, Setup, Way};
+use crate::typed::Typed;
 use crate::ways::can_play;
 
 /// How many cases a run of the suite draws.
@@ -25,8 +28,11 @@ pub(crate) fn agrees_with_itself() -> Result<(), String> {
         let drawn = draw(seed);
         let case: Case = serde_json::from_value(drawn.clone()).map_err(|error| format!("seed {seed}: {error}"))?;
         let case = Arc::new(case);
-        for way in [Way::Memory, Way::Mapped, Way::Added].into_iter().filter(|way| can_play(&case, *way)) {
-            let play = crate::block_on_any(async { run(Arc::clone(&case), way).await })?;
+        for way in [Way::Memory, Way::Mapped, Way::Added, Way::Typed].into_iter().filter(|way| can_play(&case, *way)) {
+            let play = match way {
+                Way::Typed => crate::block_on_any(async { run::<Typed>(Arc::clone(&case), way).await })?,
+                _ => crate::block_on_any(async { run::<DataState>(Arc::clone(&case), way).await })?,
+            };
             play.map_err(|failure| explain(seed, way, &drawn, &failure))?;
         }
     }
@@ -37,10 +43,10 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-async fn run(case: Arc<Case>, way: Way) -> Result<(), Failure> {
+async fn run<S: CaseState>(case: Arc<Case>, way: Way) -> Result<(), Failure> {
     let counters = Arc::new(Counters::default());
     let setup = Setup { case: Arc::clone(&case), counters: Arc::clone(&counters), way };
-    match Subject::open(setup).await {
+    match Subject::<S>::open(setup).await {
         Ok(engine) => Play::new(&case, engine, counters).verified_throughout().await,
         Err(Refusal::Error(error)) => Err(format!("it cannot be built: {error:?}").into()),
         Err(Refusal::Broken(text)) => Err(text.into()),

@@ -25,10 +25,12 @@ pub(crate) enum Way {
     Added,
     /// `invoke` returns what is compared, instead of the events of a stream.
     Plain,
+    /// The state is a struct.
+    Typed,
 }
 
 impl Way {
-    pub(crate) const ALL: [Self; 5] = [Self::Memory, Self::Sled, Self::Mapped, Self::Added, Self::Plain];
+    pub(crate) const ALL: [Self; 6] = [Self::Memory, Self::Sled, Self::Mapped, Self::Added, Self::Plain, Self::Typed];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -37,6 +39,7 @@ impl Way {
             Self::Mapped => "mapped",
             Self::Added => "added",
             Self::Plain => "plain",
+            Self::Typed => "typed",
         }
     }
 }

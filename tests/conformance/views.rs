@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::Source;
-use superstep::graph::{DataState, Nested, StateSnapshot, TaskSnapshot, View};
+use superstep::graph::{Nested, StateSnapshot, TaskSnapshot, View};
 
-use crate::build::schema;
-use crate::model::Graph;
+use crate::build::World;
 use crate::outcome::{Question, Snapshot, TaskView};
+use crate::states::{CaseState, Renamed};
 
 pub(crate) fn questions(questions: &[superstep::graph::Question]) -> Vec<Question> {
     let one =
@@ -23,26 +23,33 @@ pub(crate) fn source(source: Source) -> &'static str {
     }
 }
 
-pub(crate) fn snapshot(graph: &Graph, found: StateSnapshot<DataState>, deep: bool) -> Snapshot {
-    let values = found.values.to_json(&schema(graph));
+/// The snapshot of the graph at a namespace.
+pub(crate) fn snapshot<S: CaseState>(
+    world: &World,
+    at: &[String],
+    found: StateSnapshot<S>,
+    deep: bool,
+) -> Option<Snapshot> {
+    let values = found.values.values(world.case.graphs.get(world.graph_at(at)?)?).into();
+    let names = Renamed::of::<S>(world);
     let interrupts = found.questions().cloned().collect::<Vec<_>>();
-    Snapshot {
+    Some(Snapshot {
         values,
         next: found.next,
-        tasks: found.tasks.into_iter().map(|found| task(found, deep)).collect(),
+        tasks: found.tasks.into_iter().map(|found| task(names, at, found, deep)).collect(),
         interrupts: questions(&interrupts),
         step: Some(found.step),
         source: Some(source(found.source).to_owned()),
         has_parent: found.parent.is_some(),
-    }
+    })
 }
 
-fn nested(found: Nested) -> Snapshot {
+fn nested(names: Renamed<'_>, at: &[String], found: Nested) -> Snapshot {
     let interrupts = found.questions().cloned().collect::<Vec<_>>();
     Snapshot {
-        values: found.values.json(),
+        values: names.state(at, found.values.json()),
         next: found.next,
-        tasks: found.tasks.into_iter().map(|found| task(found, true)).collect(),
+        tasks: found.tasks.into_iter().map(|found| task(names, at, found, true)).collect(),
         interrupts: questions(&interrupts),
         step: Some(found.step),
         source: Some(source(found.source).to_owned()),
@@ -62,26 +69,27 @@ pub(crate) fn nothing() -> Snapshot {
     }
 }
 
-fn task(found: TaskSnapshot, deep: bool) -> TaskView {
+fn task(names: Renamed<'_>, at: &[String], found: TaskSnapshot, deep: bool) -> TaskView {
+    let below: Vec<String> = at.iter().cloned().chain([found.name.clone()]).collect();
     let state = if !deep || !found.subgraph {
         None
     } else {
-        Some(Box::new(found.state.map_or_else(nothing, |state| nested(*state))))
+        Some(Box::new(found.state.map_or_else(nothing, |state| nested(names, &below, *state))))
     };
     TaskView {
         name: found.name,
         interrupts: questions(&found.questions),
         error: found.error.is_some(),
-        result: found.result.as_ref().map(result),
+        result: found.result.as_ref().map(|writes| result(names, at, writes)),
         has_state: found.subgraph && state.is_none(),
         state,
     }
 }
 
 /// Writes as a task's result: several of one channel as `{"$writes": […]}`.
-pub(crate) fn result(writes: &View) -> Value {
+pub(crate) fn result(names: Renamed<'_>, at: &[String], writes: &View) -> Value {
     let mut map: Map<String, Value> = Map::new();
-    for (channel, value) in each(writes) {
+    for (channel, value) in each(names, at, writes) {
         match map.get_mut(&channel) {
             None => {
                 map.insert(channel, value);
@@ -98,8 +106,8 @@ pub(crate) fn result(writes: &View) -> Value {
 }
 
 /// Writes as an update: null for none, a list if a channel was written several times.
-pub(crate) fn update(writes: &View) -> Value {
-    let all = each(writes);
+pub(crate) fn update(names: Renamed<'_>, at: &[String], writes: &View) -> Value {
+    let all = each(names, at, writes);
     if all.is_empty() {
         return Value::Null;
     }
@@ -110,11 +118,11 @@ pub(crate) fn update(writes: &View) -> Value {
     Value::Object(all.into_iter().collect())
 }
 
-fn each(writes: &View) -> Vec<(String, Value)> {
+fn each(names: Renamed<'_>, at: &[String], writes: &View) -> Vec<(String, Value)> {
     let Value::Array(writes) = writes.json() else { return vec![] };
     let pairs = writes.into_iter().filter_map(|write| match write {
         Value::Object(write) => write.into_iter().next(),
         _ => None,
     });
-    pairs.collect()
+    names.writes(at, pairs.collect())
 }

@@ -2,8 +2,9 @@
 
 use crate::load::Loaded;
 use crate::model::{Branch, Case, ChannelKind, Graph, Node};
-use crate::script::Durability;
+use crate::script::{Action, Durability, Verb};
 use crate::subject::Way;
+use crate::typed;
 
 /// The cases to play in this way. One that cannot be read is played on every store, so that it fails.
 pub(crate) fn played(cases: &[Loaded], way: Way) -> impl Iterator<Item = &Loaded> {
@@ -17,6 +18,7 @@ pub(crate) fn can_play(case: &Case, way: Way) -> bool {
     match way {
         Way::Memory | Way::Sled => true,
         Way::Plain => !case.graphs.values().any(|graph| graph.output.is_some() || is_fleeting(graph)),
+        Way::Typed => typed::has_room(case) && (case.quirk || !changes_questions(case)),
         Way::Mapped => has_nodes_that_are_graphs(case) && subgraphs(case).all(|nested| nested.can_be_mapped()),
         Way::Added => {
             let shared = subgraphs(case).all(|nested| nested.shares_channels());
@@ -37,6 +39,19 @@ fn has_nodes_that_are_graphs(case: &Case) -> bool {
     let mut channels = case.graphs.values().flat_map(|graph| graph.channels.values());
     let sends = format!("{:?} {:?}", case.graphs, case.script).contains("Send");
     subgraphs(case).next().is_some() && !channels.any(|channel| computed.contains(&channel.kind)) && !sends
+}
+
+/// Whether a question may have another payload when it is answered. Graphs read from data match answers as LangGraph does, by
+/// position; those over a struct by type and payload (V15).
+fn changes_questions(case: &Case) -> bool {
+    let is_constant = |op: &&str| op.starts_with("Value(");
+    let words = format!("{:?}", case.graphs);
+    let mut questions = words.split("Interrupt { payload: ").skip(1);
+    let updates = |action: &Action| {
+        let commanded = action.command.as_ref().is_some_and(|command| command.update.is_some());
+        commanded || matches!(action.verb, Verb::Update | Verb::BulkUpdate)
+    };
+    !questions.all(|question| is_constant(&question)) && case.script.iter().any(updates)
 }
 
 /// Whether a run leaves out what lies between its beginning and its end. A subgraph over its parent's state cannot: from its

@@ -68,9 +68,13 @@ impl Merge {
         *slot = value;
     }
 
-    /// Adds to a list of this superstep's writes; the first write drops the last superstep's, unless `accumulate`.
-    /// LangGraph: `Topic`.
+    /// Adds to a list of this superstep's writes; the first write drops the last superstep's, unless `accumulate`. Without
+    /// items nothing is written. LangGraph: `Topic`.
     pub fn topic<T>(&mut self, channel: usize, slot: &mut Vec<T>, more: impl IntoIterator<Item = T>, accumulate: bool) {
+        let mut more = more.into_iter().peekable();
+        if more.peek().is_none() {
+            return;
+        }
         if self.written.insert(channel) && !accumulate {
             slot.clear();
         }
