@@ -1,5 +1,6 @@
 //! A command line of your own: `App` over two graphs. `release` takes arguments, asks a question that `approve`, `reject` and
-//! `revise` answer, and says by its exit code how it ended; `nap` waits for a time without a process.
+//! `revise` answer, and says by its exit code how it ended; `nap` waits for a time, or a
+//! signal, without a process.
 //!
 //!     own_tool run release 1.2.0 --thread spring
 //!     own_tool approve spring --by ada
@@ -145,6 +146,15 @@ fn ends(release: &Release) -> Exit {
 struct Nap {
     millis: u64,
     rested: bool,
+    /// Whether a call ends it before its time.
+    on_call: bool,
+    caller: Option<String>,
+}
+
+/// Somebody wakes the sleeper.
+#[derive(Signal, Serialize, Deserialize)]
+struct Call {
+    by: String,
 }
 
 #[derive(NodeId)]
@@ -153,12 +163,17 @@ enum Rest {
 }
 
 async fn sleep(nap: Arc<Nap>, ctx: Ctx) -> Result<NapUpdate, NodeError> {
-    ctx.sleep(Duration::from_millis(nap.millis)).await?;
-    Ok(Nap::update().rested(true))
+    let time = Duration::from_millis(nap.millis);
+    if !nap.on_call {
+        ctx.sleep(time).await?;
+        return Ok(Nap::update().rested(true));
+    }
+    let call: Option<Call> = ctx.receive_within(time).await?;
+    Ok(Nap::update().rested(call.is_none()).caller(call.map(|call| call.by)))
 }
 
 fn nap() -> Result<CompiledGraph<Nap, Rest>, CompileError> {
-    StateGraph::new().add_node(Rest::Sleep, sleep).add_sequence([Rest::Sleep]).compile()
+    StateGraph::new().add_node(Rest::Sleep, sleep.receives::<Call>()).add_sequence([Rest::Sleep]).compile()
 }
 
 fn main() -> ExitCode {
@@ -167,6 +182,6 @@ fn main() -> ExitCode {
         .about("Ships releases")
         .version("1.0.0")
         .graph_with("release", release.decides::<MayShip>(), Tools { broken: "broken", busy: "busy" })
-        .graph("nap", nap().about("Waits for a time, without a process"))
+        .graph("nap", nap().about("Waits for a time or a call, without a process"))
         .main()
 }

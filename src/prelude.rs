@@ -12,6 +12,6 @@ pub use crate::graph::{
     Answer, Budget, CachePolicy, CancellationToken, Command, CompileError, CompiledGraph, Ctx, Declared, Durability,
     END, Event, EventKind, Failure, Interrupt, InterruptId, Labels, Lint, MemoryCache, Mode, Node, NodeDefaults,
     NodeError, NodeExt, NodeId, Outcome, Persistence, Question, Request, RetryPolicy, Route, RunError, RunStream,
-    START, Sends, State, StateGraph, StateSnapshot, StateUpdate, Status, Target, Thread, Worker, Writes, blocking,
-    overwrite, reducers, worker,
+    START, Sends, Signal, State, StateGraph, StateSnapshot, StateUpdate, Status, Target, Thread, Worker, Writes,
+    blocking, overwrite, reducers, worker,
 };

@@ -101,6 +101,19 @@ fn the_page_on_services_shows_the_compiled_example(#[case] name: &str) {
     assert!(page.contains(&format!("```rust,ignore\n{code}```\n")), "docs/guide/service.md lacks:\n{code}");
 }
 
+#[rstest::rstest]
+#[case::signals("signals")]
+#[case::graph("graph")]
+#[case::receive("receive")]
+#[case::look("look")]
+#[case::send("send")]
+#[case::runner("runner")]
+fn the_page_on_signals_shows_the_compiled_example(#[case] name: &str) {
+    let code = cut(include_str!("../examples/signals.rs"), name);
+    let page = include_str!("../docs/guide/signals.md");
+    assert!(page.contains(&format!("```rust,ignore\n{code}```\n")), "docs/guide/signals.md lacks:\n{code}");
+}
+
 #[test]
 fn the_driver_of_the_page_on_agent_workflows_is_compiled() {
     let code = snippet("driver");

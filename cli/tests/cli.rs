@@ -325,6 +325,7 @@ fn the_whole_help() {
       reject       Say no to an open question, and go on
       revise       Ask for another attempt, and go on
       edit         Answer an open question with a text that you edit, and go on
+      signal       Send a signal to a thread, which may be running
       cancel       Cancel the run of a thread in another process
       threads      List threads, or the questions that are open
       status       Show how a thread stands: its state, what runs next, what it asks
@@ -368,7 +369,7 @@ fn the_whole_help() {
 
     Exit codes:
       0 finished, 10 waits for a person, 11 halted or stopped by a budget, 12 rejected,
-      13 cancelled, 14 waits for a time, 2 wrong usage, 1 any other error
+      13 cancelled, 14 waits for a time or a signal, 2 wrong usage, 1 any other error
     ");
 }
 

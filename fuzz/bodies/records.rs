@@ -6,8 +6,8 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep::checkpoint::{
-    AboutRecord, CheckpointRecord, EffectRecord, EventRecord, Head, Key, Shape, TaskRecord, decode_record,
-    encode_record,
+    AboutRecord, CheckpointRecord, EffectRecord, EventRecord, Head, Key, Shape, SignalRecord, TaskRecord,
+    decode_record, encode_record,
 };
 
 /// Which record it is: the first byte of what `body` takes.
@@ -20,6 +20,7 @@ pub(crate) fn kind(key: &Key) -> Option<u8> {
         Key::Task { .. } => Some(4),
         Key::Effect { .. } => Some(5),
         Key::Event { .. } => Some(6),
+        Key::Signal { .. } => Some(7),
         Key::Tag(_) | Key::Child { .. } | Key::Row(_) | Key::Log { .. } => None,
     }
 }
@@ -27,14 +28,15 @@ pub(crate) fn kind(key: &Key) -> Option<u8> {
 /// Never panics.
 pub(crate) fn body(data: &[u8]) {
     let Some((kind, bytes)) = data.split_first() else { return };
-    match kind % 7 {
+    match kind % 8 {
         0 => same::<Head>(bytes),
         1 => same::<AboutRecord>(bytes),
         2 => same::<Shape>(bytes),
         3 => same::<CheckpointRecord>(bytes),
         4 => same::<TaskRecord>(bytes),
         5 => same::<EffectRecord>(bytes),
-        _ => same::<EventRecord>(bytes),
+        6 => same::<EventRecord>(bytes),
+        _ => same::<SignalRecord>(bytes),
     }
 }
 

@@ -54,7 +54,7 @@ fn name(literal: &LitStr) -> Result<String> {
 }
 
 /// Returns `may_publish` for `MayPublish`.
-fn snake_case(ident: &str) -> String {
+pub(crate) fn snake_case(ident: &str) -> String {
     let letters: Vec<char> = ident.chars().collect();
     let mut name = String::new();
     for (at, &letter) in letters.iter().enumerate() {

@@ -10,6 +10,7 @@ mod labels;
 mod node_id;
 mod problems;
 mod route;
+mod signal;
 mod state;
 mod types;
 
@@ -178,6 +179,22 @@ pub fn derive_route(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Interrupt, attributes(interrupt))]
 pub fn derive_interrupt(input: TokenStream) -> TokenStream {
     expand_by(interrupt::expand, &parse_macro_input!(input))
+}
+
+/// Makes a type a signal: `name` is its name in stored threads.
+///
+/// Without `name` it is the type's name in snake case. The type also needs `Serialize` and `Deserialize`.
+///
+/// ```ignore
+/// #[derive(Signal, Serialize, Deserialize)]
+/// #[signal(name = "paid")]
+/// struct Paid {
+///     cents: u64,
+/// }
+/// ```
+#[proc_macro_derive(Signal, attributes(signal))]
+pub fn derive_signal(input: TokenStream) -> TokenStream {
+    expand_by(signal::expand, &parse_macro_input!(input))
 }
 
 fn expand_by(expand: Expand, input: &DeriveInput) -> TokenStream {

@@ -28,6 +28,8 @@ pub(crate) enum Ask {
     Draft { thread: String, interrupt: Option<String> },
     /// Stores an answer and runs nothing; a [`Stand`](super::shapes::Stand).
     Answer(AnswerAsk),
+    /// Sends a signal; a [`Sent`](super::shapes::Sent).
+    Signal(SignalAsk),
     /// Cancels a run; a [`Stand`](super::shapes::Stand).
     Cancel { thread: String },
 }
@@ -57,6 +59,16 @@ pub(crate) struct AnswerAsk {
     pub says: Saying,
     /// The question's id.
     pub interrupt: Option<String>,
+    pub by: Option<String>,
+    pub note: Option<String>,
+}
+
+/// A signal on its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SignalAsk {
+    pub thread: String,
+    pub name: String,
+    pub value: Value,
     pub by: Option<String>,
     pub note: Option<String>,
 }

@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::shapes::{Draft, GraphLine, Shown, Stand, Step};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
-use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, Status, Verdict};
+use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, SignalId, SignalRequest, Status, Verdict};
 
 /// The future of a call that may fail.
 pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, Failure>>;
@@ -37,6 +37,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure>;
     /// Stores an answer and runs nothing.
     fn record(&self, answer: Answer) -> Call<'_, ()>;
+    /// Stores a signal and runs nothing.
+    fn send(&self, request: SignalRequest) -> Call<'_, SignalId>;
     fn stand(&self) -> Call<'_, Stand>;
     /// The status with its types' questions.
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;

@@ -16,7 +16,7 @@ pub enum Exit {
     Rejected,
     /// It was cancelled, and can go on: 13.
     Cancelled,
-    /// It waits for a time: 14.
+    /// It waits for a time or a signal: 14.
     Waiting,
     /// A replay that compares found no difference, but compared nothing, or too little for `--strict`: 15.
     Unverified,

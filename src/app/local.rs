@@ -8,14 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::decide::{Reply, Verdict};
-use super::desk::{AnswerAsk, Ask, Desk, Saying, Tell, ThreadsAsk};
+use super::desk::{AnswerAsk, Ask, Desk, Saying, SignalAsk, Tell, ThreadsAsk};
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
-use super::shapes::{Asked, Shown, Stand, ThreadLine};
+use super::shapes::{Asked, Sent, Shown, Stand, ThreadLine};
 use crate::checkpoint::near::near_threads;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
-use crate::graph::{Answer, InterruptId, Question, RunError, Standing, ThreadFilter, ThreadInfo};
+use crate::graph::{Answer, InterruptId, Question, RunError, SignalRequest, Standing, ThreadFilter, ThreadInfo};
 
 pub(crate) struct Local {
     pub graphs: Arc<Graphs>,
@@ -173,6 +173,16 @@ impl Local {
         Ok(shown)
     }
 
+    async fn send(&self, ask: SignalAsk) -> Result<Value, Failure> {
+        let SignalAsk { thread, name, value, by, note } = ask;
+        let thread = self.thread(&thread).await?;
+        let mut request = SignalRequest::json(name, &value);
+        request = by.into_iter().fold(request, SignalRequest::by);
+        request = note.into_iter().fold(request, SignalRequest::note);
+        let signal = thread.send(request).await?.to_string();
+        json(&Sent { signal, stand: thread.stand().await? })
+    }
+
     async fn record(&self, ask: AnswerAsk) -> Result<Value, Failure> {
         let thread = self.thread(&ask.thread).await?;
         let answer = answer(&*thread, ask).await?;
@@ -200,6 +210,7 @@ impl Desk for Local {
                 }
                 Ask::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
                 Ask::Answer(ask) => self.record(ask).await,
+                Ask::Signal(ask) => self.send(ask).await,
                 Ask::Cancel { thread } => {
                     self.info(&thread).await?;
                     let error = format!("thread `{thread}` is not running: there is nothing to cancel");

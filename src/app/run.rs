@@ -24,7 +24,7 @@ impl<S: State> AnyRun for TypedRun<S> {
                 Outcome::Finished(state) => self.reading.outcome.map_or(Exit::Finished, |means| means(&state)),
                 Outcome::Interrupted(asked) => self.reading.asks(asked.iter().map(Question::name)),
                 Outcome::Stopped(_) | Outcome::Drained(_) | Outcome::Budget(..) => Exit::Halted,
-                Outcome::Waiting { .. } => Exit::Waiting,
+                Outcome::Waiting { .. } | Outcome::AwaitingSignal { .. } => Exit::Waiting,
                 Outcome::Cancelled(_) => Exit::Cancelled,
             })
         })

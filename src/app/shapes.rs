@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
+use crate::graph::shape::signal::SentShape;
 use crate::graph::shape::snapshot::{CheckpointShape, SnapshotShape};
 use crate::graph::shape::status::StatusShape;
 use crate::graph::shape::task::TaskShape;
@@ -36,6 +37,18 @@ pub(crate) struct Stand {
     /// Nodes that block the thread they run on, while a run of the thread is under way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocking: Vec<BlockingNode>,
+    /// The signals that were sent and that no task has received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mailbox: Vec<SentShape>,
+}
+
+/// A signal that was sent, and the thread afterwards.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    /// The signal's id.
+    pub signal: String,
+    #[serde(flatten)]
+    pub stand: Stand,
 }
 
 /// A node that blocked the thread it ran on.
@@ -156,6 +169,9 @@ pub(crate) struct GraphLine {
     pub nodes: Vec<String>,
     pub channels: Vec<ChannelLine>,
     pub questions: Vec<String>,
+    /// The names of the signals that its nodes receive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<String>,
     pub fingerprint: String,
 }
 

@@ -18,7 +18,7 @@ use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
-    State, StateUpdate, Status, Thread, Writes,
+    SignalId, SignalRequest, State, StateUpdate, Status, Thread, Writes,
 };
 
 pub(crate) struct TypedThread<S: State, N, C> {
@@ -69,6 +69,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
+    fn send(&self, request: SignalRequest) -> Call<'_, SignalId> {
+        Box::pin(async move { Ok(self.thread.send(request).await?) })
+    }
+
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>> {
         Box::pin(self.thread.status())
     }
@@ -91,6 +95,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,
                 blocking: blocks.into_iter().map(Into::into).collect(),
+                mailbox: self.thread.mailbox().await?.iter().map(Into::into).collect(),
             })
         })
     }

@@ -64,6 +64,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
             nodes: self.graph.nodes().map(str::to_owned).collect(),
             channels: channels.map(|of| channel(of.name(), of.type_name())).collect(),
             questions: self.graph.questions().into_iter().map(|(name, _)| name.to_owned()).collect(),
+            signals: self.graph.signals().map(str::to_owned).collect(),
             fingerprint: format!("{:016x}", self.graph.fingerprint()),
         }
     }

@@ -60,9 +60,17 @@ impl Commit {
     /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
     /// [`CheckpointError::Codec`] for a record under [`Key::Head`].
     pub fn check_records(&self) -> Result<(), CheckpointError> {
-        check_size("the thread's name", self.thread.as_str().len(), Self::MAX_NAME)?;
-        self.puts.iter().try_for_each(|(key, value)| check_put(key, value))?;
+        Self::check_posted(&self.thread, &self.puts)?;
         self.deletes.iter().try_for_each(check_key)
+    }
+
+    /// Checks records for [`Checkpointer::post`] in the same way.
+    ///
+    /// # Errors
+    /// As [`check_records`](Self::check_records).
+    pub fn check_posted(thread: &ThreadId, records: &[Record]) -> Result<(), CheckpointError> {
+        check_size("the thread's name", thread.as_str().len(), Self::MAX_NAME)?;
+        records.iter().try_for_each(|(key, value)| check_put(key, value))
     }
 
     /// Checks that the head the store has `found` is the one this commit expects.
@@ -92,7 +100,7 @@ fn check_key(key: &Key) -> Result<(), CheckpointError> {
             check_size("the name in a key", name.len(), Commit::MAX_NAME)
         }
         Key::About | Key::Shape(_) | Key::Checkpoint(_) | Key::Nested(_) => Ok(()),
-        Key::Task { .. } | Key::Child { .. } | Key::Row(_) | Key::Event { .. } => Ok(()),
+        Key::Task { .. } | Key::Child { .. } | Key::Row(_) | Key::Event { .. } | Key::Signal { .. } => Ok(()),
     }
 }
 
@@ -172,6 +180,19 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
 
     /// Queues a commit at once, in call order; the receipt tells when it is durable, or why it was refused.
     fn commit(&self, commit: Commit) -> Receipt;
+
+    /// Queues records that are no run's: signals ([`Key::Signal`]), which reach a thread while a run holds it. Needs no lease
+    /// and names no head; the head stays as it is. The receipt tells when they are durable, or why they were refused.
+    ///
+    /// A store that does not provide this refuses, and its threads take no signals.
+    ///
+    /// # Errors
+    /// The receipt has [`CheckpointError::UnknownThread`] if the store knows no such thread at the moment of writing, and
+    /// what [`Commit::check_records`] finds.
+    fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
+        let _ = records;
+        Receipt::ready(Err(CheckpointError::NoMailbox { thread: thread.clone() }))
+    }
 
     /// Returns the head of a thread; none if the thread is unknown.
     ///

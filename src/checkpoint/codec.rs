@@ -16,10 +16,10 @@ use super::error::CheckpointError;
 use super::id::ThreadId;
 
 /// The newest format of engine records that this release writes and reads.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 
-/// The format before: a record may lack the list at its end.
-const BEFORE: u8 = 1;
+/// How many lists a record of each format before may lack at its end, beginning with format 1.
+const LACKING: [usize; 2] = [2, 1];
 
 /// How deeply arrays and maps of a user's value may nest when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
@@ -50,9 +50,11 @@ pub fn decode_record<T: DeserializeOwned>(
 ) -> Result<T, CheckpointError> {
     match bytes.split_first() {
         Some((&FORMAT, body)) => decode_body(body).map_err(|error| CheckpointError::damaged(thread, what, error)),
-        Some((&BEFORE, body)) => decode_before(body).map_err(|error| CheckpointError::damaged(thread, what, error)),
         Some((&found, _)) if found > FORMAT => Err(newer(what, found)),
-        Some(_) => Err(CheckpointError::damaged(thread, what, "it has format 0")),
+        Some((&found, body)) => match usize::from(found).checked_sub(1).and_then(|at| LACKING.get(at)) {
+            Some(&lists) => decode_before(body, lists).map_err(|error| CheckpointError::damaged(thread, what, error)),
+            None => Err(CheckpointError::damaged(thread, what, "it has format 0")),
+        },
         None => Err(CheckpointError::damaged(thread, what, "it is empty")),
     }
 }
@@ -87,10 +89,11 @@ fn decode_body<T: DeserializeOwned>(body: &[u8]) -> bincode::Result<T> {
     bincode_options().with_limit(body.len() as u64).deserialize(body)
 }
 
-/// Reads a record of the format before. A list that was added at its end since then is empty.
-fn decode_before<T: DeserializeOwned>(body: &[u8]) -> bincode::Result<T> {
+/// Reads a record of a format before. Lists that were added at its end since then, up to `lists`, are empty.
+fn decode_before<T: DeserializeOwned>(body: &[u8], lists: usize) -> bincode::Result<T> {
     const EMPTY_LIST: u8 = 0;
-    decode_body(body).or_else(|error| decode_body(&[body, &[EMPTY_LIST]].concat()).map_err(|_| error))
+    let with = |lists: usize| decode_body(&[body, &vec![EMPTY_LIST; lists]].concat());
+    decode_body(body).or_else(|error| (1..=lists).find_map(|lists| with(lists).ok()).ok_or(error))
 }
 
 fn bincode_options() -> impl Options {
@@ -154,7 +157,7 @@ mod tests {
     #[test]
     fn record_of_a_newer_release_is_named() {
         let error = decode_record::<u64>(&thread(), "checkpoint #4", &[FORMAT + 1, 7]).unwrap_err();
-        assert_eq!(error.to_string(), "checkpoint #4 has format 3; this release reads up to 2");
+        assert_eq!(error.to_string(), "checkpoint #4 has format 4; this release reads up to 3");
     }
 
     #[rstest::rstest]

@@ -146,6 +146,12 @@ pub enum CheckpointError {
         /// Threads with a name near to it, nearest first.
         near: Vec<ThreadId>,
     },
+    /// The store keeps no signals for its threads.
+    #[error("the store of thread `{thread}` takes no signals")]
+    NoMailbox {
+        /// The thread.
+        thread: ThreadId,
+    },
     /// There is such a thread already.
     #[error("there is a thread `{thread}` already")]
     ThreadExists {
@@ -201,6 +207,11 @@ impl CheckpointError {
     /// Returns the error of a record that cannot be read.
     pub fn damaged(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
         Self::Damaged { thread: thread.to_string(), what: what.to_string(), reason: reason.to_string() }
+    }
+
+    /// Returns the error that there is no such thread, where nobody looks for similar names.
+    pub(crate) fn unknown(thread: &ThreadId) -> Self {
+        Self::UnknownThread { thread: thread.clone(), near: vec![] }
     }
 
     /// Returns whether it says that nothing can be written where the store is: what only reads may still be possible.
@@ -266,6 +277,7 @@ impl CheckpointError {
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
             Self::BadImport { .. } => "nothing was written; check the file, or ask whoever made it for another",
             Self::UnknownThread { .. } => "check the name, and that it is this store",
+            Self::NoMailbox { .. } => "let the checkpointer provide `post`; the stores of this crate do",
             Self::ThreadExists { .. } => "choose another name, or delete that thread first",
             Self::UnknownCheckpoint { .. } => "the thread's history lists the checkpoints there are",
             Self::InvalidName { .. } => "give it a name",

@@ -71,6 +71,17 @@ impl Checkpointer for FailingCheckpointer {
         Receipt::ready(Err(poisoned()))
     }
 
+    fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
+        let count = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        if count < self.fail_at {
+            return self.inner.post(thread, records);
+        }
+        if count == self.fail_at && self.fault == Fault::AckLost {
+            drop(self.inner.post(thread, records));
+        }
+        Receipt::ready(Err(poisoned()))
+    }
+
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
         self.inner.head(thread)
     }

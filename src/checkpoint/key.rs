@@ -87,6 +87,13 @@ pub enum Key {
         /// Counts the events of the superstep.
         number: u64,
     },
+    /// A signal in the thread's mailbox: sent, and received by no task yet. Since format 3.
+    Signal {
+        /// A later one was sent later; one sent at the same moment may have the same.
+        order: u64,
+        /// Drawn when it was sent.
+        id: u64,
+    },
 }
 
 impl fmt::Display for Key {
@@ -106,8 +113,14 @@ impl fmt::Display for Key {
                 write!(f, "effect `{key}` of task {task} of checkpoint {checkpoint:?}")
             }
             Self::Event { checkpoint, number } => write!(f, "event {number} of checkpoint {checkpoint:?}"),
+            Self::Signal { order, id } => write!(f, "signal {}", signal_name(*order, *id)),
         }
     }
+}
+
+/// What people call a signal by: its key as text.
+pub(crate) fn signal_name(order: u64, id: u64) -> String {
+    format!("{order:x}-{id:016x}")
 }
 
 impl fmt::Display for RowId {

@@ -31,6 +31,7 @@ mod tag {
     pub(super) const LOG: u8 = 10;
     pub(super) const EFFECT: u8 = 11;
     pub(super) const EVENT: u8 = 12;
+    pub(super) const SIGNAL: u8 = 13;
 }
 
 /// Returns a key as bytes.
@@ -86,6 +87,7 @@ pub fn put_key(key: &Key, out: &mut Vec<u8>) {
             put_text(key, out);
         }
         Key::Event { checkpoint, number } => put_numbers(tag::EVENT, [checkpoint.0, *number], out),
+        Key::Signal { order, id } => put_numbers(tag::SIGNAL, [*order, *id], out),
     }
 }
 
@@ -110,6 +112,7 @@ pub fn take_key(bytes: &mut &[u8]) -> Option<Key> {
             Key::Effect { checkpoint: take_checkpoint(bytes)?, task: take_u32(bytes)?, key: take_text(bytes)? }
         }
         tag::EVENT => Key::Event { checkpoint: take_checkpoint(bytes)?, number: take_number(bytes)? },
+        tag::SIGNAL => Key::Signal { order: take_number(bytes)?, id: take_number(bytes)? },
         _ => return None,
     })
 }
@@ -227,6 +230,7 @@ pub(crate) mod tests {
                 key
             }),
             (number(), number()).prop_map(|(id, number)| Key::Event { checkpoint: CheckpointId(id), number }),
+            (number(), number()).prop_map(|(order, id)| Key::Signal { order, id }),
         ]
     }
 

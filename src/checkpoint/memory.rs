@@ -44,6 +44,14 @@ impl MemoryCheckpointer {
         }
         create(&mut self.store.write(), commit)
     }
+
+    fn posted(&self, thread: &ThreadId, records: Vec<Record>) -> Result<(), CheckpointError> {
+        Commit::check_posted(thread, &records)?;
+        let threads = self.store.read();
+        let found = threads.get(thread).ok_or_else(|| CheckpointError::unknown(thread))?;
+        lock(found).records.extend(records);
+        Ok(())
+    }
 }
 
 impl Store {
@@ -97,6 +105,10 @@ impl Checkpointer for MemoryCheckpointer {
 
     fn commit(&self, commit: Commit) -> Receipt {
         Receipt::ready(self.apply(commit))
+    }
+
+    fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
+        Receipt::ready(self.posted(thread, records))
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {

@@ -45,14 +45,15 @@ pub use event_record::{EventRecord, EventRecordKind};
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;
 pub use id::{CheckpointId, ThreadId};
+pub(crate) use key::signal_name;
 pub use key::{Key, RowId};
 pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
     AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord,
-    FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source,
-    TagRecord, TaskRecord, TaskStatus, WriteRecord,
+    FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, ReceiveRecord, SendRecord,
+    Shape, SignalRecord, Slot, Source, TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
 #[cfg(feature = "sled")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};

@@ -221,7 +221,7 @@ pub enum TaskStatus {
     Done,
     /// Waits for a person.
     Interrupted,
-    /// Waits for a time, and for nobody.
+    /// Waits for a time or a signal, and for no answer.
     Waiting,
     /// Failed.
     Failed,
@@ -266,6 +266,38 @@ pub struct TaskRecord {
     pub failures: Vec<FailureRecord>,
     /// Where the payloads of answered questions are, by the places of the questions. Since format 2.
     pub payloads: Vec<(u32, RowId)>,
+    /// The signals that it waits for, those of its subgraphs included. Since format 3.
+    pub receives: Vec<ReceiveRecord>,
+}
+
+/// A signal that a task waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiveRecord {
+    /// The name of the signal's type.
+    pub name: String,
+    /// The node that waits.
+    pub node: String,
+    /// The nodes whose subgraphs that node is in, outermost first.
+    pub namespace: Vec<String>,
+    /// When it stops waiting, in milliseconds since 1970.
+    pub until: Option<u64>,
+    /// The key of the entry in the journal of the root graph's task that will hold the signal.
+    pub entry: String,
+}
+
+/// A signal that was sent to a thread and that no task has received yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalRecord {
+    /// The name of its type.
+    pub name: String,
+    /// What it says, as user values are stored.
+    pub value: Vec<u8>,
+    /// Who sent it.
+    pub by: Option<String>,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// What they noted.
+    pub note: Option<String>,
 }
 
 /// A failed attempt of a task.
@@ -292,11 +324,13 @@ pub enum EffectKind {
     Sleep,
     /// How a side effect failed last: it is done again by the next attempt, and fails so in a replay.
     Failure,
+    /// A signal that was received, or that did not come in time. Since format 3.
+    Signal,
 }
 
 impl EffectKind {
     /// How many kinds there are.
-    pub(crate) const COUNT: usize = 6;
+    pub(crate) const COUNT: usize = 7;
 }
 
 /// One entry of a task's journal.

@@ -59,6 +59,7 @@ pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, WithOption
 pub use define::problem::{CompileError, Lint, Problem};
 pub use define::retry::RetryPolicy;
 pub use define::route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
+pub use define::signal::{AwaitedSignal, NotASignalId, SentSignal, Signal, SignalId, SignalRequest};
 pub use diff::edits::Edit;
 pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use journal::effect::Effect;
@@ -77,7 +78,7 @@ pub use run::superstep::Budget;
 pub use run::view::View;
 pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until, runner};
 pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem};
-pub use superstep_macros::{Interrupt, Labels, NodeId, Route, State};
+pub use superstep_macros::{Interrupt, Labels, NodeId, Route, Signal, State};
 pub use thread::edit::{StateUpdate, Updated};
 pub use thread::filter::{ThreadFilter, ThreadPage};
 pub use thread::handle::{RECURSION_LIMIT, STATE_LIMIT, Thread};

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::{
-    CheckpointInfo, DataSchema, DataState, Event, Kind, Name, Request, Standing, ThreadFilter, ThreadInfo,
+    CheckpointInfo, DataSchema, DataState, Event, Kind, Name, Request, SignalRequest, Standing, ThreadFilter,
+    ThreadInfo,
 };
 use superstep::prelude::*;
 
@@ -39,6 +40,11 @@ impl Interrupt for MayPay {
     const NAME: &'static str = "may_pay";
 }
 
+#[derive(Signal, Serialize, Deserialize)]
+struct Baked {
+    pieces: u8,
+}
+
 async fn check(order: Arc<Order>, ctx: Ctx) -> Result<OrderUpdate, NodeError> {
     if order.item == "nothing" {
         return Err(std::io::Error::other("there is no such item").into());
@@ -51,8 +57,10 @@ async fn approve(order: Arc<Order>, ctx: Ctx) -> Result<OrderUpdate, NodeError> 
     Ok(Order::update().log([format!("paid: {paid}")]))
 }
 async fn rest(order: Arc<Order>, ctx: Ctx) -> Result<(), NodeError> {
-    if order.item == "parcel" {
-        ctx.sleep(Duration::from_secs(3600)).await?;
+    match order.item.as_str() {
+        "parcel" => ctx.sleep(Duration::from_secs(3600)).await?,
+        "cake" => _ = ctx.receive_within::<Baked>(Duration::from_secs(3600)).await?,
+        _ => {}
     }
     Ok(())
 }
@@ -63,7 +71,7 @@ fn graph(store: Arc<dyn Checkpointer>) -> Orders {
     let graph = StateGraph::new()
         .add_node(Step::Check, check)
         .add_node(Step::Approve, approve.asks::<MayPay>())
-        .add_node(Step::Rest, rest)
+        .add_node(Step::Rest, rest.receives::<Baked>())
         .add_sequence([Step::Check, Step::Approve, Step::Rest]);
     graph.compile().unwrap().named("order").with_shared_checkpointer(store)
 }
@@ -146,6 +154,13 @@ async fn every_shape_is_documented() {
     let parcel = order(&graph, "order-8");
     parcel.invoke(Order::update().item("parcel")).await.unwrap();
     docs.show("waiting outcome", parcel.resume::<MayPay>(true).await.unwrap());
+    let cake = order(&graph, "order-10");
+    cake.invoke(Order::update().item("cake")).await.unwrap();
+    docs.show("outcome that awaits a signal", cake.resume::<MayPay>(true).await.unwrap());
+    cake.send(SignalRequest::new(&Baked { pieces: 8 }).by("oven")).await.unwrap();
+    let mut sent = serde_json::to_value(&cake.mailbox().await.unwrap()[0]).unwrap();
+    sent["id"] = json!("19c13757640-6e1c2f5a9d0b4e83");
+    docs.show("signal", sent);
     let error = order(&graph, "order-9").invoke(Order::update().item("nothing")).await.unwrap_err();
     docs.show("error", &error);
     let wrong = StateGraph::<Order, Step>::new().add_node(Step::Check, check).add_edge(START, Step::Check).compile();

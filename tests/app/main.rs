@@ -102,6 +102,36 @@ fn a_wait_needs_no_process() {
 }
 
 #[test]
+fn a_signal_needs_no_process_and_reaches_a_runner() {
+    let place = Place::new();
+    let input = r#"{"millis": 3600000, "on_call": true}"#;
+    let waits = place.json(14, &["run", "nap", "--input", input, "--thread", "n1"]);
+    assert_eq!((&waits["status"], &waits["signals"][0]["name"]), (&json!("awaiting-signal"), &json!("call")));
+    assert_eq!(place.json(0, &["threads", "--status", "awaiting-signal"])[0]["signals"][0]["node"], "Sleep");
+    let wrong = place.call(&["signal", "n1", "cal", r#"{"by": "ada"}"#]);
+    insta::assert_snapshot!(wrong.err(), @r"
+    error: no node of the graph receives a signal `cal`
+     help: its nodes receive `call`
+    ");
+    let mistyped = place.call(&["signal", "n1", "call", "7"]);
+    assert!(mistyped.err().contains(r#"`Call` is {"by": text}"#), "{}", mistyped.err());
+    let sent = place.json(0, &["signal", "n1", "call", r#"{"by": "ada"}"#, "--by", "bob"]);
+    assert_eq!((&sent["status"], &sent["mailbox"][0]["by"]), (&json!("pending"), &json!("bob")));
+    assert_eq!(sent["mailbox"][0]["id"], sent["signal"]);
+    let status = place.call(&["status", "n1"]).out();
+    assert!(status.contains(r#"in its mailbox: `call` {"by":"ada"}, sent by bob at "#), "{status}");
+    let end = place.json(0, &["proceed", "n1"]);
+    assert_eq!((&end["state"]["caller"], end.get("mailbox")), (&json!("ada"), None));
+    place.json(14, &["run", "nap", "--input", input, "--thread", "n2"]);
+    let told = place.call(&["status", "n2"]).out();
+    assert!(
+        told.starts_with("n2: waits for a signal, until ") && told.contains("Sleep waits for the signal `call`"),
+        "{told}"
+    );
+    assert_eq!(place.json(0, &["graphs"])[1]["signals"], json!(["call"]));
+}
+
+#[test]
 fn a_thread_of_another_program_is_told_apart() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);

@@ -43,6 +43,8 @@ mod replay;
 mod retention;
 mod secrets;
 mod sends;
+mod signals;
+mod signals_random;
 mod stores;
 mod streams;
 mod tampered;

@@ -219,6 +219,7 @@ fn words(key: &Key) -> String {
         Key::Log { channel, row } => format!("log:{}.{}", of(row), text(channel)),
         Key::Effect { checkpoint, task, key } => format!("effect:{}.{task}.{}", checkpoint.0, text(key)),
         Key::Event { checkpoint, number } => format!("event:{}.{number}", checkpoint.0),
+        Key::Signal { order, id } => format!("signal:{order}.{id}"),
     }
 }
 
@@ -242,6 +243,7 @@ fn key(words: &str) -> Key {
         "log" => Key::Log { channel: text(3), row: row() },
         "effect" => Key::Effect { checkpoint: id(), task: small(1), key: text(2) },
         "event" => Key::Event { checkpoint: id(), number: number(1) },
+        "signal" => Key::Signal { order: number(0), id: number(1) },
         other => panic!("{other}"),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rstest::rstest;
-use superstep::graph::{Answer, Boxed, CancellationToken, Standing, ThreadInfo};
+use superstep::graph::{Answer, Boxed, CancellationToken, Standing, ThreadInfo, Until, runner};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -326,4 +326,29 @@ async fn answers_and_copies_for_a_fork_are_dated_by_the_clock_of_the_handle(
     let root: Vec<u64> = thread().history().await.unwrap().all().await.unwrap().iter().map(|c| c.created_at).collect();
     assert_eq!(root.first(), Some(&107_000), "{root:?}");
     assert_eq!(inside().state().await.unwrap().unwrap().created_at, 107_000);
+}
+
+#[tokio::test]
+async fn a_runner_resumes_a_task_however_often_it_sleeps() {
+    let (store, hand) = (Store::memory(), Hand::default());
+    let naps = |_: Arc<Pad>, ctx: Ctx| -> Boxed<'static, Ended> {
+        Box::pin(async move {
+            for _ in 0..6 {
+                ctx.sleep(Duration::from_secs(1)).await?;
+            }
+            Ok(Pad::update().notes(["slept"]))
+        })
+    };
+    let graph = chain(Builder::new().add_node(id("nap"), naps), &["nap"]);
+    let graph = graph.with_shared_checkpointer(Arc::clone(&store.store));
+    hand.on(graph.thread("t")).invoke(start()).await.unwrap();
+    let (own, next) = (hand.clone(), hand.clone());
+    let drives = runner([graph.clone()]).clock(move || at(own.0.load(Ordering::SeqCst)));
+    let drives = drives.poll_every(Duration::from_millis(1)).on_stop(move |_| {
+        next.0.fetch_add(1, Ordering::SeqCst);
+        async {}
+    });
+    hand.set(1);
+    let report = drives.run(Until::Idle).await.unwrap();
+    assert_eq!((report.turns, report.given_up), (6, vec![]));
 }

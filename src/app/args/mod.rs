@@ -8,6 +8,7 @@ mod reads;
 mod replays;
 mod runner;
 mod runs;
+mod signals;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub(crate) use reads::{Completions, Draw, Events, History, Log, Show, Status, Th
 pub(crate) use replays::{Diff, Mode, Replay};
 pub(crate) use runner::Runner;
 pub(crate) use runs::{RunArgs, Talk};
+pub(crate) use signals::Signal;
 
 use super::erased::AnyGraph;
 use super::log::Level;
@@ -60,6 +62,7 @@ pub(crate) enum Verb {
     Reject(answers::Reject),
     Revise(answers::Revise),
     Edit(Edit),
+    Signal(Signal),
     Cancel(runs::Cancel),
     Threads(Threads),
     Status(Status),
@@ -92,7 +95,7 @@ A first run, in two processes:
 
 Exit codes:
   0 finished, 10 waits for a person, 11 halted or stopped by a budget, 12 rejected,
-  13 cancelled, 14 waits for a time, 2 wrong usage, 1 any other error";
+  13 cancelled, 14 waits for a time or a signal, 2 wrong usage, 1 any other error";
 
 /// Returns the whole command line of a program with these graphs.
 pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn AnyGraph>], own: &[Own]) -> Command {

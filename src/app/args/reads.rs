@@ -25,6 +25,7 @@ fn told(standing: Standing) -> &'static str {
         Standing::Interrupted => "Questions are open",
         Standing::Stopped => "It stands at a breakpoint",
         Standing::Waiting => "It waits for a time",
+        Standing::AwaitingSignal => "It waits for a signal",
         Standing::Failed => "A task failed",
         Standing::NeedsMigration => "Another version of the graph stored it, and this one cannot go on with it",
         Standing::Running => "A run holds it just now",

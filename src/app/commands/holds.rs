@@ -114,7 +114,10 @@ impl Session {
             match desk.ask(ask.clone()).await {
                 Ok(reply) => break reply,
                 // It ended just now; what only looks is asked again.
-                Err(_) if desk.has_left() && !matches!(ask, Ask::Answer(_)) && began.elapsed() < QUEUE => {}
+                Err(_)
+                    if desk.has_left()
+                        && !matches!(ask, Ask::Answer(_) | Ask::Signal(_))
+                        && began.elapsed() < QUEUE => {}
                 Err(failure) => return Err(failure),
             }
         };

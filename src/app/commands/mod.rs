@@ -11,6 +11,7 @@ mod reads;
 mod replays;
 mod runner;
 mod runs;
+mod signals;
 mod stories;
 mod talk;
 
@@ -86,6 +87,7 @@ impl Session {
             Verb::Reject(args) => self.decided(args.into()).await,
             Verb::Revise(args) => self.decided(args.into()).await,
             Verb::Edit(args) => self.edit(args).await,
+            Verb::Signal(args) => self.signal(args).await,
             Verb::Cancel(args) => self.cancel(args.on.thread).await,
             Verb::Threads(args) => self.threads(args).await,
             Verb::Status(args) => self.status(args).await,

@@ -67,7 +67,7 @@ impl Session {
         let exit = match stand.status.as_str() {
             "finished" => Exit::Finished, // it was faster
             "interrupted" => Exit::Asking,
-            "waiting" => Exit::Waiting,
+            "waiting" | "awaiting-signal" => Exit::Waiting,
             _ => Exit::Cancelled,
         };
         let mut told = self.stands(stand, exit.code())?;
@@ -128,7 +128,7 @@ impl Session {
         match exit {
             Exit::Cancelled => format!("\ncancelled; what is done is kept. Go on with\n  {go_on}\n"),
             Exit::Halted => format!("\nto go on\n  {go_on}\n"),
-            Exit::Waiting => format!("\nonce the time has come, go on with\n  {go_on}\n"),
+            Exit::Waiting => format!("\nonce the time or the signal has come, go on with\n  {go_on}\n"),
             Exit::Finished | Exit::Failed | Exit::Asking | Exit::Rejected | Exit::Unverified => String::new(),
         }
     }

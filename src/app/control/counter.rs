@@ -31,6 +31,11 @@ impl Counter {
                 self.live.wake();
                 stored
             }
+            Ask::Signal(signal) => {
+                let sent = self.local.ask(Ask::Signal(signal)).await;
+                self.live.wake();
+                sent
+            }
             ask => self.local.ask(ask).await,
         }
     }

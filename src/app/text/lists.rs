@@ -112,8 +112,15 @@ pub(crate) fn graphs(lines: &[GraphLine]) -> String {
         let about = line.about.as_ref().map(|about| format!("  {}\n", clean(about))).unwrap_or_default();
         let asks =
             if line.questions.is_empty() { String::new() } else { format!("  asks: {}\n", line.questions.join(", ")) };
+        let receives =
+            if line.signals.is_empty() { String::new() } else { format!("  receives: {}\n", line.signals.join(", ")) };
         let (nodes, channels) = (line.nodes.join(", "), channels.join(", "));
-        format!("{}\n{about}  nodes: {}\n  state: {}\n{asks}", clean(&line.graph), clean(&nodes), clean(&channels))
+        format!(
+            "{}\n{about}  nodes: {}\n  state: {}\n{asks}{receives}",
+            clean(&line.graph),
+            clean(&nodes),
+            clean(&channels)
+        )
     };
     lines.iter().map(graph).collect()
 }

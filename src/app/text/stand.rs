@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::block::value;
-use super::escape::{clean, clean_lines};
+use super::escape::{clean, clean_lines, safe_json};
 use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand};
 
 /// How a thread stands, its state, what it asks.
@@ -15,6 +15,7 @@ pub(crate) fn stand(stand: &Stand) -> String {
     if !stand.next.is_empty() {
         text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
     }
+    text.push_str(&signals(stand));
     stand.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
     match &stand.summary {
         Some(summary) => summary.lines().for_each(|line| text.push_str(&format!("  {}\n", clean(line)))),
@@ -40,8 +41,24 @@ fn told(stand: &Stand) -> String {
         ("needs-migration", Some(reason), _) => format!("needs migration: {}", clean_lines(reason, 2)),
         ("stopped", ..) => "stopped at a breakpoint".into(),
         ("waiting", _, Some(until)) => format!("waits until {until}"),
+        ("awaiting-signal", _, Some(until)) => format!("waits for a signal, until {until}"),
+        ("awaiting-signal", ..) => "waits for a signal".into(),
         (status, ..) => clean(status).into_owned(),
     }
+}
+
+/// The signals that a thread waits for, and those in its mailbox.
+fn signals(stand: &Stand) -> String {
+    let until = |until: &Option<String>| until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+    let awaited = stand.signals.iter().map(|signal| {
+        format!("  {} waits for the signal `{}`{}\n", clean(&signal.node), clean(&signal.name), until(&signal.until))
+    });
+    let by = |by: &Option<String>| by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let sent = stand.mailbox.iter().map(|sent| {
+        let (value, by) = (sent.value.to_string(), by(&sent.by));
+        format!("  in its mailbox: `{}` {}, sent{} at {}\n", clean(&sent.name), safe_json(&value), clean(&by), sent.at)
+    });
+    awaited.chain(sent).collect()
 }
 
 /// The channels of a state, or the fields of a payload.

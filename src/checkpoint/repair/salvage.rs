@@ -12,8 +12,8 @@ use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, ForeignRecord, Head, Key, Record, RowId, ThreadId, decode_record,
-    encode_record,
+    AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, ForeignRecord, Head, Key, Record, RowId,
+    ThreadId, decode_record, encode_record, signal_name,
 };
 
 /// What was found of one thread.
@@ -124,6 +124,15 @@ impl Found {
         encode_record(&record).ok().map(|bytes| (Key::About, bytes))
     }
 
+    /// The signals that tasks have received: what is left of them in the files is not delivered again.
+    fn received(&self) -> BTreeSet<String> {
+        let entries = self.records.iter().filter(|(key, _)| matches!(key, Key::Effect { .. }));
+        let entries =
+            entries.filter_map(|(key, (_, bytes))| decode_record::<EffectRecord>(&"".into(), key, bytes).ok());
+        let signals = entries.filter(|entry| entry.kind == EffectKind::Signal);
+        signals.map(|entry| entry.idempotency).collect()
+    }
+
     /// No number that may have been given out is given out again.
     fn head_at(&self, newest: CheckpointId) -> Head {
         let seen = self.records.keys().chain(&self.unreadable).filter_map(number).max().unwrap_or(newest.0);
@@ -147,7 +156,9 @@ fn keeper(found: &Found, judge: &Judge, whole: &[CheckpointId]) -> impl Fn(&Key)
         .filter(|(_, tag)| kept.contains(&tag.checkpoint))
         .map(|(name, _)| name.clone())
         .collect();
+    let received = found.received();
     move |key| match key {
+        Key::Signal { order, id } => !received.contains(&signal_name(*order, *id)),
         Key::Tag(name) => tags.contains(name),
         Key::Checkpoint(id) | Key::Nested(id) => kept.contains(id),
         Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => kept.contains(checkpoint),
@@ -159,7 +170,7 @@ fn keeper(found: &Found, judge: &Judge, whole: &[CheckpointId]) -> impl Fn(&Key)
 /// The number of the checkpoint that a record belongs to.
 pub(super) fn number(key: &Key) -> Option<u64> {
     match key {
-        Key::Head | Key::About | Key::Tag(_) | Key::Shape(_) => None,
+        Key::Head | Key::About | Key::Tag(_) | Key::Shape(_) | Key::Signal { .. } => None,
         Key::Checkpoint(id) | Key::Nested(id) => Some(id.0),
         Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => Some(checkpoint.0),
         Key::Row(RowId { checkpoint, .. }) | Key::Log { row: RowId { checkpoint, .. }, .. } => Some(checkpoint.0),

@@ -9,7 +9,7 @@ use super::read::thread_name;
 use super::rows::{cut, gone, row_key};
 use super::view::Before;
 use crate::checkpoint::envelope::{Envelope, name_of};
-use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, ThreadId, decode_record, encode_record};
+use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -43,6 +43,19 @@ impl<'a> Batch<'a> {
         }
         self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
         self.heads.insert(thread, head);
+        self.after.extend(rows);
+        Ok(())
+    }
+
+    /// Adds records of a thread under no lease, or refuses them if there is no such thread.
+    pub(super) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
+        self.head(thread)?.ok_or_else(|| CheckpointError::unknown(thread))?;
+        let Some((last, _)) = records.last() else { return Ok(()) };
+        let (mut rows, newest) = (vec![], row_key(&name_of(thread, last), 0));
+        for (key, value) in records {
+            self.replace(&name_of(thread, &key), Some(value), number, &mut rows)?;
+        }
+        self.newest = Some((number, newest));
         self.after.extend(rows);
         Ok(())
     }

@@ -75,6 +75,7 @@ impl Shared {
         let Order { thread, task, answer } = order;
         let result = match task {
             Task::Commit(commit) => self.check_poison().and_then(|()| batch.add(commit, self.next_number())),
+            Task::Post(records) => self.check_poison().and_then(|()| batch.post(&thread, records, self.next_number())),
             Task::Delete(epoch) => self.check_poison().and_then(|()| self.delete(&thread, epoch)),
             Task::Settle => Ok(()),
         };

@@ -248,6 +248,17 @@ impl Checkpointer for SledCheckpointer {
         }
     }
 
+    fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
+        let checked = self.shared().and_then(|shared| {
+            shared.check_poison()?;
+            Commit::check_posted(thread, &records).map(|()| shared)
+        });
+        match checked {
+            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), Task::Post(records))),
+            Err(error) => Receipt::ready(Err(error)),
+        }
+    }
+
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
         Box::pin(ready(self.view().and_then(|view| view.now().head(thread))))
     }

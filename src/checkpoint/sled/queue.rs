@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::checkpoint::{CheckpointError, Commit, ThreadId};
+use crate::checkpoint::{CheckpointError, Commit, Record, ThreadId};
 
 /// The answer to one order.
 pub(super) type Answer = oneshot::Sender<Result<(), CheckpointError>>;
@@ -30,6 +30,8 @@ pub(super) struct Order {
 #[derive(Debug)]
 pub(super) enum Task {
     Commit(Commit),
+    /// Write records of the thread under no lease, if the thread is known.
+    Post(Vec<Record>),
     /// Delete the thread, under the lease of this epoch.
     Delete(u64),
     /// Only answer, after everything before.
@@ -152,8 +154,13 @@ impl Task {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Commit(commit) => commit.puts.iter().map(|(_, value)| value.len() + 64).sum(),
+            Self::Commit(commit) => bytes(&commit.puts),
+            Self::Post(records) => bytes(records),
             Self::Delete(_) | Self::Settle => 0,
         }
     }
+}
+
+fn bytes(records: &[Record]) -> usize {
+    records.iter().map(|(_, value)| value.len() + 64).sum()
 }

@@ -91,7 +91,8 @@ impl Anatomy {
             Key::Child { checkpoint, task, call } => {
                 self.children.insert((*checkpoint, *task, *call), decode_record(thread, key, bytes)?);
             }
-            Key::Head | Key::Row(_) | Key::Log { .. } | Key::Effect { .. } | Key::Event { .. } => {}
+            Key::Head | Key::Row(_) | Key::Log { .. } | Key::Effect { .. } | Key::Event { .. } | Key::Signal { .. } => {
+            }
         }
         Ok(())
     }

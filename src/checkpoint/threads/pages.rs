@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, Order,
 const PAGE: usize = 64;
 
 /// The greatest key of a thread.
-pub(in crate::checkpoint) const LAST: Key = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
+pub(in crate::checkpoint) const LAST: Key = Key::Signal { order: u64::MAX, id: u64::MAX };
 
 /// The keys of the engine's own records, apart from the head, journals and events.
 pub(in crate::checkpoint) fn structure() -> RangeInclusive<Key> {

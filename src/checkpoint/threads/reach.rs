@@ -56,7 +56,7 @@ impl Reach {
     /// Returns whether a record is reached. Tags are kept with their checkpoints, by whoever asks.
     pub(in crate::checkpoint) fn keeps(&self, key: &Key) -> bool {
         match key {
-            Key::Head | Key::About | Key::Tag(_) => true,
+            Key::Head | Key::About | Key::Tag(_) | Key::Signal { .. } => true,
             Key::Shape(fingerprint) => self.shapes.contains(fingerprint),
             Key::Checkpoint(id) | Key::Nested(id) => self.checkpoints.contains(id),
             Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => self.checkpoints.contains(checkpoint),

@@ -13,7 +13,7 @@ use crate::checkpoint::{
 type Checked = Result<(), String>;
 
 /// No counter of an honest thread comes near; every sum of two is still a number.
-const MOST: u64 = 1 << 60;
+pub(super) const MOST: u64 = 1 << 60;
 /// The greatest count of attempts, calls and entries.
 const MANY: u32 = 1 << 30;
 /// START, in place of a node.
@@ -76,6 +76,9 @@ fn check_key(anatomy: &Anatomy, key: &Key, next: u64) -> Checked {
             checkpoint.0
         }
         Key::Event { checkpoint, .. } => checkpoint.0,
+        Key::Signal { order, .. } => {
+            return ensure(*order <= MOST, || "its time is out of bounds".into());
+        }
     };
     ensure(number < next, || "its number was never given out".into())
 }
@@ -187,7 +190,10 @@ fn check_task(anatomy: &Anatomy, of: &CheckpointRecord, record: &TaskRecord, nex
     ensure(writes_fit(record.writes.iter(), channels, next), || {
         "it writes channels that its graph does not have".into()
     })?;
-    let counts = record.attempts <= MANY && record.effects <= MANY && record.wake.is_none_or(|wake| wake <= MOST);
+    let counts = record.attempts <= MANY
+        && record.effects <= MANY
+        && record.wake.is_none_or(|wake| wake <= MOST)
+        && record.receives.iter().all(|awaited| awaited.until.is_none_or(|until| until <= MOST));
     let places = record.questions.iter().all(|asked| asked.place <= MANY && asked.checkpoint.0 < next)
         && record.answers.iter().all(|answer| answer.place <= MANY && answer.at <= MOST);
     ensure(counts && places && record.failures.iter().all(|failure| failure.at <= MOST), || {

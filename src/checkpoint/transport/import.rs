@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::checks::check;
+use super::checks::{MOST, check};
 use super::file::{START, bad, begins, read};
 use super::skim::skim;
 use crate::checkpoint::threads::anatomy::Anatomy;
@@ -16,7 +16,7 @@ use crate::checkpoint::threads::deposit::deposit;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
-    Key, Record, ThreadId, decode_record, encode_record,
+    Key, Record, SignalRecord, ThreadId, decode_record, encode_record,
 };
 
 /// How deeply a value may nest: what was written under the limit of 128 reads as no more than this.
@@ -190,6 +190,12 @@ fn decoded(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointE
             let effect: EffectRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
             let deep = skim(&effect.value, DEPTH).err().filter(|reason| reason.contains("deeper"));
             deep.map_or(Ok(()), |reason| Err(bad(format!("{key}: {reason}"))))
+        }
+        Key::Signal { .. } => {
+            let signal: SignalRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
+            let skimmed =
+                if signal.at <= MOST { skim(&signal.value, DEPTH) } else { Err("its time is out of bounds".into()) };
+            skimmed.map_err(|reason| bad(format!("{key}: {reason}")))
         }
         Key::Event { .. } => EventRecord::decode(thread, key, bytes).map(drop).map_err(undecoded),
         _ => Ok(()),

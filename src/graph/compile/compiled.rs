@@ -1,5 +1,6 @@
 //! A graph that runs: tables, and where its threads are kept. Cheap to clone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::graph::channels::writes::IntoWrites;
 use crate::graph::define::builder::Stops;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
+use crate::graph::define::signal::Receives;
 use crate::graph::run::cache::NodeCache;
 use crate::graph::run::ctx::DefaultContext;
 use crate::graph::run::error::RunError;
@@ -271,12 +273,33 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
     Drawing { outline, children }
 }
 
+impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
+    /// Returns the names of the signals that nodes declare, those of subgraphs included.
+    pub fn signals(&self) -> impl Iterator<Item = &'static str> {
+        self.table.signals().into_iter()
+    }
+}
+
 impl<S: State, N: NodeId, C> Table<S, N, C> {
     /// How a question of this name was declared, here or in a subgraph; none if nobody did.
     pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
         let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first().copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.asks(question)))
+    }
+
+    /// How a signal of this name was declared, here or in a subgraph; none if nobody did.
+    pub(crate) fn receives(&self, signal: &str) -> Option<Receives> {
+        let own = self.nodes.iter().find_map(|row| row.options.receives.get(signal).copied());
+        let mut children = self.nodes.iter().flat_map(|row| &row.children);
+        own.or_else(|| children.find_map(|child| child.0.receives(signal)))
+    }
+
+    /// The names of all signals that are declared, here or in a subgraph.
+    pub(crate) fn signals(&self) -> BTreeSet<&'static str> {
+        let own = self.nodes.iter().flat_map(|row| row.options.receives.keys().copied());
+        let children = self.nodes.iter().flat_map(|row| &row.children);
+        own.chain(children.flat_map(|child| child.0.signals())).collect()
     }
 
     /// How the question of a node was declared, along the nodes on the way down to it.

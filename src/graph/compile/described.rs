@@ -1,5 +1,6 @@
 //! A subgraph without its types: what drawings, answers and snapshots need of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::checkpoint::{BoxFuture, CheckpointId};
@@ -10,6 +11,7 @@ use super::validate::Outline;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::options::Asks;
+use crate::graph::define::signal::Receives;
 use crate::graph::diff::face::{Face, face};
 use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::Reader;
@@ -40,6 +42,10 @@ pub(crate) trait Inner: Send + Sync {
     /// The questions that nodes here and further down declare: names and types.
     fn declared(&self) -> Vec<(&'static str, &'static str)>;
     fn asks(&self, question: &str) -> Option<Asks>;
+    /// How a signal of this name was declared in it.
+    fn receives(&self, signal: &str) -> Option<Receives>;
+    /// The names of the signals that are declared in it.
+    fn signals(&self) -> BTreeSet<&'static str>;
     fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
     /// Whether a node still asks a question, along the nodes on the way down to it.
     fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
@@ -98,6 +104,14 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
 
     fn asks(&self, question: &str) -> Option<Asks> {
         self.0.table.asks(question)
+    }
+
+    fn receives(&self, signal: &str) -> Option<Receives> {
+        self.0.table.receives(signal)
+    }
+
+    fn signals(&self) -> BTreeSet<&'static str> {
+        self.0.table.signals()
     }
 
     fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {

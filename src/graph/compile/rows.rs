@@ -74,13 +74,15 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     options.cache = options.cache.or(defaults.cache);
     options.replayable |= defaults.replayable;
     let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
+    let receives = Arc::new(options.receives.clone());
     let group = options.group.as_ref().map(|(name, limit)| permits::group(name, *limit));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
     let by_position = is_data_defined::<S>();
     let tags: Arc<[String]> = std::mem::take(&mut options.tags).into();
     let facts = |name, first_name, handler| {
-        Arc::new(Facts { name, first_name, asks: asks.clone(), tags: Arc::clone(&tags), handler, by_position })
+        let (asks, receives, tags) = (asks.clone(), Arc::clone(&receives), Arc::clone(&tags));
+        Arc::new(Facts { name, first_name, asks, receives, tags, handler, by_position })
     };
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);

@@ -14,4 +14,5 @@ pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod retry;
 pub(crate) mod route;
+pub(crate) mod signal;
 pub(crate) mod sketch;

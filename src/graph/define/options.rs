@@ -14,6 +14,7 @@ use super::command::{IntoCommand, Target};
 use super::interrupt::{Answer, Interrupt, Shows};
 use super::node::{Boxed, Ended, Node, NodeError, NodeId, Work};
 use super::retry::RetryPolicy;
+use super::signal::{Receives, Signal, SignalDeclarations};
 use crate::graph::channels::reading;
 use crate::graph::channels::state::State;
 use crate::graph::run::ctx::Ctx;
@@ -54,6 +55,7 @@ pub(crate) type TakeAnswer = fn(&Answer, Vec<u8>) -> Result<Vec<u8>, String>;
 pub struct NodeOptions<S: State, N, C> {
     pub(crate) asks: BTreeMap<&'static str, Vec<Asks>>,
     pub(crate) asks_anything: bool,
+    pub(crate) receives: SignalDeclarations,
     pub(crate) retry: Vec<RetryPolicy>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
@@ -90,6 +92,7 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
         Self {
             asks: BTreeMap::new(),
             asks_anything: false,
+            receives: SignalDeclarations::new(),
             retry: vec![],
             timeout: None,
             idle_timeout: None,
@@ -111,6 +114,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
         Self {
             asks: self.asks.clone(),
             asks_anything: self.asks_anything,
+            receives: self.receives.clone(),
             retry: self.retry.clone(),
             timeout: self.timeout,
             idle_timeout: self.idle_timeout,
@@ -145,6 +149,12 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Lets the node ask questions of any type: their answers cannot be checked before the node takes them.
     pub fn asks_anything(mut self) -> Self {
         self.asks_anything = true;
+        self
+    }
+
+    /// Declares a signal the node may [receive](Ctx::receive).
+    pub fn receives<T: Signal>(mut self) -> Self {
+        self.receives.insert(T::NAME, Receives::of::<T>());
         self
     }
 
@@ -358,6 +368,8 @@ options! {
     fn asks<I: Interrupt>();
     /// Lets the node ask questions of any type; see [`NodeOptions::asks_anything`].
     fn asks_anything();
+    /// Declares a signal the node may receive; see [`NodeOptions::receives`].
+    fn receives<T: Signal>();
     /// Adds a retry policy; see [`NodeOptions::retry`].
     fn retry(policy: RetryPolicy);
     /// Limits how long one attempt may take; see [`NodeOptions::timeout`].

@@ -150,6 +150,11 @@ impl Journal {
         self.lock().entries.contains_key(ORIGIN)
     }
 
+    /// Whether there is an entry under a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.lock().entries.contains_key(key)
+    }
+
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.lock().entries.len()

@@ -12,6 +12,7 @@ use crate::graph::channels::canon::Canon;
 use crate::graph::channels::{reading, value};
 use crate::graph::define::interrupt::Interrupted;
 use crate::graph::define::node::{Boxed, NodeError};
+use crate::graph::define::signal::SignalId;
 use crate::graph::run::ctx::{Ctx, Raised, TaskCtx};
 use crate::graph::run::effect_scope;
 use crate::graph::run::error::RunError;
@@ -175,12 +176,23 @@ pub(crate) enum Staged<T> {
 }
 
 /// An entry that is not in the journal yet.
+#[derive(Clone)]
 pub(crate) struct Entry {
     key: String,
     record: EffectRecord,
 }
 
 impl Entry {
+    /// The key of the entry in the journal.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Notes which signal the entry holds.
+    pub(crate) fn of_signal(&mut self, id: &SignalId) {
+        self.record.idempotency = id.to_string();
+    }
+
     pub(crate) fn set<T: Serialize + DeserializeOwned>(&mut self, key: &str, value: &T) -> Result<(), RunError> {
         let what = || format!("result of effect `{key}`");
         self.record.value = value::encode_both_ways(what, std::any::type_name::<T>(), value)?;
@@ -346,6 +358,7 @@ pub(crate) fn told(kind: EffectKind, key: &str) -> String {
         EffectKind::Time => format!("time {} of `ctx.now()`", nth()),
         EffectKind::Random => format!("number {} of `ctx.random()`", nth()),
         EffectKind::Sleep => format!("wait {}", nth()),
+        EffectKind::Signal => format!("signal `{key}`"),
     }
 }
 

@@ -39,6 +39,7 @@ impl<C> TaskCtx<C> {
             EffectKind::Random => 'r',
             EffectKind::Sleep => 's',
             EffectKind::Failure => 'f',
+            EffectKind::Signal => 'g',
         };
         format!("{}{effects}{kind}:{key}", self.place())
     }

@@ -12,7 +12,7 @@ use crate::graph::channels::canon::Canon;
 use crate::graph::define::interrupt::Interrupted;
 use crate::graph::define::node::NodeError;
 use crate::graph::run::clock::millis;
-use crate::graph::run::ctx::{Ctx, Raised};
+use crate::graph::run::ctx::{Ctx, Raised, TaskCtx};
 use crate::graph::run::error::RunError;
 
 impl<C: Send + Sync + 'static> Ctx<C> {
@@ -27,7 +27,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         T: Serialize + DeserializeOwned + Send,
     {
         let key = key.into();
-        self.recorded(EffectKind::Value, &key, || value).await.map_err(|wrong| self.0.wrong(wrong))
+        self.0.recorded(EffectKind::Value, &key, || value).await.map_err(|wrong| self.0.wrong(wrong))
     }
 
     /// Returns the time, the same in every attempt and replay of the task: the n-th call gets the n-th recorded time. To the
@@ -95,7 +95,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     async fn waited(&self, until: u64) -> Result<(), Interrupted> {
         let task = &*self.0;
         let key = task.nth(EffectKind::Sleep).to_string();
-        let raised = match self.recorded(EffectKind::Sleep, &key, || until).await {
+        let raised = match task.recorded(EffectKind::Sleep, &key, || until).await {
             Err(wrong) => Raised::Wrong(wrong),
             Ok(until) => {
                 let left = until.saturating_sub(task.shared.now());
@@ -115,14 +115,22 @@ impl<C: Send + Sync + 'static> Ctx<C> {
 
     async fn numbered(&self, kind: EffectKind, value: impl FnOnce() -> u64 + Send) -> Result<u64, NodeError> {
         let key = self.0.nth(kind).to_string();
-        self.recorded(kind, &key, value).await.map_err(|wrong| self.0.wrong(wrong))
+        self.0.recorded(kind, &key, value).await.map_err(|wrong| self.0.wrong(wrong))
     }
+}
 
-    async fn recorded<T>(&self, kind: EffectKind, key: &str, value: impl FnOnce() -> T + Send) -> Result<T, RunError>
+impl<C> TaskCtx<C> {
+    /// Returns what was recorded under a key first, or records a value.
+    pub(crate) async fn recorded<T>(
+        &self,
+        kind: EffectKind,
+        key: &str,
+        value: impl FnOnce() -> T + Send,
+    ) -> Result<T, RunError>
     where
         T: Serialize + DeserializeOwned + Send,
     {
-        let task = &*self.0;
+        let task = self;
         match task.begin_entry(kind, key, Ok(Canon::Nil)).await? {
             Begun::Recorded(record) => task.taken(key, &record),
             Begun::Failed(_) => {

@@ -96,7 +96,7 @@ pub(super) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
                 }
                 thread.run(Request::answers(answers)).await?
             }
-            Outcome::Waiting { until, .. } => {
+            Outcome::Waiting { until, .. } | Outcome::AwaitingSignal { until: Some(until), .. } => {
                 script.wait_until(clock::millis(until));
                 thread.proceed().await?
             }

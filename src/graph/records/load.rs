@@ -315,6 +315,7 @@ impl Reader {
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
             (task.attempts, task.first_call) = (record.attempts, record.first_call);
             (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
+            task.receives.clone_from(&record.receives);
             task.failures.clone_from(&record.failures);
             task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
             task.handled.clone_from(&record.handled);

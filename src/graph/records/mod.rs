@@ -5,7 +5,9 @@
 mod claims;
 pub(crate) mod copies;
 pub(crate) mod foremost;
+mod held;
 pub(crate) mod load;
+pub(crate) mod mailbox;
 pub(crate) mod mapping;
 pub(crate) mod misfit;
 pub(crate) mod noted;

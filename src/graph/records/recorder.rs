@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::mailbox::Mail;
 use super::noted::Noted;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, RowId};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt};
 use crate::graph::run::trace;
 
 /// When a superstep counts as done. LangGraph: `durability`.
@@ -50,9 +51,9 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 pub(super) struct Inner {
     head: Head,
-    expected: Option<CheckpointId>,
-    in_flight: VecDeque<Receipt>,
-    held: BTreeMap<Key, Vec<u8>>,
+    pub(super) expected: Option<CheckpointId>,
+    pub(super) in_flight: VecDeque<Receipt>,
+    pub(super) held: BTreeMap<Key, Vec<u8>>,
     /// With durability `exit`: checkpoints of this run that a later one of it replaces.
     replaced: HashSet<CheckpointId>,
     newest: HashMap<String, CheckpointId>,
@@ -70,6 +71,7 @@ pub(super) struct Inner {
     soon: Puts,
     /// Events that ride on the next commit.
     pub(super) noted: Noted,
+    pub(super) mail: Mail,
 }
 
 impl Inner {
@@ -115,6 +117,7 @@ impl Recorder {
             gone: vec![],
             soon: vec![],
             noted: Noted::default(),
+            mail: Mail::default(),
         };
         Self { store, lease, durability, graph, first: CheckpointId(head.next), inner: Mutex::new(inner) }
     }
@@ -195,27 +198,6 @@ impl Recorder {
         }
     }
 
-    /// With durability `exit`: a value that nothing refers to any more is not stored.
-    pub(crate) fn free(&self, rows: &mut Vec<RowId>) {
-        if self.durability == Durability::Exit {
-            let mut inner = self.lock();
-            rows.iter().for_each(|row| drop(inner.held.remove(&Key::Row(*row))));
-        }
-        rows.clear();
-    }
-
-    /// What is held back under these keys.
-    pub(crate) fn held(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
-        let inner = self.lock();
-        keys.iter().map(|key| inner.held.get(key).cloned()).collect()
-    }
-
-    /// What is held back in a range of keys.
-    pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Vec<(Key, Vec<u8>)> {
-        let inner = self.lock();
-        inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()
-    }
-
     /// Begins to gather: what is written from outside becomes one commit, or is dropped whole. With durability `exit` it
     /// becomes part of the run's own.
     pub(crate) fn gather(&self) {
@@ -262,7 +244,7 @@ impl Recorder {
         self.send_with(inner, puts, vec![])
     }
 
-    fn send_with(&self, inner: &mut Inner, mut puts: Puts, deletes: Vec<Key>) -> Receipt {
+    pub(super) fn send_with(&self, inner: &mut Inner, mut puts: Puts, deletes: Vec<Key>) -> Receipt {
         puts.append(&mut inner.noted.take());
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
@@ -372,7 +354,8 @@ impl Recorder {
             if !inner.held.is_empty() || !inner.noted.is_empty() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
                 inner.newest.clear();
-                let receipt = self.send(&mut inner, puts);
+                let received = std::mem::take(&mut inner.mail.received);
+                let receipt = self.send_with(&mut inner, puts, received);
                 inner.in_flight.push_back(receipt);
             }
         }

@@ -47,7 +47,7 @@ impl<C> TaskCtx<C> {
             Raised::Ask(question) => inside.questions.push(question),
             Raised::Sleep(until) => inside.note_wake(Some(until)),
             Raised::Wrong(error) => inside.wrong = inside.wrong.take().or(Some(error)),
-            Raised::Inside | Raised::Parent(..) | Raised::Stopped(_) => {}
+            Raised::Inside | Raised::Signal(_) | Raised::Parent(..) | Raised::Stopped(_) => {}
         }
     }
 

@@ -1,14 +1,14 @@
 //! What a node is handed besides its input: the run's context, the task's identity, questions, events, signs of life.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CheckpointId, EffectKind, Key, ThreadId};
+use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord, ThreadId};
 
 use super::cache::NodeCache;
 use super::clock::Outside;
@@ -22,6 +22,7 @@ use super::places::Places;
 use super::superstep::{Budgets, Exit};
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::options::Asks;
+use crate::graph::define::signal::SignalDeclarations;
 use crate::graph::journal::book::Journal;
 use crate::graph::journal::effect::Stage;
 use crate::graph::records::recorder::Recorder;
@@ -193,6 +194,8 @@ pub(crate) struct Facts {
     pub first_name: Arc<str>,
     /// The questions it may ask; none: any.
     pub asks: Option<Arc<Declarations>>,
+    /// The signals it may receive.
+    pub receives: Arc<SignalDeclarations>,
     /// The tags for messages.
     pub tags: Arc<[String]>,
     /// Whether it is the node's error handler.
@@ -257,6 +260,10 @@ pub(crate) struct Inside {
     pub places: BTreeSet<u32>,
     /// When the first task of its subgraphs that sleeps goes on.
     pub wake: Option<u64>,
+    /// The signals that it and the tasks of its subgraphs wait for.
+    pub receives: Vec<ReceiveRecord>,
+    /// How many signals this attempt has asked for, by scope and type.
+    pub received: HashMap<String, u32>,
     /// What it asked or waited for in a way that cannot be, after something else had stopped it.
     pub wrong: Option<super::error::RunError>,
     /// In a replay: the task's key in the graph that recorded it.
@@ -278,6 +285,8 @@ pub(crate) enum Raised {
     Inside,
     /// It sleeps until then.
     Sleep(u64),
+    /// It waits for a signal of this type, which `inside` notes.
+    Signal(String),
     /// It asked in a way that cannot be.
     Wrong(RunError),
     /// Its subgraph handed a command to the graph the task is in.

@@ -134,6 +134,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let path = run.level.path.clone();
     reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
     run.wake_due();
+    run.wake_signalled().await?;
     mapping.check(reader)?;
     run.shown = true;
     run.tell_loaded().await;

@@ -8,6 +8,7 @@ use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 
 use crate::graph::define::interrupt::InterruptId;
 use crate::graph::define::node::{Class, SharedNodeError};
+use crate::graph::define::signal::SignalId;
 use crate::graph::records::misfit::Misfit;
 
 /// Who wrote what START takes, in the words of an error.
@@ -38,6 +39,24 @@ pub enum RunError {
     /// A node returned `Ok` although its question has no answer.
     #[error("node `{node}` went on although its question `{question}` has no answer")]
     QuestionIgnored { node: Arc<str>, question: String },
+    /// A node returned `Ok` although the signal it waits for has not come.
+    #[error("node `{node}` went on although the signal `{signal}` has not come")]
+    SignalIgnored { node: Arc<str>, signal: String },
+    /// A node receives a signal it did not declare.
+    #[error("node `{node}` receives `{signal}` ({type_name}) without declaring it")]
+    UndeclaredSignal { node: Arc<str>, signal: &'static str, type_name: &'static str },
+    /// No node of the graph receives such a signal. Nothing was sent.
+    #[error("no node of the graph receives a signal `{signal}`")]
+    UnknownSignal { signal: String, declared: Vec<String> },
+    /// A signal is not of the type that its name stands for: one that was to be sent, or one in the mailbox.
+    #[error("signal `{signal}`{} is of another type: {reason}", id.map(|id| format!(" ({id})")).unwrap_or_default())]
+    MistypedSignal { id: Option<SignalId>, signal: String, reason: String },
+    /// The thread has as many signals that nobody received as it may have. Nothing was sent.
+    #[error("the mailbox of thread `{thread}` is full: {limit} signals wait there")]
+    MailboxFull { thread: ThreadId, limit: usize },
+    /// There is no such signal in the mailbox.
+    #[error("signal {id} is not in the mailbox of thread `{thread}`")]
+    NoSuchSignal { thread: ThreadId, id: SignalId },
     /// A node asked a question it did not declare.
     #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
@@ -244,6 +263,21 @@ impl RunError {
         Some(match self {
             Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
             Self::QuestionIgnored { .. } => "return the error of `ctx.interrupt(..)` with `?`".into(),
+            Self::SignalIgnored { .. } => "return the error of `ctx.receive(..)` with `?`".into(),
+            Self::UndeclaredSignal { type_name, .. } => {
+                let short = type_name.rsplit("::").next().unwrap_or(type_name);
+                format!("add `.receives::<{short}>()` to the node")
+            }
+            Self::UnknownSignal { declared, .. } if declared.is_empty() => {
+                "declare it on the node that receives it: `.receives::<T>()`".into()
+            }
+            Self::UnknownSignal { declared, .. } => format!("its nodes receive {}", declared.join(", ")),
+            Self::MistypedSignal { id: Some(_), .. } => {
+                "let the type read it, or remove it with `thread.discard_signal(id)`; then `proceed()`".into()
+            }
+            Self::MistypedSignal { id: None, .. } => "nothing was sent; send what the type reads".into(),
+            Self::MailboxFull { .. } => "let the thread receive some, or remove some with `thread.discard_signal(id)`".into(),
+            Self::NoSuchSignal { .. } => "a task has received it, or it was removed; `thread.mailbox()` lists what is there".into(),
             Self::UndeclaredQuestion { type_name, .. } => {
                 let short = type_name.rsplit("::").next().unwrap_or(type_name);
                 format!("add `.asks::<{short}>()` to the node")

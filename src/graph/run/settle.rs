@@ -3,9 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::checkpoint::{
-    CheckpointId, FailureRecord, HandledRecord, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
-};
+use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key, TaskRecord, TaskStatus, encode_record};
 
 use super::cached::CachedResult;
 use super::ctx::{Inside, Known, Raised, TaskCtx};
@@ -13,13 +11,13 @@ use super::error::{HandedUp, RunError};
 use super::perform::{Caught, Performed};
 use super::position::Finished;
 use super::superstep::{Exit, Run};
-use super::task::{QUESTIONS_LIMIT, Resolve, Stand, Task, finished};
+use super::task::{Resolve, Stand, Task, finished};
 use super::trace;
+use super::waiting::Waits;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::{NodeError, NodeId, SharedNodeError};
-use crate::graph::records::recorder::Puts;
 use crate::graph::records::save;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
@@ -60,13 +58,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             Ok(Judged::Halted(exit)) => {
                 self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
-                self.asked(at, vec![], None).map(|()| Ending::Asked { took_over })
+                self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { took_over })
             }
             Ok(Judged::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
                 self.repeat(at, answers);
                 Ok(Ending::RunsAgain)
             }
-            Ok(Judged::Asked(questions, wake)) => match self.asked(at, questions, wake) {
+            Ok(Judged::Asked(questions, wake)) => match self.asked(at, questions, Waits::of(&ctx, wake)) {
                 Ok(()) => Ok(Ending::Asked { took_over }),
                 Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
             },
@@ -154,7 +152,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (Some(Raised::Wrong(error)), _) => Err(error.clone()),
             (Some(Raised::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),
             (Some(Raised::Sleep(until)), Err(_)) => Ok(with_inside(ctx, None, Some(*until))),
-            (Some(Raised::Inside), Err(_)) => Ok(with_inside(ctx, None, None)),
+            (Some(Raised::Inside | Raised::Signal(_)), Err(_)) => Ok(with_inside(ctx, None, None)),
             (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
@@ -162,6 +160,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (Some(Raised::Sleep(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of how long to sleep".into() })
             }
+            (Some(Raised::Signal(name)), Ok(_)) => Err(RunError::SignalIgnored { node, signal: name.clone() }),
             (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
@@ -231,70 +230,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
             self.tasks[at].journal = Some(Arc::clone(journal));
         }
-        Ok(())
-    }
-
-    fn asked(&mut self, at: usize, questions: Vec<Question>, wake: Option<u64>) -> Result<(), RunError> {
-        self.tasks[at].wake = wake;
-        self.count_open(at, questions.len())?;
-        trace::asked(&self.level.names, &questions);
-        self.note_questions(at, &questions);
-        self.save_waiting(at, &questions)?;
-        self.tasks[at].asked.clone_from(&questions);
-        self.tasks[at].stand = Stand::Asked { questions, fresh: false };
-        Ok(())
-    }
-
-    fn count_open(&mut self, at: usize, asked: usize) -> Result<(), RunError> {
-        let open = self.open.unwrap_or_else(|| self.tasks.iter().map(Task::open).sum());
-        let count = open + asked - self.tasks[at].open();
-        if count > QUESTIONS_LIMIT {
-            let (from, what) = (self.node_name(self.tasks[at].node), "the open questions of its superstep");
-            return Err(RunError::TooMany { from, what, count, limit: QUESTIONS_LIMIT });
-        }
-        self.open = Some(count);
-        Ok(())
-    }
-
-    /// A task that has come to its end has no open questions.
-    fn count_closed(&mut self, at: usize) {
-        if let Some(open) = &mut self.open {
-            *open -= self.tasks[at].open();
-        }
-    }
-
-    fn note_questions(&mut self, at: usize, questions: &[Question]) {
-        let (checkpoint, key) = (self.pos.id, self.tasks[at].key);
-        let own = |question: &Question| (question.id.checkpoint, question.id.task) == (checkpoint, key);
-        let record = |question: &Question| QuestionRecord {
-            checkpoint: question.id.checkpoint,
-            task: question.id.task,
-            place: question.id.place,
-            asker: own(question).then(|| question.asker.clone()),
-            name: question.name.clone(),
-            payload: RowId {
-                checkpoint: question.id.checkpoint,
-                task: question.id.task,
-                slot: RowId::QUESTIONS + question.id.place,
-            },
-            node: question.node.clone(),
-            namespace: question.namespace.clone(),
-            answered: false,
-        };
-        self.tasks[at].questions = questions.iter().map(record).collect();
-    }
-
-    fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
-        let mut puts: Puts = std::mem::take(&mut self.settled);
-        let Some(recorder) = self.recorder() else { return Ok(()) };
-        for (question, record) in questions.iter().zip(&self.tasks[at].questions) {
-            puts.push((Key::Row(record.payload), question.payload.clone()));
-        }
-        let sleeps = questions.is_empty() && self.tasks[at].wake.is_some();
-        let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
-        let record = TaskRecord { status, ..self.tasks[at].record() };
-        puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
-        recorder.queue(puts, None);
         Ok(())
     }
 

@@ -270,6 +270,12 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
                 let asked = run.tasks.iter().flat_map(Task::asks).cloned();
                 ctx.0.inside().questions.extend(asked);
                 ctx.0.inside().note_wake(run.wakes());
+                ctx.0.inside().receives.extend(run.receives().cloned());
+                Raised::Inside
+            }
+            Ok(Exit::Awaiting(until)) => {
+                ctx.0.inside().note_wake(until);
+                ctx.0.inside().receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Waiting(until)) => {

@@ -18,7 +18,7 @@ use super::delta::Delta;
 use super::error::RunError;
 use super::event::{EventKind, Mode};
 use super::position::Position;
-use super::task::{Stand, Task, plan};
+use super::task::{Task, plan};
 use super::trace;
 use super::view::View;
 use crate::graph::channels::mask::Mask;
@@ -37,6 +37,8 @@ pub(crate) enum Exit {
     Interrupted,
     /// Tasks sleep, at least until this time in milliseconds since 1970.
     Waiting(u64),
+    /// Tasks wait for signals, the first of them until this time, if any.
+    Awaiting(Option<u64>),
     /// At a breakpoint.
     Stopped,
     Cancelled,
@@ -242,12 +244,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.shared.sink.is_some() {
             self.emit_starts().await;
         }
-        if !self.execute().await? {
-            self.keep_attempts().await?;
-            return Ok(Some(Exit::Cancelled));
-        }
-        if let Some(exit) = self.unfinished()? {
-            return Ok(Some(exit));
+        loop {
+            if !self.execute().await? {
+                self.keep_attempts().await?;
+                return Ok(Some(Exit::Cancelled));
+            }
+            let Some(exit) = self.unfinished()? else { break };
+            if !exit.may_receive() || !self.wake_signalled().await? {
+                return Ok(Some(exit));
+            }
         }
         let (after, starting) = (self.stops_after(), self.pos.start.is_some());
         self.advance().await?;
@@ -311,44 +316,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn stops_after(&self) -> bool {
         let after = self.after.as_ref().unwrap_or(&self.table.after);
         !self.only_starts() && Table::<S, N, C>::stops_at(after, self.tasks.iter().map(|task| task.node))
-    }
-
-    /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.
-    fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
-        let failed = self.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
-        if let Some(task) = failed
-            && let Stand::Failed(error) = &task.stand
-        {
-            return Err(error.clone());
-        }
-        if let Some(exit) = self.halted.take() {
-            return Ok(Some(exit));
-        }
-        let waiting = || self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
-        if waiting().next().is_none() {
-            return Ok(None);
-        }
-        let open = waiting().any(|task| !task.asks().is_empty());
-        Ok(Some(self.wakes().filter(|_| !open).map_or(Exit::Interrupted, Exit::Waiting)))
-    }
-
-    /// When the first task that sleeps goes on.
-    pub(crate) fn wakes(&self) -> Option<u64> {
-        let waiting = self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
-        waiting.filter_map(|task| task.wake).min()
-    }
-
-    /// Lets tasks run again whose time has come.
-    pub(crate) fn wake_due(&mut self) {
-        if self.tasks.iter().all(|task| task.wake.is_none()) {
-            return;
-        }
-        let now = self.shared.now();
-        for task in self.tasks.iter_mut().filter(|task| task.wake.is_some_and(|wake| wake <= now)) {
-            if let Stand::Asked { fresh, .. } = &mut task.stand {
-                *fresh = true;
-            }
-        }
     }
 
     /// The node's name, for errors and events.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, RowId, TaskRecord};
+use crate::checkpoint::{
+    AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, ReceiveRecord, RowId, TaskRecord,
+};
 
 use super::control::START_NODE;
 use super::ctx::Answers;
@@ -55,6 +57,8 @@ pub(crate) struct Task<S: State> {
     pub error: Option<String>,
     /// When it, or a task of its subgraphs, goes on by itself, in milliseconds since 1970.
     pub wake: Option<u64>,
+    /// The signals that it, or a task of its subgraphs, waits for.
+    pub receives: Vec<ReceiveRecord>,
     /// How its attempts failed.
     pub failures: Vec<FailureRecord>,
     /// Of a task of the root graph: what is kept of its effects.
@@ -101,6 +105,7 @@ impl<S: State> Task<S> {
             handled: None,
             error: None,
             wake: None,
+            receives: vec![],
             failures: vec![],
             journal: None,
             effects: 0,
@@ -152,6 +157,7 @@ impl<S: State> Task<S> {
             attempts: self.attempts,
             attempt: self.attempt,
             wake: self.wake,
+            receives: self.receives.clone(),
             failures: self.failures.clone(),
             effects: self.effects,
             ..TaskRecord::default()

@@ -83,6 +83,7 @@ pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
         Ok(Outcome::Finished(_)) => "finished",
         Ok(Outcome::Interrupted(_)) => "interrupted",
         Ok(Outcome::Waiting { .. }) => "waiting",
+        Ok(Outcome::AwaitingSignal { .. }) => "awaiting a signal",
         Ok(Outcome::Stopped(_)) => "stopped",
         Ok(Outcome::Drained(_)) => "drained",
         Ok(Outcome::Budget(..)) => "budget",

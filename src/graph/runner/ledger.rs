@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::define::interrupt::InterruptId;
-use crate::graph::thread::listing::{Standing, ThreadInfo};
+use crate::graph::thread::listing::{Progress, Standing, ThreadInfo};
 
 /// The position of a thread, as far as a list tells it: a thread that got further has another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,12 +12,13 @@ pub(super) struct Mark {
     checkpoint: Option<CheckpointId>,
     standing: Standing,
     questions: Vec<InterruptId>,
+    progress: Progress,
 }
 
 impl From<&ThreadInfo> for Mark {
     fn from(info: &ThreadInfo) -> Self {
         let questions = info.questions.iter().map(|question| question.id()).collect();
-        Self { checkpoint: info.checkpoint, standing: info.standing, questions }
+        Self { checkpoint: info.checkpoint, standing: info.standing, questions, progress: info.progress }
     }
 }
 

@@ -84,7 +84,7 @@ async fn wants(graph: &dyn Driven, info: &ThreadInfo) -> Result<bool, RunError> 
         Status::Pending { .. } => true,
         Status::Interrupted { .. } => info.standing == Standing::Interrupted,
         // By the machine's clock it may still sleep.
-        Status::Waiting { .. } => true,
+        Status::Waiting { .. } | Status::AwaitingSignal { .. } => true,
         Status::New | Status::Finished | Status::Stopped { .. } | Status::Failed { .. } => false,
         Status::NeedsMigration { .. } | Status::Running => false,
     })

@@ -11,6 +11,7 @@
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod question;
+pub(crate) mod signal;
 pub(crate) mod snapshot;
 pub(crate) mod status;
 pub(crate) mod task;

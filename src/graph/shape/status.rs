@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::question::QuestionShape;
 use super::serialize_as;
+use super::signal::AwaitedShape;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::Question;
 use crate::graph::run::superstep::Budget;
@@ -31,6 +32,9 @@ pub(crate) struct StatusShape<Q = QuestionShape> {
     /// The time until which it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// The signals that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<AwaitedShape>,
 }
 
 impl<Q> StatusShape<Q> {
@@ -44,6 +48,11 @@ impl<Q> StatusShape<Q> {
                 shape.until = Some(super::time(*until));
                 shape.next.clone_from(next);
             }
+            Status::AwaitingSignal { signals, until, next } => {
+                shape.until = until.map(super::time);
+                shape.signals = signals.iter().map(AwaitedShape::from).collect();
+                shape.next.clone_from(next);
+            }
             Status::NeedsMigration { misfits } => {
                 shape.reason = misfits.first().map(ToString::to_string);
                 shape.help = misfits.first().map(|misfit| misfit.help());
@@ -55,7 +64,8 @@ impl<Q> StatusShape<Q> {
     }
 
     fn named(word: &str) -> Self {
-        Self { status: word.into(), next: vec![], questions: vec![], reason: None, help: None, until: None }
+        let (next, questions, signals) = (vec![], vec![], vec![]);
+        Self { status: word.into(), next, questions, reason: None, help: None, until: None, signals }
     }
 }
 
@@ -80,6 +90,11 @@ impl<S: State> Serialize for Outcome<S> {
                 ..StatusShape::named("interrupted")
             },
             Self::Waiting { until, rest } => waiting(*until, rest),
+            Self::AwaitingSignal { signals, until, rest } => StatusShape {
+                until: until.map(super::time),
+                signals: signals.iter().map(AwaitedShape::from).collect(),
+                ..resting("awaiting-signal", rest)
+            },
             Self::Stopped(rest) => resting("stopped", rest),
             Self::Cancelled(rest) => resting("cancelled", rest),
             Self::Drained(rest) => resting("drained", rest),

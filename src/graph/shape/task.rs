@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::question::{AnswerShape, QuestionShape};
 use super::serialize_as;
+use super::signal::AwaitedShape;
 use super::snapshot::SnapshotShape;
 use crate::checkpoint::time::rfc3339;
 use crate::graph::define::interrupt::Question;
@@ -24,6 +25,9 @@ pub(crate) struct TaskShape<Q = QuestionShape> {
     /// The time until which it sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// The signals that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<AwaitedShape>,
     /// The number of entries in its journal.
     pub effects: u32,
     /// Its writes: a list of `{channel: value}`.
@@ -66,6 +70,7 @@ impl<Q> TaskShape<Q> {
             error: task.error.clone(),
             failures: task.failures.iter().map(FailureShape::from).collect(),
             until: task.wake.map(super::time),
+            signals: task.awaits.iter().map(AwaitedShape::from).collect(),
             effects: task.effects,
             writes: task.result.as_ref().map(|result| result.json()),
             questions: task.questions.iter().map(question).collect(),
@@ -85,6 +90,7 @@ fn status(task: &TaskSnapshot) -> &'static str {
         (Some(_), _) => "done",
         (None, _) if open => "interrupted",
         (None, Some(_)) => "failed",
+        (None, None) if !task.awaits.is_empty() => "awaiting-signal",
         (None, None) if task.wake.is_some() => "waiting",
         (None, None) => "pending",
     }

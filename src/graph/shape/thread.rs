@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::question::QuestionShape;
+use super::signal::AwaitedShape;
 use super::{metadata, serialize_as};
 use crate::checkpoint::ForeignRecord;
 use crate::checkpoint::time::rfc3339;
@@ -52,6 +53,9 @@ pub(crate) struct ThreadShape<Q = QuestionShape> {
     /// The time until which it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// The signals that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<AwaitedShape>,
     /// Why it cannot be read, or does not fit its graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -73,6 +77,7 @@ impl<Q> ThreadShape<Q> {
             metadata: info.metadata.clone(),
             origin: info.foreign.clone().into(),
             until: info.wake.map(super::time),
+            signals: info.awaits.iter().map(AwaitedShape::from).collect(),
             reason: info.reason.clone(),
             questions: info.questions.iter().map(question).collect(),
         }

@@ -110,7 +110,7 @@ impl Copy<'_> {
 
 fn belongs(key: &Key, way: &BTreeSet<CheckpointId>, at: CheckpointId) -> bool {
     match key {
-        Key::Head | Key::Tag(_) => false,
+        Key::Head | Key::Tag(_) | Key::Signal { .. } => false,
         Key::About | Key::Shape(_) => true,
         Key::Checkpoint(id) => way.contains(id),
         Key::Nested(id) => *id < at,

@@ -92,7 +92,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         };
         (run.before, run.after) = (self.before.clone(), self.after.clone());
         let exit = run.drive().await?;
-        if matches!(exit, Exit::Interrupted | Exit::Waiting(_)) {
+        if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
             run.tell_interrupted().await;
             if exit == Exit::Interrupted && run.tasks.iter().all(|task| task.asks().is_empty()) {
@@ -281,6 +281,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let moved = (run.pos.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
         carry::give_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
         mapping.check(&reader)?;
+        run.wake_signalled().await?;
         Ok(run)
     }
 

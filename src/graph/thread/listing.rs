@@ -1,7 +1,6 @@
 //! How the threads of a store stand, read off their records: no state is decoded, and no graph is needed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::time::SystemTime;
 
 use crate::checkpoint::{
@@ -9,95 +8,16 @@ use crate::checkpoint::{
     Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,
 };
 
-use super::past::Status;
+use super::resting::{Came, may_wait, rests};
 use super::snapshot::is_failed;
+pub use super::standing::Standing;
 use crate::graph::define::interrupt::Question;
+use crate::graph::define::signal::{AwaitedSignal, SignalId};
 use crate::graph::records::reader::Tasks;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::task::COMMAND_KEY;
-
-/// How a thread stands, in one word: [`Status`] without what it carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Standing {
-    /// It has never run.
-    New,
-    /// Nothing is left to run.
-    Finished,
-    /// Something is left to run.
-    Pending,
-    /// Questions are open.
-    Interrupted,
-    /// It stands at a breakpoint.
-    Stopped,
-    /// It waits for a time.
-    Waiting,
-    /// A task failed, or its results cannot be applied.
-    Failed,
-    /// Another version of the graph stored it, and the present one cannot go on with it.
-    NeedsMigration,
-    /// A run holds it just now.
-    Running,
-    /// One of its records cannot be read.
-    Damaged,
-}
-
-impl Standing {
-    /// Every word there is.
-    pub const ALL: [Self; 10] = [
-        Self::New,
-        Self::Finished,
-        Self::Pending,
-        Self::Interrupted,
-        Self::Stopped,
-        Self::Waiting,
-        Self::Failed,
-        Self::NeedsMigration,
-        Self::Running,
-        Self::Damaged,
-    ];
-
-    /// Returns the word: `finished`, `pending` and so on.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Finished => "finished",
-            Self::Pending => "pending",
-            Self::Interrupted => "interrupted",
-            Self::Stopped => "stopped",
-            Self::Waiting => "waiting",
-            Self::Failed => "failed",
-            Self::NeedsMigration => "needs-migration",
-            Self::Running => "running",
-            Self::Damaged => "damaged",
-        }
-    }
-}
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Status {
-    /// Returns the status in one word.
-    pub fn standing(&self) -> Standing {
-        match self {
-            Self::New => Standing::New,
-            Self::Finished => Standing::Finished,
-            Self::Pending { .. } => Standing::Pending,
-            Self::Interrupted { .. } => Standing::Interrupted,
-            Self::Waiting { .. } => Standing::Waiting,
-            Self::Stopped { .. } => Standing::Stopped,
-            Self::Failed { .. } => Standing::Failed,
-            Self::NeedsMigration { .. } => Standing::NeedsMigration,
-            Self::Running => Standing::Running,
-        }
-    }
-}
 
 /// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
 #[derive(Clone, Debug)]
@@ -125,12 +45,16 @@ pub struct ThreadInfo {
     /// The pending questions, if it is [`Interrupted`](Standing::Interrupted). Their types are not known here: payloads are
     /// JSON, and so are answers.
     pub questions: Vec<Question>,
-    /// When the first of its tasks that sleep can resume.
+    /// When the first of its tasks that wait for a time can resume.
     pub wake: Option<SystemTime>,
+    /// The signals that its tasks wait for.
+    pub awaits: Vec<AwaitedSignal>,
     /// Why it is [`Damaged`](Standing::Damaged).
     pub reason: Option<String>,
     /// Whether tasks can run although questions are pending.
     pub(crate) ready: bool,
+    /// How far the tasks of its newest checkpoint have come.
+    pub(crate) progress: Progress,
 }
 
 impl ThreadInfo {
@@ -208,7 +132,8 @@ impl<'a> Listing<'a> {
         let commanded = found.pop().flatten().is_some();
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
-        let Found { standing, questions, wake, ready } = self.standing(id, head, record.as_ref(), commanded).await?;
+        let Found { standing, questions, wake, awaits, ready, progress } =
+            self.standing(id, head, record.as_ref(), commanded).await?;
         let metadata = record.as_ref().map(|record| record.metadata.clone()).unwrap_or_default();
         Ok(Some(ThreadInfo {
             id: id.clone(),
@@ -223,8 +148,10 @@ impl<'a> Listing<'a> {
             metadata,
             questions,
             wake: wake.map(clock::time),
+            awaits,
             reason: None,
             ready,
+            progress,
         }))
     }
 
@@ -251,19 +178,37 @@ impl<'a> Listing<'a> {
         }
         let planned = self.planned(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
-        let sleeping: Vec<u64> = sleeping(&tasks, self.now).collect();
-        let wake = sleeping.iter().min().copied();
+        let came = Came::read(self.store, id, checkpoint, &tasks).await?;
+        let found = self.waiting(&tasks, &came);
+        let resting = tasks.iter().filter(|(task, record)| rests((**task, *record), &came, self.now)).count();
         if !questions.is_empty() {
-            let ready = !failed && planned > done + asking(&tasks) + sleeping.len();
-            return Ok(Found { questions, wake, ready, ..Standing::Interrupted.into() });
+            let asking = tasks.iter().filter(|(task, record)| asks(record) && !came.signals(**task, record)).count();
+            let ready = !failed && planned > done + asking + resting;
+            return Ok(Found { standing: Standing::Interrupted, questions, ready, ..found });
         }
-        Ok(match planned {
-            0 => Standing::Finished.into(),
+        let standing = match planned {
+            0 => Standing::Finished,
             // All have ended, and yet no checkpoint follows: their results could not be applied.
-            planned if done == planned => Standing::Failed.into(),
-            planned if done + sleeping.len() == planned => Found { wake, ..Standing::Waiting.into() },
-            _ => Standing::Pending.into(),
-        })
+            planned if done == planned => Standing::Failed,
+            planned if done + resting == planned && found.awaits.is_empty() => Standing::Waiting,
+            planned if done + resting == planned => Standing::AwaitingSignal,
+            _ => Standing::Pending,
+        };
+        Ok(Found { standing, ..found })
+    }
+
+    /// What the tasks wait for.
+    fn waiting(&self, tasks: &Tasks, came: &Came) -> Found {
+        let waiting = || tasks.values().filter(|task| may_wait(task));
+        let wakes = waiting().filter(|task| task.status == TaskStatus::Waiting).filter_map(|task| task.wake);
+        let signal = came.first(waiting());
+        let progress = Progress { entries: tasks.values().map(|task| u64::from(task.effects)).sum(), signal };
+        Found {
+            wake: wakes.filter(|&wake| wake > self.now).min(),
+            awaits: waiting().flat_map(|task| &task.receives).map(AwaitedSignal::from).collect(),
+            progress,
+            ..Standing::Pending.into()
+        }
     }
 
     /// The pending questions, without the types that declare them.
@@ -327,19 +272,30 @@ impl<'a> Listing<'a> {
     }
 }
 
+/// How far the tasks of a checkpoint have come, as a thread that is resumed shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// How many entries their journals have.
+    entries: u64,
+    /// The first signal in the mailbox that one of them waits for.
+    signal: Option<SignalId>,
+}
+
 /// A thread's status with what belongs to it.
 struct Found {
     standing: Standing,
     questions: Vec<Question>,
     /// In milliseconds since 1970.
     wake: Option<u64>,
+    awaits: Vec<AwaitedSignal>,
     /// Whether tasks can run although questions are pending.
     ready: bool,
+    progress: Progress,
 }
 
 impl From<Standing> for Found {
     fn from(standing: Standing) -> Self {
-        Self { standing, questions: vec![], wake: None, ready: false }
+        Self { standing, questions: vec![], wake: None, awaits: vec![], ready: false, progress: Progress::default() }
     }
 }
 
@@ -369,23 +325,16 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
         metadata: vec![],
         questions: vec![],
         wake: None,
+        awaits: vec![],
         reason: Some(error.to_string()),
         ready: false,
+        progress: Progress::default(),
     })
 }
 
-/// The number of tasks that wait for an answer.
-fn asking(tasks: &Tasks) -> usize {
-    let asks = |task: &&TaskRecord| {
-        task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
-    };
-    tasks.values().filter(asks).count()
-}
-
-/// The wake times of tasks that wait for a time that has not come.
-fn sleeping(tasks: &Tasks, now: u64) -> impl Iterator<Item = u64> + '_ {
-    let waiting = tasks.values().filter(|task| task.status == TaskStatus::Waiting);
-    waiting.filter_map(|task| task.wake).filter(move |&wake| wake > now)
+/// Whether a task waits for an answer.
+fn asks(task: &TaskRecord) -> bool {
+    task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(

@@ -134,6 +134,7 @@ impl Lost {
             attempts: record.attempts,
             failures: vec![],
             wake: None,
+            awaits: vec![],
             effects: record.effects,
         })
     }

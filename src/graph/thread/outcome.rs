@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::define::signal::AwaitedSignal;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::superstep::{Budget, Exit, Run};
@@ -32,6 +33,16 @@ pub enum Outcome<S> {
         /// Where the run stands.
         rest: Rest<S>,
     },
+    /// Nothing is left to do until a signal comes; once it has been [sent](crate::graph::Thread::signal), `thread.proceed()`
+    /// goes on. See [`Ctx::receive`](crate::graph::Ctx::receive).
+    AwaitingSignal {
+        /// The signals that tasks wait for.
+        signals: Vec<AwaitedSignal>,
+        /// When the first task goes on without one, or has slept long enough; none: never.
+        until: Option<SystemTime>,
+        /// Where the run stands.
+        rest: Rest<S>,
+    },
     /// The run stands at a breakpoint; `thread.proceed()` goes on.
     Stopped(Rest<S>),
     /// The run was cancelled; `thread.proceed()` goes on.
@@ -50,6 +61,10 @@ impl<S: State> fmt::Debug for Outcome<S> {
             Self::Waiting { until, rest } => {
                 f.debug_struct("Waiting").field("until", until).field("rest", rest).finish()
             }
+            Self::AwaitingSignal { signals, until, rest } => {
+                let mut shown = f.debug_struct("AwaitingSignal");
+                shown.field("signals", signals).field("until", until).field("rest", rest).finish()
+            }
             Self::Stopped(rest) => f.debug_tuple("Stopped").field(rest).finish(),
             Self::Cancelled(rest) => f.debug_tuple("Cancelled").field(rest).finish(),
             Self::Drained(rest) => f.debug_tuple("Drained").field(rest).finish(),
@@ -64,7 +79,7 @@ impl<S> Outcome<S> {
         match self {
             Self::Finished(state) => state,
             Self::Interrupted(questions) => &questions.state,
-            Self::Waiting { rest, .. } => &rest.state,
+            Self::Waiting { rest, .. } | Self::AwaitingSignal { rest, .. } => &rest.state,
             Self::Stopped(rest) | Self::Cancelled(rest) | Self::Drained(rest) | Self::Budget(_, rest) => &rest.state,
         }
     }
@@ -149,6 +164,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Outcome::Interrupted(Questions { questions, state: self.live() })
             }
             Exit::Waiting(until) => Outcome::Waiting { until: clock::time(until), rest: self.rest() },
+            Exit::Awaiting(until) => {
+                let signals = self.receives().map(AwaitedSignal::from).collect();
+                Outcome::AwaitingSignal { signals, until: until.map(clock::time), rest: self.rest() }
+            }
             Exit::Interrupted | Exit::Stopped => Outcome::Stopped(self.rest()),
             Exit::Cancelled => Outcome::Cancelled(self.rest()),
             Exit::Drained => Outcome::Drained(self.rest()),

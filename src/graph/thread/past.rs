@@ -8,6 +8,7 @@ use crate::checkpoint::{CheckpointId, Claim, Source};
 use super::go::position;
 use super::handle::Thread;
 use super::history::History;
+use super::resting::Resting;
 use super::snapshot::{Seen, Snapshot, StateSnapshot, TaskSnapshot, is_failed, planned};
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
@@ -17,9 +18,9 @@ use crate::graph::compile::{ascii, dot};
 use crate::graph::define::builder::Stops;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::node::NodeId;
+use crate::graph::define::signal::AwaitedSignal;
 use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::Reader;
-use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::Position;
@@ -47,6 +48,15 @@ pub enum Status {
     Waiting {
         /// When the first of them goes on.
         until: SystemTime,
+        /// The nodes: a name for each task.
+        next: Vec<String>,
+    },
+    /// No task can run until a signal comes, or its time: `proceed()` goes on from then on.
+    AwaitingSignal {
+        /// The signals that tasks wait for.
+        signals: Vec<AwaitedSignal>,
+        /// When the first task goes on without one, or has slept long enough; none: never.
+        until: Option<SystemTime>,
         /// The nodes: a name for each task.
         next: Vec<String>,
     },
@@ -195,21 +205,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
         let stops = !started && self.stops(&reader, id).await?;
-        let wakes = self.wakes(&snapshot);
+        let resting = self.resting(&reader, id, &snapshot).await?;
         let next = snapshot.next;
-        if let Some(until) = wakes {
-            return Ok(Status::Waiting { until, next });
-        }
-        Ok(if stops { Status::Stopped { next } } else { Status::Pending { next } })
-    }
-
-    /// When the first task goes on, if each that has not ended waits for a time that has not come.
-    fn wakes(&self, snapshot: &StateSnapshot<S>) -> Option<SystemTime> {
-        let now = self.outside.now();
-        let waits = |task: &&TaskSnapshot| task.questions.is_empty(); // answers let a task run before its time
-        let wakes = snapshot.tasks.iter().filter(waits).filter_map(|task| task.wake);
-        let wakes: Vec<SystemTime> = wakes.filter(|&wake| clock::millis(wake) > now).collect();
-        wakes.iter().min().copied().filter(|_| wakes.len() == snapshot.next.len())
+        Ok(if let Some(Resting { until, signals }) = resting {
+            match until.filter(|_| signals.is_empty()) {
+                Some(until) => Status::Waiting { until, next },
+                None => Status::AwaitingSignal { signals, until, next },
+            }
+        } else if stops {
+            Status::Stopped { next }
+        } else {
+            Status::Pending { next }
+        })
     }
 
     /// Why the superstep at the head cannot go on, if it cannot.

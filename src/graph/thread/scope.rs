@@ -88,9 +88,12 @@ fn is_inside(namespace: &[String], way: &[String]) -> bool {
 fn woken(record: &mut TaskRecord, now: u64) -> bool {
     match record.status {
         TaskStatus::Waiting => (record.status, record.wake) = (TaskStatus::Pending, None),
-        TaskStatus::Interrupted if record.wake.is_some_and(|wake| wake > now) => record.wake = Some(now),
+        TaskStatus::Interrupted if record.wake.is_some_and(|wake| wake > now) || !record.receives.is_empty() => {
+            record.wake = Some(now);
+        }
         _ => return false,
     }
+    record.receives.clear();
     true
 }
 

@@ -16,6 +16,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
+use crate::graph::define::signal::AwaitedSignal;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::{Reader, Tasks};
@@ -144,6 +145,8 @@ pub struct TaskSnapshot {
     pub failures: Vec<FailureInfo>,
     /// When it goes on by itself, if it waits for a time.
     pub wake: Option<SystemTime>,
+    /// The signals that it, or a task of its subgraphs, waits for.
+    pub awaits: Vec<AwaitedSignal>,
     /// How many entries its journal has.
     pub effects: u32,
 }
@@ -348,8 +351,14 @@ fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
             .map(|failure| FailureInfo { error: failure.error.clone(), at: failure.at })
             .collect(),
         wake: task.wake.filter(|_| !task.is_done()).map(clock::time),
+        awaits: awaited(task),
         effects: task.effects,
     }
+}
+
+fn awaited<S: State>(task: &Task<S>) -> Vec<AwaitedSignal> {
+    let waits = matches!(task.stand, Stand::Asked { .. });
+    if waits { task.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
 }
 
 fn input<S: State, N: NodeId, C: Send + Sync + 'static>(

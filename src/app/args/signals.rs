@@ -1,0 +1,34 @@
+//! The command that sends a signal.
+
+use clap::Args;
+
+/// Send a signal to a thread, which may be running
+///
+/// Stores a signal in the thread's mailbox, whatever the thread does, and runs nothing. A run under way, or a runner, receives
+/// it by itself; a thread that no process runs does once it is resumed with `proceed`. A wrong signal changes nothing.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} signal first paid '{\"cents\": 500}' --by bank
+  {bin} signal first stop")]
+pub(crate) struct Signal {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    /// The signal's name; `graphs` lists those that a graph receives
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// What the signal says as JSON, or @FILE that holds it; `null` unless given
+    #[arg(value_name = "JSON|@FILE")]
+    pub value: Option<String>,
+
+    /// Who sends it; kept with the signal
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+
+    /// A note; kept with the signal
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+}

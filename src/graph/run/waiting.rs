@@ -1,0 +1,147 @@
+//! What becomes of tasks that ask or wait: what is stored of them, how they end a superstep, when they run again.
+
+use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
+
+use super::ctx::TaskCtx;
+use super::error::RunError;
+use super::superstep::{Exit, Run};
+use super::task::{QUESTIONS_LIMIT, Stand, Task};
+use super::trace;
+use crate::graph::channels::state::State;
+use crate::graph::define::interrupt::Question;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::recorder::Puts;
+
+/// What a task waits for besides answers.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// When it goes on by itself, in milliseconds since 1970.
+    pub wake: Option<u64>,
+    pub receives: Vec<ReceiveRecord>,
+}
+
+impl Waits {
+    pub(crate) fn of<C>(ctx: &TaskCtx<C>, wake: Option<u64>) -> Self {
+        Self { wake, receives: std::mem::take(&mut ctx.inside().receives) }
+    }
+}
+
+impl Exit {
+    /// Whether signals that have come meanwhile let the superstep go on.
+    pub(crate) fn may_receive(self) -> bool {
+        match self {
+            Self::Interrupted | Self::Awaiting(_) => true,
+            Self::Finished | Self::Waiting(_) | Self::Stopped => false,
+            Self::Cancelled | Self::Drained | Self::Budget(_) => false,
+        }
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.
+    pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
+        let failed = self.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
+        if let Some(task) = failed
+            && let Stand::Failed(error) = &task.stand
+        {
+            return Err(error.clone());
+        }
+        if let Some(exit) = self.halted.take() {
+            return Ok(Some(exit));
+        }
+        let waiting = || self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        if waiting().next().is_none() {
+            return Ok(None);
+        }
+        let open = waiting().any(|task| !task.asks().is_empty());
+        Ok(Some(match (open, self.receives().next()) {
+            (true, _) => Exit::Interrupted,
+            (false, Some(_)) => Exit::Awaiting(self.wakes()),
+            (false, None) => self.wakes().map_or(Exit::Interrupted, Exit::Waiting),
+        }))
+    }
+
+    /// When the first task that sleeps goes on.
+    pub(crate) fn wakes(&self) -> Option<u64> {
+        let waiting = self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        waiting.filter_map(|task| task.wake).min()
+    }
+
+    /// Lets tasks run again whose time has come.
+    pub(crate) fn wake_due(&mut self) {
+        if self.tasks.iter().all(|task| task.wake.is_none()) {
+            return;
+        }
+        let now = self.shared.now();
+        for task in self.tasks.iter_mut().filter(|task| task.wake.is_some_and(|wake| wake <= now)) {
+            if let Stand::Asked { fresh, .. } = &mut task.stand {
+                *fresh = true;
+            }
+        }
+    }
+
+    pub(crate) fn asked(&mut self, at: usize, questions: Vec<Question>, waits: Waits) -> Result<(), RunError> {
+        (self.tasks[at].wake, self.tasks[at].receives) = (waits.wake, waits.receives);
+        self.count_open(at, questions.len())?;
+        trace::asked(&self.level.names, &questions);
+        self.note_questions(at, &questions);
+        self.save_waiting(at, &questions)?;
+        self.tasks[at].asked.clone_from(&questions);
+        self.tasks[at].stand = Stand::Asked { questions, fresh: false };
+        Ok(())
+    }
+
+    fn count_open(&mut self, at: usize, asked: usize) -> Result<(), RunError> {
+        let open = self.open.unwrap_or_else(|| self.tasks.iter().map(Task::open).sum());
+        let count = open + asked - self.tasks[at].open();
+        if count > QUESTIONS_LIMIT {
+            let (from, what) = (self.node_name(self.tasks[at].node), "the open questions of its superstep");
+            return Err(RunError::TooMany { from, what, count, limit: QUESTIONS_LIMIT });
+        }
+        self.open = Some(count);
+        Ok(())
+    }
+
+    /// A task that has come to its end has no open questions.
+    pub(crate) fn count_closed(&mut self, at: usize) {
+        if let Some(open) = &mut self.open {
+            *open -= self.tasks[at].open();
+        }
+    }
+
+    fn note_questions(&mut self, at: usize, questions: &[Question]) {
+        let (checkpoint, key) = (self.pos.id, self.tasks[at].key);
+        let own = |question: &Question| (question.id.checkpoint, question.id.task) == (checkpoint, key);
+        let record = |question: &Question| QuestionRecord {
+            checkpoint: question.id.checkpoint,
+            task: question.id.task,
+            place: question.id.place,
+            asker: own(question).then(|| question.asker.clone()),
+            name: question.name.clone(),
+            payload: RowId {
+                checkpoint: question.id.checkpoint,
+                task: question.id.task,
+                slot: RowId::QUESTIONS + question.id.place,
+            },
+            node: question.node.clone(),
+            namespace: question.namespace.clone(),
+            answered: false,
+        };
+        self.tasks[at].questions = questions.iter().map(record).collect();
+    }
+
+    fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
+        let mut puts: Puts = std::mem::take(&mut self.settled);
+        let Some(recorder) = self.recorder() else { return Ok(()) };
+        for (question, record) in questions.iter().zip(&self.tasks[at].questions) {
+            puts.push((Key::Row(record.payload), question.payload.clone()));
+        }
+        let task = &self.tasks[at];
+        let sleeps = questions.is_empty() && (task.wake.is_some() || !task.receives.is_empty());
+        let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
+        let record = TaskRecord { status, ..self.tasks[at].record() };
+        puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
+        recorder.queue(puts, None);
+        Ok(())
+    }
+}

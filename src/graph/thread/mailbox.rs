@@ -1,0 +1,108 @@
+//! The mailbox of a thread: sending signals to it, reading and clearing it. Needs no lease to send: a run may hold the thread.
+
+use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::define::problem::short;
+use crate::graph::define::signal::{SentSignal, Signal, SignalId, SignalRequest, untyped};
+use crate::graph::records::mailbox::{Letter, SIGNAL_BYTES, SIGNALS_LIMIT, letters};
+use crate::graph::run::error::RunError;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Sends a signal to the thread: durably, before this returns. It runs nothing.
+    ///
+    /// The signal waits in the thread's mailbox, in the order of sending, until a node
+    /// [receives](crate::graph::Ctx::receive) one of its type. A thread takes signals at any time: while a run holds it, here
+    /// or in another task, while it sleeps or waits for an answer, after it failed or finished (a later run may receive them
+    /// then). A run under way receives it at its next `receive`, or when its superstep would end in waiting for it; a thread
+    /// that rests goes on by [`proceed`](Self::proceed), or by a [`runner`](crate::graph::runner()) at its next look at the
+    /// store (see [`waker`](crate::graph::Runner::waker)).
+    ///
+    /// A mailbox holds up to 1,000 signals of up to 1 MiB.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`], [`RunError::UnknownSignal`] if no node declares it, [`RunError::MistypedSignal`],
+    /// [`RunError::MailboxFull`], [`RunError::NoCheckpointer`], [`RunError::Foreign`]; if the store fails. Nothing is sent
+    /// then.
+    pub async fn signal<T: Signal>(&self, signal: T) -> Result<SignalId, RunError> {
+        self.send(SignalRequest::new(&signal)).await
+    }
+
+    /// Sends a signal as [`signal`](Self::signal) does: as JSON, with who sent it; see [`SignalRequest`].
+    ///
+    /// # Errors
+    /// As [`signal`](Self::signal).
+    pub async fn send(&self, request: SignalRequest) -> Result<SignalId, RunError> {
+        self.check_whole("a signal")?;
+        let (reader, head) = self.known("a signal").await?;
+        head.checkpoint.ok_or_else(|| self.unknown())?;
+        self.check_trusted().await?;
+        let record = self.checked(request)?;
+        let before = letters(&*reader.store, &reader.thread).await?;
+        if before.len() >= SIGNALS_LIMIT {
+            return Err(RunError::MailboxFull { thread: reader.thread, limit: SIGNALS_LIMIT });
+        }
+        let after = before.last().map_or(0, |last| last.id.order + 1);
+        let id = SignalId { order: after.max(record.at), id: self.outside.noise() };
+        reader.store.post(&reader.thread, vec![(id.key(), encode_record(&record)?)]).await?;
+        Ok(id)
+    }
+
+    /// Returns the signals that were sent and that no task has received, in the order of sending.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`]; if there is no store, or it cannot be read.
+    pub async fn mailbox(&self) -> Result<Vec<SentSignal>, RunError> {
+        let (reader, _) = self.known("a mailbox").await?;
+        let letters = letters(&*reader.store, &reader.thread).await?;
+        Ok(letters.into_iter().map(|letter| self.shown(letter)).collect())
+    }
+
+    /// Removes a signal that no task has received.
+    ///
+    /// # Errors
+    /// [`RunError::NoSuchSignal`]; [`CheckpointError::ThreadBusy`] while a run holds the thread, which may be receiving it; if
+    /// the store fails.
+    pub async fn discard_signal(&self, id: SignalId) -> Result<(), RunError> {
+        self.check_whole("a mailbox")?;
+        let (reader, _) = self.known("a mailbox").await?;
+        let lease = reader.store.claim(&reader.thread, Claim::IfFree).await?;
+        let Some(head) = reader.store.head(&reader.thread).await? else { return Err(self.unknown()) };
+        let found = reader.store.get(&reader.thread, vec![id.key()]).await?;
+        if found.iter().all(Option::is_none) {
+            return Err(RunError::NoSuchSignal { thread: reader.thread, id });
+        }
+        let (thread, epoch, deletes) = (reader.thread.clone(), lease.epoch(), vec![id.key()]);
+        let commit = Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes };
+        Ok(reader.store.commit(commit).await?)
+    }
+
+    /// The record of a signal that is of its declared type and not too large.
+    fn checked(&self, request: SignalRequest) -> Result<SignalRecord, RunError> {
+        let bytes = request.bytes.clone()?;
+        let SignalRequest { name, .. } = &request;
+        let Some(receives) = self.graph.table.receives(name) else {
+            let declared = self.graph.table.signals().into_iter().map(|name| format!("`{name}`")).collect();
+            return Err(RunError::UnknownSignal { signal: name.clone(), declared });
+        };
+        let mistyped = |reason| {
+            let reason = format!("`{}` is {}: {reason}", short(receives.type_name), (receives.shape)());
+            RunError::MistypedSignal { id: None, signal: name.clone(), reason }
+        };
+        let value = (receives.take)(&request, bytes).map_err(mistyped)?;
+        if value.len() > SIGNAL_BYTES {
+            let (what, bytes, limit) = (format!("signal `{name}`"), value.len(), SIGNAL_BYTES);
+            return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
+        }
+        let SignalRequest { name, by, note, .. } = request;
+        Ok(SignalRecord { name, value, by, at: self.outside.now(), note })
+    }
+
+    fn shown(&self, letter: Letter) -> SentSignal {
+        let Letter { id, record: SignalRecord { name, value, by, at, note } } = letter;
+        let show = self.graph.table.receives(&name).map_or(untyped as fn(&[u8]) -> _, |receives| receives.show);
+        SentSignal { id, value: show(&value), name, by, at, note }
+    }
+}

@@ -1,0 +1,111 @@
+//! Which tasks of a checkpoint cannot run before a time or a signal comes: read off their records, without a graph.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::SystemTime;
+
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, TaskRecord, TaskStatus, ThreadId};
+
+use super::handle::Thread;
+use super::snapshot::StateSnapshot;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+use crate::graph::define::signal::{AwaitedSignal, SignalId};
+use crate::graph::records::mailbox::{Letter, letters};
+use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::run::clock;
+use crate::graph::run::error::RunError;
+
+/// What the tasks of a checkpoint wait for, where none can run.
+#[derive(Debug)]
+pub(crate) struct Resting {
+    /// When the first of them goes on by itself.
+    pub until: Option<SystemTime>,
+    pub signals: Vec<AwaitedSignal>,
+}
+
+/// The signals that have come for the tasks of a checkpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Came {
+    letters: Vec<Letter>,
+    /// Entries of journals that hold a signal, though no record says so: the process was killed.
+    received: HashSet<(u32, String)>,
+}
+
+impl Came {
+    /// Reads them; nothing is read if no task waits for a signal.
+    pub(crate) async fn read(
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+        checkpoint: CheckpointId,
+        tasks: &Tasks,
+    ) -> Result<Self, CheckpointError> {
+        let waiting = tasks.iter().filter(|(_, task)| may_wait(task));
+        let entry = |task: u32, record: &TaskRecord| {
+            let entries: Vec<_> = record.receives.iter().map(|awaited| (task, awaited.entry.clone())).collect();
+            entries
+        };
+        let entries: Vec<(u32, String)> = waiting.flat_map(|(task, record)| entry(*task, record)).collect();
+        if entries.is_empty() {
+            return Ok(Self::default());
+        }
+        let key = |(task, key): &(u32, String)| Key::Effect { checkpoint, task: *task, key: key.clone() };
+        let found = store.get(thread, entries.iter().map(key).collect()).await?;
+        let received = entries.into_iter().zip(found).filter_map(|(entry, found)| found.map(|_| entry)).collect();
+        Ok(Self { letters: letters(store, thread).await?, received })
+    }
+
+    /// Returns whether a task can run: its time or one of its signals has come.
+    pub(crate) fn wakes(&self, task: u32, record: &TaskRecord, now: u64) -> bool {
+        let due = record.wake.is_some_and(|wake| wake <= now);
+        due || self.signals(task, record)
+    }
+
+    /// Returns whether one of the signals that a task waits for has come.
+    pub(crate) fn signals(&self, task: u32, record: &TaskRecord) -> bool {
+        record.receives.iter().any(|awaited| {
+            let sent = self.letters.iter().any(|letter| letter.record.name == awaited.name);
+            sent || self.received.contains(&(task, awaited.entry.clone()))
+        })
+    }
+
+    /// Returns the first signal that a task waits for.
+    pub(crate) fn first<'a>(&self, mut records: impl Iterator<Item = &'a TaskRecord>) -> Option<SignalId> {
+        let awaits = |name: &str, record: &TaskRecord| record.receives.iter().any(|awaited| awaited.name == name);
+        let names: BTreeMap<&str, SignalId> =
+            self.letters.iter().rev().map(|letter| (letter.record.name.as_str(), letter.id)).collect();
+        records.find_map(|record| names.iter().find(|(name, _)| awaits(name, record)).map(|(_, id)| *id))
+    }
+}
+
+/// Whether a task may wait for a time or a signal.
+pub(crate) fn may_wait(record: &TaskRecord) -> bool {
+    matches!(record.status, TaskStatus::Waiting | TaskStatus::Interrupted)
+}
+
+/// Whether a task waits for a time or a signal, and for no answer, and neither has come.
+pub(crate) fn rests((task, record): (u32, &TaskRecord), came: &Came, now: u64) -> bool {
+    let waits = record.wake.is_some() || !record.receives.is_empty();
+    record.status == TaskStatus::Waiting && waits && !came.wakes(task, record, now)
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// What the thread waits for, if each task that has not ended waits for a time or a signal that has not come.
+    pub(crate) async fn resting(
+        &self,
+        reader: &Reader,
+        id: CheckpointId,
+        snapshot: &StateSnapshot<S>,
+    ) -> Result<Option<Resting>, RunError> {
+        let now = self.outside.now();
+        let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());
+        if waiting.clone().count() < snapshot.next.len() || snapshot.next.is_empty() {
+            return Ok(None);
+        }
+        let records = reader.tasks(id).await?;
+        let came = Came::read(&*reader.store, &reader.thread, id, &records).await?;
+        let resting = records.iter().filter(|(task, record)| rests((**task, *record), &came, now)).count();
+        let until = waiting.clone().filter_map(|task| task.wake).filter(|&wake| clock::millis(wake) > now).min();
+        let signals = waiting.flat_map(|task| task.awaits.clone()).collect();
+        Ok((resting == snapshot.next.len()).then_some(Resting { until, signals }))
+    }
+}

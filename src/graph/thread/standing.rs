@@ -1,0 +1,91 @@
+//! A thread's status in one word.
+
+use std::fmt;
+
+use super::past::Status;
+
+/// How a thread stands, in one word: [`Status`] without what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Standing {
+    /// It has never run.
+    New,
+    /// Nothing is left to run.
+    Finished,
+    /// Something is left to run.
+    Pending,
+    /// Questions are open.
+    Interrupted,
+    /// It stands at a breakpoint.
+    Stopped,
+    /// It waits for a time.
+    Waiting,
+    /// It waits for a signal.
+    AwaitingSignal,
+    /// A task failed, or its results cannot be applied.
+    Failed,
+    /// Another version of the graph stored it, and the present one cannot go on with it.
+    NeedsMigration,
+    /// A run holds it just now.
+    Running,
+    /// One of its records cannot be read.
+    Damaged,
+}
+
+impl Standing {
+    /// Every word there is.
+    pub const ALL: [Self; 11] = [
+        Self::New,
+        Self::Finished,
+        Self::Pending,
+        Self::Interrupted,
+        Self::Stopped,
+        Self::Waiting,
+        Self::AwaitingSignal,
+        Self::Failed,
+        Self::NeedsMigration,
+        Self::Running,
+        Self::Damaged,
+    ];
+
+    /// Returns the word: `finished`, `pending` and so on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Finished => "finished",
+            Self::Pending => "pending",
+            Self::Interrupted => "interrupted",
+            Self::Stopped => "stopped",
+            Self::Waiting => "waiting",
+            Self::AwaitingSignal => "awaiting-signal",
+            Self::Failed => "failed",
+            Self::NeedsMigration => "needs-migration",
+            Self::Running => "running",
+            Self::Damaged => "damaged",
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Status {
+    /// Returns the status in one word.
+    pub fn standing(&self) -> Standing {
+        match self {
+            Self::New => Standing::New,
+            Self::Finished => Standing::Finished,
+            Self::Pending { .. } => Standing::Pending,
+            Self::Interrupted { .. } => Standing::Interrupted,
+            Self::Waiting { .. } => Standing::Waiting,
+            Self::AwaitingSignal { .. } => Standing::AwaitingSignal,
+            Self::Stopped { .. } => Standing::Stopped,
+            Self::Failed { .. } => Standing::Failed,
+            Self::NeedsMigration { .. } => Standing::NeedsMigration,
+            Self::Running => Standing::Running,
+        }
+    }
+}
