@@ -32,6 +32,7 @@ mod sled;
 mod threads;
 pub(crate) mod time;
 mod transport;
+mod wait_record;
 
 #[cfg(all(feature = "sled", feature = "test-util"))]
 pub use self::sled::SledFaults;
@@ -52,8 +53,8 @@ pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
     AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord,
-    FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, ReceiveRecord, SendRecord,
-    Shape, SignalRecord, Slot, Source, TagRecord, TaskRecord, TaskStatus, WriteRecord,
+    FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source,
+    TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
 #[cfg(feature = "sled")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};
@@ -66,3 +67,4 @@ pub use transport::export::{ExportOptions, Exported, export_thread};
 #[cfg(feature = "app")]
 pub(crate) use transport::import::unpack;
 pub use transport::import::{ImportOptions, Imported, import_thread};
+pub use wait_record::{ReceiveRecord, SignalRecord};

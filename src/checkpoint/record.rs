@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::id::CheckpointId;
 use super::key::RowId;
+use super::wait_record::ReceiveRecord;
 
 /// The names behind the indexes of records: one version of a graph. Stored once per thread, under its fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -268,36 +269,6 @@ pub struct TaskRecord {
     pub payloads: Vec<(u32, RowId)>,
     /// The signals that it waits for, those of its subgraphs included. Since format 3.
     pub receives: Vec<ReceiveRecord>,
-}
-
-/// A signal that a task waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReceiveRecord {
-    /// The name of the signal's type.
-    pub name: String,
-    /// The node that waits.
-    pub node: String,
-    /// The nodes whose subgraphs that node is in, outermost first.
-    pub namespace: Vec<String>,
-    /// When it stops waiting, in milliseconds since 1970.
-    pub until: Option<u64>,
-    /// The key of the entry in the journal of the root graph's task that will hold the signal.
-    pub entry: String,
-}
-
-/// A signal that was sent to a thread and that no task has received yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignalRecord {
-    /// The name of its type.
-    pub name: String,
-    /// What it says, as user values are stored.
-    pub value: Vec<u8>,
-    /// Who sent it.
-    pub by: Option<String>,
-    /// When, in milliseconds since 1970.
-    pub at: u64,
-    /// What they noted.
-    pub note: Option<String>,
 }
 
 /// A failed attempt of a task.
