@@ -22,7 +22,7 @@ impl From<&AwaitedSignal> for AwaitedShape {
     fn from(signal: &AwaitedSignal) -> Self {
         Self {
             name: signal.name.clone(),
-            node: [&signal.namespace[..], &[signal.node.clone()]].concat().join("/"),
+            node: [&signal.namespace[..], std::slice::from_ref(&signal.node)].concat().join("/"),
             until: signal.until.map(super::time),
         }
     }
