@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::caller::Caller;
 use super::exit::Exit;
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::panics::caught;
 use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
 
@@ -112,10 +113,13 @@ impl Failure {
 
     pub(crate) fn because(mut self, error: &dyn Error) -> Self {
         let mut cause = Some(error);
-        while let Some(error) = cause {
-            self.causes.push(error.to_string());
-            cause = error.source();
-        }
+        // The words of an error of the user's may panic; those before it are printed.
+        _ = caught(|| {
+            while let Some(error) = cause {
+                self.causes.push(error.to_string());
+                cause = error.source();
+            }
+        });
         self
     }
 }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::depth::Shallow;
 use super::error::CheckpointError;
 use super::id::ThreadId;
+use super::panics::{caught, serialize_panicked};
 
 /// The newest format of engine records that this release writes and reads.
 pub const FORMAT: u8 = 3;
@@ -70,11 +71,12 @@ pub(crate) fn encode_value<T: Serialize + ?Sized>(
 ) -> Result<(), CheckpointError> {
     let passed = Cell::new(false);
     let shallow = Shallow { value, levels: ENCODE_DEPTH, passed: &passed };
-    let done = shallow.serialize(&mut rmp_serde::Serializer::new(bytes).with_struct_map());
+    let done = caught(|| shallow.serialize(&mut rmp_serde::Serializer::new(bytes).with_struct_map()));
     match done {
         _ if passed.get() => Err(CheckpointError::TooDeep { what: what(), limit: ENCODE_DEPTH }),
-        Err(error) => Err(codec(&what(), &error)),
-        Ok(()) => Ok(()),
+        Err(panic) => Err(codec(&what(), &serialize_panicked(panic))),
+        Ok(Err(error)) => Err(codec(&what(), &error)),
+        Ok(Ok(())) => Ok(()),
     }
 }
 

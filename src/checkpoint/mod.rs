@@ -22,6 +22,7 @@ mod memory;
 pub(crate) mod near;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
+pub(crate) mod panics;
 mod record;
 #[cfg(feature = "sled")]
 mod repair;

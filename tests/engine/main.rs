@@ -32,6 +32,7 @@ mod order;
 mod own_state;
 mod owners;
 mod pad;
+mod panics;
 mod parted;
 mod past;
 mod permits;

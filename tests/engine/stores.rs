@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use superstep::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
@@ -40,11 +40,17 @@ pub(crate) struct Counting {
     store: Arc<dyn Checkpointer>,
     read: AtomicUsize,
     events: AtomicUsize,
+    broken: AtomicBool,
 }
 
 impl Counting {
     pub(crate) fn new(store: &Store) -> Arc<Self> {
-        Arc::new(Self { store: Arc::clone(&store.store), read: AtomicUsize::new(0), events: AtomicUsize::new(0) })
+        Arc::new(Self {
+            store: Arc::clone(&store.store),
+            read: AtomicUsize::new(0),
+            events: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        })
     }
 
     /// How many bytes were read since this was asked last.
@@ -55,6 +61,11 @@ impl Counting {
     /// How many events were stored since the beginning.
     pub(crate) fn events(&self) -> usize {
         self.events.load(Ordering::SeqCst)
+    }
+
+    /// Makes every read panic from now on.
+    pub(crate) fn break_reads(&self) {
+        self.broken.store(true, Ordering::SeqCst);
     }
 
     fn count(&self, bytes: usize) {
@@ -80,6 +91,7 @@ impl Checkpointer for Counting {
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
         let thread = thread.clone();
         Box::pin(async move {
+            assert!(!self.broken.load(Ordering::SeqCst), "out of paper");
             let found = self.store.get(&thread, keys).await?;
             self.count(found.iter().flatten().map(Vec::len).sum());
             Ok(found)

@@ -5,12 +5,10 @@
 //! cache, so every write here ends with our own `sync_data`. It also panics on some damaged files: no call to it goes
 //! unguarded.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Bound;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,6 +16,7 @@ use ::sled::{Batch, Db, IVec, Iter};
 
 use super::faults::Faults;
 use super::files;
+use super::quiet::caught_quietly;
 use super::segment::SEGMENT;
 use crate::checkpoint::{CheckpointError, Order};
 
@@ -90,7 +89,7 @@ impl Disk {
 
     /// Lets the database go after an error, which it returns. sled writes once more when it goes, and may panic.
     pub(super) fn discard(self, error: CheckpointError) -> CheckpointError {
-        let _ = catch_unwind(AssertUnwindSafe(move || drop(self)));
+        _ = caught_quietly(move || drop(self));
         error
     }
 
@@ -162,7 +161,7 @@ impl DoubleEndedIterator for Between<'_> {
 
 /// Runs a call to sled; a panic in it becomes an error.
 pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, CheckpointError> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    match caught_quietly(call) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(::sled::Error::Io(error))) => io_at(path, "use the store", Err(error)),
         Ok(Err(::sled::Error::Corruption { at: None, .. })) => Err(broken(path, "a file of its index cannot be read")),
@@ -170,7 +169,10 @@ pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) 
             Err(broken(path, &format!("its log cannot be read at byte {}", at.lid())))
         }
         Ok(Err(error)) => Err(given_up(path, &error.to_string())),
-        Err(panic) => Err(given_up(path, &format!("the embedded database gave up: {}", message(panic.as_ref())))),
+        Err(panic) => {
+            let reason = panic.lines().next().unwrap_or_default();
+            Err(given_up(path, &format!("the embedded database gave up: {reason}")))
+        }
     }
 }
 
@@ -199,9 +201,4 @@ pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result
 
 fn changed(directory: &Path) -> Option<SystemTime> {
     fs::metadata(directory).and_then(|metadata| metadata.modified()).ok()
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("it did not say why").lines().next().unwrap_or_default().into()
 }

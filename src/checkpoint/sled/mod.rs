@@ -17,6 +17,7 @@ mod lock;
 mod open;
 mod page;
 mod queue;
+mod quiet;
 mod read;
 mod repair;
 mod reserve;
@@ -32,7 +33,6 @@ mod view;
 
 use std::future::ready;
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -44,6 +44,7 @@ use self::disk::{Disk, io_at};
 use self::lock::Lock;
 use self::open::{Opened, Readable};
 use self::queue::{Queue, Task};
+use self::quiet::caught_quietly;
 #[cfg(feature = "test-util")]
 pub use self::testing::SledFaults;
 use self::tip::Tip;
@@ -220,7 +221,7 @@ impl Drop for SledCheckpointer {
         self.stop_committer();
         let shared = self.shared.take();
         // sled writes once more when it goes, and may panic on a disk that fails.
-        let _ = catch_unwind(AssertUnwindSafe(move || drop(shared)));
+        _ = caught_quietly(move || drop(shared));
     }
 }
 

@@ -5,13 +5,14 @@ use std::any::type_name;
 
 use bincode::Options;
 use serde::de::DeserializeOwned;
-use serde::{Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::channel::{Channel, Codec};
 use super::loose::{is_same_type, json, lost};
 use super::state::State;
 use super::value::{Held, JSON, Valued, Written, options};
+use crate::checkpoint::panics::{caught, caught_as};
 use crate::checkpoint::value_deserializer;
 use crate::graph::compile::names::told_apart;
 
@@ -85,7 +86,8 @@ pub(crate) fn take_list<S: State>(
         Ok(Value::Array(list))
     };
     let list = list();
-    let read = list.and_then(|list| taken(channel, &mut into, list, stored.map_or(1, |(_, version)| version)));
+    let version = stored.map_or(1, |(_, version)| version);
+    let read = list.and_then(|list| caught_as(|| taken(channel, &mut into, list, version), panicked));
     read.map_err(|reason| misread(channel, channel.type_name(), stored, reason))
 }
 
@@ -107,7 +109,15 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T,
 /// The same for a type that is never written.
 pub(crate) fn decode_only<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let held = Held::of(bytes)?;
-    T::deserialize(&mut value_deserializer(held.body)).map_err(|error| error.to_string())
+    deserialized(&mut value_deserializer(held.body))
+}
+
+fn deserialized<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, String> {
+    caught_as(|| T::deserialize(from).map_err(|error| error.to_string()), panicked)
+}
+
+fn panicked(panic: String) -> String {
+    format!("its `Deserialize` panicked: {panic}")
 }
 
 /// The same, and tells what was stored.
@@ -120,11 +130,11 @@ pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T)
     let unread = |reason: String| unread(held.type_name, held.version, reason);
     if held.type_name == JSON {
         let json = json(&held).map_err(unread)?;
-        return T::deserialize(json).map_err(|error| unread(error.to_string()));
+        return deserialized(json).map_err(unread);
     }
-    let value = T::deserialize(&mut value_deserializer(held.body)).map_err(|error| unread(error.to_string()))?;
+    let value = deserialized(&mut value_deserializer(held.body)).map_err(unread)?;
     if !is_same_type(held.type_name, type_name::<T>()) && !is_same_type(type_name::<Value>(), type_name::<T>()) {
-        kept(&json(&held).map_err(unread)?, Ok(shown(&value))).map_err(unread)?;
+        kept(&json(&held).map_err(unread)?, caught(|| shown(&value))).map_err(unread)?;
     }
     Ok(value)
 }
@@ -190,7 +200,7 @@ impl<S: State> Target for ValueOf<'_, S> {
 
 fn read<I: Target>(channel: &Channel, expected: &str, bytes: &[u8], mut into: I) -> Result<I::Read, Misread> {
     let held = Held::of(bytes).map_err(|reason| misread(channel, expected, None, reason))?;
-    let read = by_version(channel, expected, &held, &mut into);
+    let read = caught_as(|| by_version(channel, expected, &held, &mut into), panicked);
     read.map_err(|reason| misread(channel, expected, Some((held.type_name, held.version)), reason))
 }
 

@@ -4,11 +4,13 @@
 use bincode::Options;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::canon::Canon;
 use super::channel::{Channel, Codec};
 use super::reading::{decode, decode_channel, decode_write};
 use super::state::State;
+use crate::checkpoint::panics::{caught, caught_as, serialize_panicked};
 use crate::checkpoint::{CheckpointError, encode_value};
 use crate::graph::run::error::RunError;
 
@@ -128,8 +130,9 @@ fn encode_in(channel: &Channel, type_name: &str, value: &impl Serialize) -> Resu
         }
         Codec::Bincode => {
             let mut out = header(BINCODE, version, type_name);
-            let done = value.serialize(&mut bincode::Serializer::new(&mut out, options()));
-            done.map_err(|error| codec(channel, channel.told(error.to_string())))?;
+            let mut serialize = || value.serialize(&mut bincode::Serializer::new(&mut out, options()));
+            let done = caught_as(|| serialize().map_err(|error| error.to_string()), serialize_panicked);
+            done.map_err(|reason| codec(channel, channel.told(reason)))?;
             check_size(what, &out)?;
             Ok(out)
         }
@@ -160,6 +163,11 @@ pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, RunError> {
     let unreadable = |reason| RunError::Codec { what: "a stored value".into(), reason };
     let held = Held::of(bytes).map_err(unreadable)?;
     Canon::read(held.body).map_err(|error| unreadable(error.to_string()))
+}
+
+/// A value as JSON; null if it cannot be.
+pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Value {
+    caught(|| serde_json::to_value(value).unwrap_or_default()).unwrap_or_default()
 }
 
 fn codec(channel: &Channel, reason: String) -> RunError {

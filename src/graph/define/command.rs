@@ -227,7 +227,7 @@ impl<T: Any + Send + Sync + Serialize> Payload for T {
     }
 
     fn json(&self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or_default()
+        value::json_of(self)
     }
 }
 

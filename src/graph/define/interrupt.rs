@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::sketch::sketch;
+use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, QuestionRecord};
 use crate::graph::channels::{reading, value};
 use crate::graph::run::error::RunError;
@@ -129,7 +130,7 @@ impl fmt::Debug for Shows {
 
 /// A stored value of this type as JSON; what another type stored is shown as far as it fits JSON.
 fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
-    let typed = reading::decode::<T>(bytes).ok().and_then(|value| serde_json::to_value(value).ok());
+    let typed = reading::decode::<T>(bytes).ok().and_then(|value| caught(|| serde_json::to_value(value).ok()).ok()?);
     typed.or_else(|| reading::as_json(bytes).ok()).unwrap_or_default()
 }
 

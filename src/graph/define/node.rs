@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::command::{Command, IntoCommand, Payload};
+pub(crate) use super::node_error::unprintable;
 pub use super::node_error::{Class, NodeError, SharedNodeError};
 use super::options::NodeOptions;
 use crate::graph::channels::reading::{self, Misread};

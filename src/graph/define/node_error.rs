@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::checkpoint::panics::caught;
 use crate::graph::run::error::RunError;
 
 /// How a failure is treated by a retry policy.
@@ -79,17 +80,27 @@ impl Error for SharedNodeError {
 
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = self.source.to_string();
-        let mut cause = self.source.source();
-        while let Some(error) = cause {
-            let words = error.to_string();
-            if !text.contains(&words) {
-                text = format!("{text}: {words}");
-            }
-            cause = error.source();
-        }
-        f.write_str(&text)
+        let text = caught(|| with_causes(&*self.source));
+        f.write_str(&text.unwrap_or_else(unprintable))
     }
+}
+
+/// The words for an error that has none of its own.
+pub(crate) fn unprintable(panic: String) -> String {
+    format!("an error whose `Display` panicked: {panic}")
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = error.source();
+    }
+    text
 }
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {

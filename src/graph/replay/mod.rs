@@ -26,6 +26,7 @@ use crate::graph::define::node::{Boxed, NodeId};
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::{Mode, Sink};
+use crate::graph::run::net::netted;
 use crate::graph::thread::handle::Thread;
 use crate::graph::thread::outcome::Outcome;
 use crate::graph::thread::request::Request;
@@ -136,7 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
 
     fn streams(self, modes: Vec<Mode>, deep: bool) -> ReplayStream<S> {
         let thread = self.thread.id.clone();
-        ReplayStream::new(modes, deep, thread, |sink| Box::pin(self.perform(Some(sink))))
+        ReplayStream::new(modes, deep, thread, |sink| Box::pin(netted("replaying a thread", self.perform(Some(sink)))))
     }
 
     async fn perform(self, sink: Option<Sink>) -> Result<Replayed<S>, RunError> {
@@ -162,7 +163,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, 
     type IntoFuture = Boxed<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.perform(None))
+        Box::pin(netted("replaying a thread", self.perform(None)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, encode_record};
 
 use super::control::{Applying, Control, START_NODE};
@@ -29,7 +30,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         puts.append(&mut self.settled);
         let mut tasks = std::mem::take(&mut self.tasks);
         let before = puts.len();
-        if let Err(error) = self.applied(&mut tasks, &mut puts) {
+        let applied = caught(|| self.applied(&mut tasks, &mut puts));
+        if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
             return self.not_applied(&tasks, puts, error).await;
         }

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::ctx::{Facts, Inside, Raised, TaskCtx};
 use super::error::RunError;
+use crate::checkpoint::panics::caught;
 use crate::graph::define::node::NodeError;
 
 impl<C> TaskCtx<C> {
@@ -64,7 +65,8 @@ impl<C> TaskCtx<C> {
 
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
     pub(crate) fn passed_on(&self, error: &NodeError) -> Option<RunError> {
-        let (inside, text) = (self.inside(), error.source().to_string());
+        let text = caught(|| error.source().to_string()).ok()?;
+        let inside = self.inside();
         inside.failures.iter().find(|failure| failure.to_string() == text).cloned()
     }
 }

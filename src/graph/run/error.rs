@@ -36,6 +36,9 @@ pub enum RunError {
     /// A node panicked.
     #[error("node `{node}`{} panicked in superstep {step}: {message}", inside(namespace))]
     Panicked { node: Arc<str>, namespace: Arc<[String]>, step: i64, message: String },
+    /// Code of the graph's user panicked outside of a node: a method of a state, a filter, a store.
+    #[error("a panic while {doing}: {message}")]
+    Panic { doing: &'static str, message: String },
     /// A node returned `Ok` although its question has no answer.
     #[error("node `{node}` went on although its question `{question}` has no answer")]
     QuestionIgnored { node: Arc<str>, question: String },
@@ -262,6 +265,7 @@ impl RunError {
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
+            Self::Panic { .. } => "mend what panicked: a method of the state's types, a filter, or a store of your own".into(),
             Self::QuestionIgnored { .. } => "return the error of `ctx.interrupt(..)` with `?`".into(),
             Self::SignalIgnored { .. } => "return the error of `ctx.receive(..)` with `?`".into(),
             Self::UndeclaredSignal { type_name, .. } => {

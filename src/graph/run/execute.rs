@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::task::{Id, JoinError, JoinSet};
@@ -22,6 +22,7 @@ use super::position::{Finished, with_returned};
 use super::settle::Ending;
 use super::superstep::Run;
 use super::task::{Resolve, START_KEY, Stand, Task};
+use crate::checkpoint::panics::caught;
 use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
@@ -70,7 +71,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Poll::Pending => tokio::select! {
                 biased;
                 performed = &mut running => performed,
-                () = self.shared.cancelled() => return Ok(false),
+                () = self.shared.cancelled() => {
+                    let panic = running.abandon().err().map(|panic| (0, panic));
+                    return self.dropped(panic.into_iter().collect());
+                }
             },
         };
         self.settle(0, performed).await?;
@@ -88,10 +92,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 continue;
             }
             let job = self.job(at);
-            if let Some(result) = cached::find(&job) {
-                self.done(at, Box::new(result), None)?;
-                self.tell(at, Ending::Cached).await;
-            }
+            let ending = match caught(|| cached::find(&job)) {
+                Ok(None) => continue,
+                Ok(Some(result)) => self.done(at, Box::new(result), None).map(|()| Ending::Cached)?,
+                Err(panic) => self.panicked_in(at, format!("its cache key: {panic}"))?,
+            };
+            self.tell(at, ending).await;
         }
         Ok(())
     }
@@ -201,7 +207,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Polls each task once here; what is not done by then, or comes after a slow one, goes to the pool.
     async fn fan_out(&mut self, unanswered: bool) -> Result<bool, RunError> {
-        let mut pool = Pool { set: JoinSet::new(), places: vec![] };
+        let mut pool = Pool { set: JoinSet::new(), places: vec![], panics: Panics::default() };
         let mut patient = true;
         let mut now = Instant::now();
         let limits = self.shared.limits;
@@ -212,7 +218,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             while pool.set.len() >= limits.concurrency {
                 self.flush_settled().await?;
                 if !self.join(&mut pool).await? {
-                    return Ok(false);
+                    return self.drop_pool(pool).await;
                 }
             }
             if limits.fail_fast && self.failed() {
@@ -228,7 +234,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                     continue;
                 }
             }
-            let task = async move { (at, running.await) };
+            let task = Pooled { at, running, panics: Arc::clone(&pool.panics) };
             let handle = match &self.span {
                 Some(span) => pool.set.spawn(task.instrument(span.clone())),
                 None => pool.set.spawn(task),
@@ -241,11 +247,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 break; // dropping the set cancels the siblings
             }
             if !self.join(&mut pool).await? {
-                return Ok(false);
+                return self.drop_pool(pool).await;
             }
             self.flush_settled().await?;
         }
         Ok(true)
+    }
+
+    /// The run is cancelled: waits until what still runs is dropped.
+    async fn drop_pool(&mut self, mut pool: Pool<S, N, C>) -> Result<bool, RunError> {
+        pool.set.shutdown().await;
+        let panics = std::mem::take(&mut *pool.panics.lock().unwrap_or_else(PoisonError::into_inner));
+        let failed = self.dropped(panics)?;
+        if failed {
+            self.keep_attempts().await?;
+        }
+        Ok(failed)
     }
 
     async fn join(&mut self, pool: &mut Pool<S, N, C>) -> Result<bool, RunError> {
@@ -274,9 +291,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Err(error) => error,
         };
         let Some(at) = pool.place(error.id()) else { return Ok(()) };
-        let (node, step) = (self.node_name(self.tasks[at].node), self.pos.step + 1);
-        let namespace = Arc::clone(&self.level.names);
-        self.fail(at, RunError::Panicked { node, namespace, step, message: error.to_string() })
+        self.panicked_in(at, error.to_string()).map(drop)
     }
 
     fn failed(&self) -> bool {
@@ -324,6 +339,34 @@ fn known<T>(value: Option<T>) -> OnceLock<T> {
 struct Pool<S: State, N, C> {
     set: JoinSet<(usize, Performed<S, N, C>)>,
     places: Vec<(Id, usize)>,
+    panics: Panics,
+}
+
+/// Panics of tasks that were dropped before their end, by place.
+type Panics = Arc<Mutex<Vec<(usize, String)>>>;
+
+/// A task of the pool.
+struct Pooled<S: State, N, C> {
+    at: usize,
+    running: Running<S, N, C>,
+    panics: Panics,
+}
+
+impl<S: State, N, C> Future for Pooled<S, N, C> {
+    type Output = (usize, Performed<S, N, C>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let at = self.at;
+        Pin::new(&mut self.running).poll(cx).map(|performed| (at, performed))
+    }
+}
+
+impl<S: State, N, C> Drop for Pooled<S, N, C> {
+    fn drop(&mut self) {
+        if let Err(panic) = self.running.abandon() {
+            self.panics.lock().unwrap_or_else(PoisonError::into_inner).push((self.at, panic));
+        }
+    }
 }
 
 impl<S: State, N, C> Pool<S, N, C> {

@@ -1,8 +1,6 @@
 //! Running one task's body: panics become values, retries wait, clocks limit, handlers take over. Knows no superstep.
 
-use std::any::Any;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +16,7 @@ use super::ctx::{Ctx, Raised, TaskCtx};
 use super::error::RunError;
 use super::slow::Timed;
 use super::trace;
+use crate::checkpoint::panics::{self, caught};
 use crate::checkpoint::{FailureRecord, HandledRecord};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
@@ -64,23 +63,7 @@ pub(crate) struct Job<S: State, N, C> {
 pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, Result<(), RunError>> + Send + Sync>;
 
 /// A body's future whose panic is a value.
-pub(crate) struct Guarded<S: State, N>(pub Boxed<'static, Ended<S, N>>);
-
-impl<S: State, N> Future for Guarded<S, N> {
-    type Output = Caught<S, N>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => Poll::Ready(Err(words(&*panic))),
-        }
-    }
-}
-
-pub(crate) fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
-}
+pub(crate) type Guarded<S, N> = panics::Caught<dyn Future<Output = Ended<S, N>> + Send>;
 
 /// Starts a body under a guard: the call itself may panic too.
 pub(crate) fn start<S: State, N: NodeId, C>(
@@ -94,7 +77,7 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     let span = ctx.0.shared.traced.then(|| trace::task_span(&ctx.0));
     let entered = span.as_ref().map(Span::enter);
     let timed = ctx.0.shared.timed.then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).longest)));
-    let started = catch_unwind(AssertUnwindSafe(|| body.start(state, payload, ctx)));
+    let started = caught(|| body.start(state, payload, ctx));
     let started = started.map(|body| -> Boxed<'static, Ended<S, N>> {
         match timed {
             Some((node, longest)) => Box::pin(Timed { body, node, longest }),
@@ -103,12 +86,9 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     });
     drop(entered);
     match (started, span) {
-        (Ok(future), None) => Guarded(future),
-        (Ok(future), Some(span)) => Guarded(Box::pin(future.instrument(span))),
-        (Err(panic), _) => {
-            let message = words(&*panic);
-            Guarded(Box::pin(async move { std::panic::resume_unwind(Box::new(message)) }))
-        }
+        (Ok(future), None) => Guarded::new(future),
+        (Ok(future), Some(span)) => Guarded::new(Box::pin(future.instrument(span))),
+        (Err(panic), _) => Guarded::new(Box::pin(async move { std::panic::resume_unwind(Box::new(panic)) })),
     }
 }
 
@@ -116,7 +96,7 @@ pub(crate) fn start<S: State, N: NodeId, C>(
 pub(crate) enum Running<S: State, N, C> {
     /// One poll is usually all it takes.
     Simple(Guarded<S, N>, Option<Arc<TaskCtx<C>>>, u32),
-    Full(Boxed<'static, Performed<S, N, C>>),
+    Full(panics::Caught<dyn Future<Output = Performed<S, N, C>> + Send>, Option<Arc<TaskCtx<C>>>),
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
@@ -128,14 +108,32 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
             let body = start(&job.table, node, &job.state, job.payload.as_ref(), Ctx(job.ctx));
             return Self::Simple(body, Some(ctx), attempt);
         }
-        Self::Full(Box::pin(perform(job)))
+        let ctx = Arc::clone(&job.ctx);
+        Self::full(perform(job), ctx)
+    }
+
+    fn full(all: impl Future<Output = Performed<S, N, C>> + Send + 'static, ctx: Arc<TaskCtx<C>>) -> Self {
+        Self::Full(panics::Caught::new(Box::pin(all)), Some(ctx))
     }
 
     /// Begins once there are permits: a body, even one that never waits, starts then.
     pub(crate) fn limited(job: Job<S, N, C>) -> Self {
         match job.ctx.permits.clone() {
-            Some(permits) => Self::Full(Box::pin(permits.run(async move { Self::begin(job).await }))),
+            Some(permits) => {
+                let ctx = Arc::clone(&job.ctx);
+                Self::full(permits.run(async move { Self::begin(job).await }), ctx)
+            }
             None => Self::begin(job),
+        }
+    }
+}
+
+impl<S: State, N, C> Running<S, N, C> {
+    /// Drops the task before its end.
+    pub(crate) fn abandon(&mut self) -> Result<(), String> {
+        match self {
+            Self::Simple(body, ..) => body.abandon(),
+            Self::Full(all, _) => all.abandon(),
         }
     }
 }
@@ -149,7 +147,10 @@ impl<S: State, N, C> Future for Running<S, N, C> {
                 let ctx = ctx.take().unwrap_or_else(|| unreachable!("polled after its end"));
                 Performed::plain(ended, ctx, *attempts)
             }),
-            Self::Full(all) => all.as_mut().poll(cx),
+            Self::Full(all, ctx) => Pin::new(all).poll(cx).map(|ended| {
+                let ctx = ctx.take().unwrap_or_else(|| unreachable!("polled after its end"));
+                ended.unwrap_or_else(|panic| Performed::plain(Err(panic), ctx, 1))
+            }),
         }
     }
 }
@@ -182,7 +183,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
     let span = if ctx.shared.traced { trace::task_span(&ctx) } else { Span::none() };
-    let ended = Guarded(Box::pin(async move { handler(state, failure, inner).await }.instrument(span))).await;
+    let ended = Guarded::new(Box::pin(async move { handler(state, failure, inner).await }.instrument(span))).await;
     let failures = performed.failures;
     Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
 }
@@ -204,10 +205,10 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         if ctx.raised.get().is_some() {
             return Performed { failures, ..Performed::plain(ended, ctx, tried) };
         }
-        let policy = match catch_unwind(AssertUnwindSafe(|| options.retry.iter().find(|policy| policy.fits(error)))) {
+        let policy = match caught(|| options.retry.iter().find(|policy| policy.fits(error))) {
             Ok(policy) => policy,
             Err(panic) => {
-                let message = format!("its retry policy, asked about `{error}`: {}", words(&*panic));
+                let message = format!("its retry policy, asked about `{error}`: {panic}");
                 return Performed { failures, ..Performed::plain(Err(message), ctx, tried) };
             }
         };
@@ -232,11 +233,10 @@ struct TimedOut(Duration);
 struct Silent(Duration);
 
 async fn limited<S: State, N>(
-    body: Guarded<S, N>,
+    mut body: Guarded<S, N>,
     run: Option<Duration>,
     idle: Option<(Duration, Arc<Notify>)>,
 ) -> Caught<S, N> {
-    let mut body = std::pin::pin!(body);
     let began = Instant::now();
     loop {
         let beat = async {
@@ -259,11 +259,15 @@ async fn limited<S: State, N>(
         };
         tokio::select! {
             biased;
-            ended = poll_fn(|cx| body.as_mut().poll(cx)) => return ended,
-            () = end => return Ok(Err(NodeError::transient(TimedOut(run.unwrap_or_default())))),
+            ended = &mut body => return ended,
+            () = end => {
+                body.abandon()?;
+                return Ok(Err(NodeError::transient(TimedOut(run.unwrap_or_default()))));
+            }
             () = beat => {}
             () = silence => {
                 let limit = idle.map(|(limit, _)| limit).unwrap_or_default();
+                body.abandon()?;
                 return Ok(Err(NodeError::transient(Silent(limit))));
             }
         }

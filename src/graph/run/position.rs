@@ -1,15 +1,14 @@
 //! Where a run stands: what a checkpoint is, in memory. Applying the results of a superstep moves it on. Knows no store.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as JsonValue};
 
+use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
 
 use super::control::Control;
 use super::error::{INPUT, RunError};
-use super::perform::words;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::{ApplyError, Merge};
@@ -328,14 +327,14 @@ pub(crate) fn apply_writes<S: State, N: NodeId, C>(
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
     let mut channel = 0;
-    let applied = catch_unwind(AssertUnwindSafe(|| {
+    let applied = caught(|| {
         writes.into_iter().try_for_each(|write| {
             channel = S::channel_of(&write);
             state.apply(&table.schema, write, merge)
         })
-    }));
+    });
     applied.unwrap_or_else(|panic| {
-        let reason = format!("its reducer panicked: {}", words(&*panic));
+        let reason = format!("its reducer panicked: {panic}");
         Err(ApplyError::Refused { channel, reason })
     })
 }

@@ -1,13 +1,12 @@
 //! Lets the routers after a node choose: over the state with the task's own writes beside siblings, over the new one alone.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::checkpoint::CheckpointId;
+use crate::checkpoint::panics::caught_as;
 
 use super::control::START_NODE;
 use super::error::RunError;
-use super::perform::words;
 use super::position::{Finished, fresh_read, named};
 use super::superstep::Run;
 use super::task::Resolve;
@@ -49,14 +48,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let mut routers = exits.routers.iter();
             routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
         };
-        match catch_unwind(AssertUnwindSafe(choose)) {
-            Ok(chosen) => chosen,
-            Err(panic) => {
-                let message = format!("its router: {}", words(&*panic));
-                let (node, namespace) = (Arc::clone(&from), Arc::clone(&self.level.names));
-                Err(RunError::Panicked { node, namespace, step: self.pos.step + 1, message })
-            }
-        }
+        caught_as(choose, |panic| self.panicked(Arc::clone(&from), format!("its router: {panic}")))
     }
 
     pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {

@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::panics::caught;
+use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
 
 use super::cached::CachedResult;
 use super::ctx::{Inside, Known, Raised, TaskCtx};
@@ -23,7 +24,10 @@ use crate::graph::records::save;
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Takes the result of a task's body: notes it, stores it, and tells the stream if there is one.
     pub(crate) async fn settle(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<(), RunError> {
-        let ending = self.take(at, performed)?;
+        let ending = match caught(|| self.take(at, performed)) {
+            Ok(ending) => ending?,
+            Err(panic) => self.panicked_in(at, panic)?,
+        };
         if self.shared.sink.is_some() {
             self.ahead |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
             self.tell(at, ending).await;
@@ -132,10 +136,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.step + 1);
         let ended = match ended {
             Ok(ended) => ended,
-            Err(message) => {
-                let namespace = Arc::clone(&self.level.names);
-                return Err(RunError::Panicked { node, namespace, step, message });
-            }
+            Err(message) => return Err(self.panicked(node, message)),
         };
         if !matches!(raised, Some(Raised::Wrong(_)))
             && let Some(error) = &ctx.inside().wrong
@@ -230,26 +231,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
             self.tasks[at].journal = Some(Arc::clone(journal));
         }
-        Ok(())
-    }
-
-    /// A task has failed: its siblings go on.
-    pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
-        if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
-            trace::failed(&self.node_name(self.tasks[at].node), &error);
-            self.tasks[at].error = Some(error.to_string());
-            let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
-            self.tasks[at].note_failure(failure);
-            let mut puts = std::mem::take(&mut self.settled);
-            if let Some(recorder) = self.recorder() {
-                let record = TaskRecord { status: TaskStatus::Failed, ..self.tasks[at].record() };
-                puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
-                recorder.queue(puts, None);
-            }
-        }
-        self.count_closed(at);
-        self.has_failed = true;
-        self.tasks[at].stand = Stand::Failed(error);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::checkpoint::panics::caught;
 use crate::graph::channels::channel::Channel;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::state::State;
@@ -130,7 +131,7 @@ pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, only: Option<&
 /// A channel's value as JSON, secret or not; none if it has none.
 pub(crate) fn channel_json<S: State>(state: &S, schema: &S::Schema, at: usize) -> Option<Value> {
     let json = || state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
-    state.is_set(schema, at).then(json)
+    state.is_set(schema, at).then(|| caught(json).unwrap_or_default())
 }
 
 /// A state in debugging output, without secrets. A schema that is known only at run time is not at hand here, so of a
@@ -154,7 +155,8 @@ fn writes_json<S: State>(writes: &Writes<S>, schema: &S::Schema) -> Value {
         shows(&channels[at], at, None)
     });
     let entry = |write: &S::Write| {
-        let mut value = S::encode_write(schema, write, serde_json::value::Serializer).unwrap_or_default();
+        let json = || S::encode_write(schema, write, serde_json::value::Serializer).unwrap_or_default();
+        let mut value = caught(json).unwrap_or_default();
         if S::overwrites(write) {
             value = serde_json::json!({ "$overwrite": value });
         }

@@ -27,7 +27,6 @@ pub(super) struct Ledger {
     running: HashSet<ThreadId>,
     /// How often a thread was resumed at this position.
     tries: HashMap<ThreadId, (Mark, u32)>,
-    given_up: HashMap<ThreadId, Mark>,
     left: HashMap<ThreadId, Mark>,
     cancelled: HashSet<ThreadId>,
 }
@@ -37,26 +36,22 @@ impl Ledger {
         self.running.contains(thread)
     }
 
-    /// Returns whether the thread was given up at this position.
-    pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &Mark) -> bool {
-        self.given_up.get(thread) == Some(mark)
+    /// Returns whether the thread was resumed so often at this position that it is given up there.
+    pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &Mark, resumes: u32) -> bool {
+        self.tries.get(thread).is_some_and(|(known, times)| known == mark && *times >= resumes)
     }
 
     pub(super) fn begin(&mut self, thread: &ThreadId, mark: Mark) {
         self.running.insert(thread.clone());
-        self.given_up.remove(thread);
         match self.tries.get_mut(thread) {
             Some((known, times)) if *known == mark => *times += 1,
             _ => _ = self.tries.insert(thread.clone(), (mark, 1)),
         }
     }
 
-    /// Notes the end of a turn: after so many at one position, the thread is given up there.
-    pub(super) fn end(&mut self, thread: &ThreadId, resumes: u32) {
+    /// Notes the end of a turn.
+    pub(super) fn end(&mut self, thread: &ThreadId) {
         self.running.remove(thread);
-        if let Some((mark, _)) = self.tries.get(thread).filter(|(_, times)| *times >= resumes) {
-            self.given_up.insert(thread.clone(), mark.clone());
-        }
     }
 
     /// Notes that its graph does not resume the thread at this position.

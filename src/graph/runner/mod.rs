@@ -22,10 +22,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::checkpoint::panics::caught_in;
 use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::define::interrupt::Question;
 use crate::graph::run::clock::{Clock, Outside};
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 use crate::graph::thread::listing::Standing;
 use crate::graph::thread::past::Status;
 
@@ -121,7 +123,7 @@ pub struct RunnerReport {
     pub turns: u64,
     /// The number of turns that ended with each status.
     pub ended: BTreeMap<Standing, u64>,
-    /// The number of turns that ended with an error.
+    /// The number of turns that ended with an error, and of calls of hooks that panicked.
     pub errors: u64,
     /// Threads that were resumed as often as [`Runner::max_resumes`] allows without getting further, and are left alone.
     pub given_up: Vec<ThreadId>,
@@ -263,7 +265,7 @@ impl Runner {
             }
             tokio::select! {
                 () = &mut ends => return Ok(self.end(shift).await),
-                Some(ended) = shift.turns.join_next() => shift.note(ended, self.resumes),
+                Some(ended) = shift.turns.join_next() => shift.note(ended),
                 () = self.wake.notified() => {}
                 () = sleep_until(self.next_look(shift.report.wake)) => {}
             }
@@ -290,11 +292,12 @@ impl Runner {
         };
         let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
         shift.turns.spawn(async move {
-            let stop = graph.turn(turn).await;
-            if let Ok(stop) = &stop {
-                told(stop, &asked, &stopped).await;
-            }
-            (thread, stop)
+            let stop = netted("resuming a thread", graph.turn(turn)).await;
+            let panics = match &stop {
+                Ok(stop) => told(stop, &asked, &stopped).await,
+                Err(_) => 0,
+            };
+            Ended { thread, stop, panics }
         });
     }
 
@@ -306,7 +309,7 @@ impl Runner {
         loop {
             tokio::select! {
                 ended = shift.turns.join_next() => match ended {
-                    Some(ended) => shift.note(ended, self.resumes),
+                    Some(ended) => shift.note(ended),
                     None => return shift.report,
                 },
                 () = &mut patience, if !shift.cancel.is_cancelled() => shift.cancel.cancel(),
@@ -330,8 +333,13 @@ impl RunnerWaker {
     }
 }
 
-/// A thread and what its turn ended with.
-type Ended = (ThreadId, Result<RunnerStop, RunError>);
+/// The end of a turn.
+struct Ended {
+    thread: ThreadId,
+    stop: Result<RunnerStop, RunError>,
+    /// The number of calls of hooks that panicked.
+    panics: u64,
+}
 
 /// The runner at work.
 #[derive(Default)]
@@ -344,12 +352,9 @@ struct Shift {
 }
 
 impl Shift {
-    fn note(&mut self, ended: Result<Ended, tokio::task::JoinError>, resumes: u32) {
-        let Ok((thread, stop)) = ended else {
-            // A panic of a hook: the engine catches those of nodes.
-            self.report.errors += 1;
-            return;
-        };
+    fn note(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+        let Ok(Ended { thread, stop, panics }) = ended else { return }; // never: panics are caught within the turn
+        self.report.errors += panics;
         match &stop {
             Ok(stop) => {
                 *self.report.ended.entry(stop.status.standing()).or_default() += 1;
@@ -360,23 +365,30 @@ impl Shift {
             }
             Err(_) => self.report.errors += 1,
         }
-        self.ledger.end(&thread, resumes);
+        self.ledger.end(&thread);
     }
 }
 
-async fn told(stop: &RunnerStop, asked: &[Hook<RunnerQuestion>], stopped: &[Hook<RunnerStop>]) {
+/// Calls the hooks. Returns how many calls panicked: the others are made all the same.
+async fn told(stop: &RunnerStop, asked: &[Hook<RunnerQuestion>], stopped: &[Hook<RunnerStop>]) -> u64 {
+    let mut panics = 0;
     if let Status::Interrupted { questions } = &stop.status {
         for question in questions {
             let RunnerStop { thread, graph, .. } = stop.clone();
             let told = RunnerQuestion { thread, graph, question: question.clone() };
-            for hook in asked {
-                hook(told.clone()).await;
-            }
+            panics += call(asked, &told).await;
         }
     }
-    for hook in stopped {
-        hook(stop.clone()).await;
+    panics + call(stopped, stop).await
+}
+
+async fn call<T: Clone>(hooks: &[Hook<T>], with: &T) -> u64 {
+    let mut panics = 0;
+    for hook in hooks {
+        let called = caught_in(async { hook(with.clone()).await }).await;
+        panics += u64::from(called.is_err());
     }
+    panics
 }
 
 async fn ends(until: &Until) {

@@ -46,7 +46,7 @@ impl Runner {
                 if !info.can_resume() || ledger.is_left(&info.id, &mark) {
                     continue;
                 }
-                if ledger.has_given_up(&info.id, &mark) {
+                if ledger.has_given_up(&info.id, &mark, self.resumes) {
                     round.given_up.push(info.id.clone());
                 } else if round.ready.len() >= free {
                     continue;
@@ -80,7 +80,11 @@ impl Runner {
 
 /// Whether its graph resumes the thread: only that knows its breakpoints, and what it can resume.
 async fn wants(graph: &dyn Driven, info: &ThreadInfo) -> Result<bool, RunError> {
-    Ok(match graph.status(info.id.clone()).await? {
+    let status = match graph.status(info.id.clone()).await {
+        Err(RunError::Panic { .. }) => return Ok(false), // the thread's own; the others go on
+        status => status?,
+    };
+    Ok(match status {
         Status::Pending { .. } => true,
         Status::Interrupted { .. } => info.standing == Standing::Interrupted,
         // By the machine's clock it may still sleep.

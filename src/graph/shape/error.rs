@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::serialize_as;
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::panics::caught;
 use crate::graph::channels::data::SchemaError;
 use crate::graph::channels::json::InputError;
-use crate::graph::define::node::{Class, NodeError};
+use crate::graph::define::node::{Class, NodeError, unprintable};
 use crate::graph::define::problem::{CompileError, Problem};
 use crate::graph::records::misfit::Misfit;
 use crate::graph::run::error::RunError;
@@ -30,14 +31,18 @@ pub(crate) struct ErrorShape {
 
 impl ErrorShape {
     fn new(error: impl ToString, kind: &str, help: Option<String>) -> Self {
-        Self { error: error.to_string(), kind: Some(kind.to_owned()), help, ..Self::default() }
+        let error = caught(|| error.to_string()).unwrap_or_else(unprintable);
+        Self { error, kind: Some(kind.to_owned()), help, ..Self::default() }
     }
 
     fn because(mut self, mut cause: Option<&(dyn Error + 'static)>) -> Self {
-        while let Some(error) = cause {
-            self.causes.push(error.to_string());
-            cause = error.source();
-        }
+        let walked = caught(|| {
+            while let Some(error) = cause {
+                self.causes.push(error.to_string());
+                cause = error.source();
+            }
+        });
+        self.causes.extend(walked.err().map(unprintable));
         self
     }
 }

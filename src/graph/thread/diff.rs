@@ -9,6 +9,7 @@ use crate::graph::diff::Diff;
 use crate::graph::diff::compare::compare;
 use crate::graph::diff::face::{Face, face};
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns what differs between two checkpoints of the thread: its channels, what runs next, what was asked. Both are taken
@@ -49,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        compare(&*self.face().await?, &*to.face().await?, false).await
+        netted("comparing checkpoints", self.compared(to, false)).await
     }
 
     /// The same, with the subgraphs of both.
@@ -60,7 +61,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        compare(&*self.face().await?, &*to.face().await?, true).await
+        netted("comparing checkpoints", self.compared(to, true)).await
+    }
+
+    async fn compared<T: State, M: NodeId, D: Send + Sync + 'static>(
+        &self,
+        to: &Thread<T, M, D>,
+        deep: bool,
+    ) -> Result<Diff, RunError> {
+        compare(&*self.face().await?, &*to.face().await?, deep).await
     }
 
     async fn face(&self) -> Result<Box<dyn Face>, RunError> {

@@ -25,18 +25,21 @@ use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
 use crate::graph::run::event::Sink;
+use crate::graph::run::net::netted;
 use crate::graph::run::position::Position;
 use crate::graph::run::superstep::{Exit, Run};
 use crate::graph::run::task::COMMAND_KEY;
 use crate::graph::run::trace;
 
+const RUNNING: &str = "running a thread";
+
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
         if !trace::is_on() {
-            return self.performed(request, sink).await;
+            return netted(RUNNING, self.performed(request, sink)).await;
         }
         let span = trace::run_span(self.id.as_ref(), &self.graph.name, &[]);
-        let outcome = Box::pin(self.performed(request, sink)).instrument(span.clone()).await;
+        let outcome = Box::pin(netted(RUNNING, self.performed(request, sink))).instrument(span.clone()).await;
         span.in_scope(|| trace::ended(&outcome));
         outcome
     }
@@ -47,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let recorder = self.open().await?;
         let _held = recorder.clone().map(Held);
         let shared = self.shared(recorder.clone(), sink);
-        let done = self.drive(request, shared).await;
+        let done = netted(RUNNING, self.drive(request, shared)).await;
         let settled = match &recorder {
             Some(recorder) => recorder.settle().await,
             None => Ok(()),

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
+use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, decode_record};
 
 use super::snapshot::{Seen, Snapshot, StateSnapshot};
@@ -15,6 +16,7 @@ use crate::graph::compile::table::Table;
 use crate::graph::define::node::{Boxed, NodeId};
 use crate::graph::records::reader::{Reader, Tasks};
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 
 /// A checkpoint without its state.
 #[derive(Clone, Debug)]
@@ -73,6 +75,7 @@ impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
     }
 }
 
+const READING: &str = "reading the history of a thread";
 /// How many checkpoints are scanned at once.
 const PAGE: usize = 64;
 /// How many tasks are read at most with a page; those of wider supersteps, or behind subgraphs, are read one by one.
@@ -152,7 +155,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         let mut all = vec![];
         while self.left > 0 && !self.ended {
             let page = page(&self.reader, self.before, self.namespace.clone()).await?;
-            self.take_page(page);
+            self.take_page(page)?;
             while let Some(listed) = self.found.pop_front().filter(|_| self.left > 0) {
                 self.left -= 1;
                 all.push(listed);
@@ -161,7 +164,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         Ok(all)
     }
 
-    fn take_page(&mut self, page: Vec<Listed>) {
+    fn take_page(&mut self, page: Vec<Listed>) -> Result<(), RunError> {
         self.ended = page.len() < PAGE;
         self.before = page.last().map(|listed| listed.id).or(self.before);
         let namespace = self.namespace.clone();
@@ -169,7 +172,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
             let here = namespace.as_ref().is_none_or(|namespace| listed.record.namespace == *namespace);
             here && self.filter.as_ref().is_none_or(|filter| filter(&listed.info()))
         };
-        self.found.extend(page.into_iter().filter(fits));
+        let fitting = caught(|| page.into_iter().filter(fits).collect::<Vec<_>>());
+        self.found.extend(fitting.map_err(|message| RunError::Panic { doing: READING, message })?);
+        Ok(())
     }
 }
 
@@ -231,15 +236,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
             if let Some(next) = &mut this.next {
                 let Poll::Ready(found) = next.as_mut().poll(cx) else { return Poll::Pending };
                 this.next = None;
-                match found {
+                let taken = match found {
                     Ok(Found::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
                     Ok(Found::Page(page)) => this.take_page(page),
-                    Ok(Found::Removed) => this.left = this.left.saturating_add(1),
-                    Err(error) => {
-                        this.ended = true;
-                        this.found.clear();
-                        return Poll::Ready(Some(Err(error)));
+                    Ok(Found::Removed) => {
+                        this.left = this.left.saturating_add(1);
+                        Ok(())
                     }
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = taken {
+                    this.ended = true;
+                    this.found.clear();
+                    return Poll::Ready(Some(Err(error)));
                 }
             }
             if this.left == 0 {
@@ -248,12 +257,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
             let (table, reader) = (Arc::clone(&this.table), this.reader.clone());
             if let Some(listed) = this.found.pop_front() {
                 this.left -= 1;
-                this.next = Some(Box::pin(snapshot_of(table, reader, listed)));
+                this.next = Some(Box::pin(netted(READING, snapshot_of(table, reader, listed))));
             } else if this.ended {
                 return Poll::Ready(None);
             } else {
                 let (before, namespace) = (this.before, this.namespace.clone());
-                this.next = Some(Box::pin(next_page(reader, before, namespace)));
+                this.next = Some(Box::pin(netted(READING, next_page(reader, before, namespace))));
             }
         }
     }

@@ -23,6 +23,7 @@ use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 use crate::graph::run::position::Position;
 use crate::graph::run::task::Stand;
 
@@ -89,7 +90,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn state(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
-        self.snapshot(false).await
+        netted("reading a thread", self.snapshot(false)).await
     }
 
     /// The same, with the states of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot).
@@ -97,7 +98,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`state`](Self::state).
     pub async fn state_deep(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
-        self.snapshot(true).await
+        netted("reading a thread", self.snapshot(true)).await
     }
 
     async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
@@ -183,6 +184,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn status(&self) -> Result<Status, RunError> {
+        netted("reading the status of a thread", self.read_status()).await
+    }
+
+    async fn read_status(&self) -> Result<Status, RunError> {
         let (reader, head) = self.reader("status").await?;
         if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
             return Ok(Status::Running);

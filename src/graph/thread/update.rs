@@ -18,6 +18,7 @@ use crate::graph::records::save;
 use crate::graph::run::advance::{NEW_LINE, fire};
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 use crate::graph::run::position::{Finished, Start, apply_writes, named, with_returned};
 use crate::graph::run::superstep::Run;
 use crate::graph::run::task::{SENT, START_KEY};
@@ -57,7 +58,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         supersteps: impl IntoIterator<Item = Vec<StateUpdate<S, N>>>,
     ) -> Result<Updated, RunError> {
-        let supersteps: Vec<_> = supersteps.into_iter().collect();
+        netted("updating a thread", self.updated(supersteps.into_iter().collect())).await
+    }
+
+    async fn updated(&self, supersteps: Vec<Vec<StateUpdate<S, N>>>) -> Result<Updated, RunError> {
         if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }

@@ -10,6 +10,7 @@ use crate::graph::replay::unsaved::Unsaved;
 use crate::graph::replay::walk::Walk;
 use crate::graph::run::ctx::{Level, Shared};
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 use crate::graph::run::position::Position;
 use crate::graph::run::superstep::Run;
 
@@ -43,7 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn verify(&self) -> Result<Verified, RunError> {
-        self.verified(u64::MAX).await
+        netted("verifying a thread", self.verified(u64::MAX)).await
     }
 
     pub(crate) async fn verified(&self, supersteps: u64) -> Result<Verified, RunError> {
@@ -61,7 +62,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`verify`](Self::verify).
     pub async fn what_if(&self) -> Result<WhatIf, RunError> {
-        self.imagined(u64::MAX).await
+        netted("replaying a thread", self.imagined(u64::MAX)).await
     }
 
     pub(crate) async fn imagined(&self, supersteps: u64) -> Result<WhatIf, RunError> {

@@ -219,6 +219,6 @@ fn damage_is_told_or_does_no_harm(#[values(Kind::Closed, Kind::Killed, Kind::Age
     assert_eq!(now, "the end", "hung or gone after this");
     assert!(bad.is_empty(), "{} of {harms}:\n{}", bad.len(), bad.join("\n"));
     assert!(harms >= 20 && told > 10 && intact > 5, "{harms} harms, {told} told, {intact} intact");
-    // The survey of the log leaves sled little to panic on; what it does panic on is caught, but stands on standard error.
-    assert!(caught.len() * 20 <= harms, "{}", caught.join("\n"));
+    // What sled panics on is caught, and no hook hears of it: nothing stands on standard error.
+    assert!(caught.is_empty(), "{}", caught.join("\n"));
 }

@@ -1,0 +1,63 @@
+//! A task fails: by an error, by a panic, or by one of what a cancelled run drops. Tells the store.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{FailureRecord, TaskRecord, TaskStatus, encode_record};
+
+use super::error::RunError;
+use super::settle::Ending;
+use super::superstep::Run;
+use super::task::{Stand, Task};
+use super::trace;
+use crate::graph::channels::state::State;
+use crate::graph::define::node::NodeId;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// A task has failed: its siblings go on.
+    pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
+        if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
+            trace::failed(&self.node_name(self.tasks[at].node), &error);
+            self.tasks[at].error = Some(error.to_string());
+            let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
+            self.tasks[at].note_failure(failure);
+            let mut puts = std::mem::take(&mut self.settled);
+            if let Some(recorder) = self.recorder() {
+                let record = TaskRecord { status: TaskStatus::Failed, ..self.tasks[at].record() };
+                puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
+                recorder.queue(puts, None);
+            }
+        }
+        self.count_closed(at);
+        self.has_failed = true;
+        self.tasks[at].stand = Stand::Failed(error);
+        Ok(())
+    }
+
+    /// A panic of a node in this superstep.
+    pub(crate) fn panicked(&self, node: Arc<str>, message: String) -> RunError {
+        RunError::Panicked { node, namespace: Arc::clone(&self.level.names), step: self.pos.step + 1, message }
+    }
+
+    /// A task has failed by a panic.
+    pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {
+        let error = self.panicked(self.node_name(self.tasks[at].node), message);
+        self.fail(at, error).map(|()| Ending::Failed { took_over: None, answered: false })
+    }
+
+    /// Tasks that a cancelled run dropped: those whose `Drop` panicked have failed. Returns whether there is one.
+    pub(crate) fn dropped(&mut self, panics: Vec<(usize, String)>) -> Result<bool, RunError> {
+        let failed = !panics.is_empty();
+        for (at, panic) in panics {
+            self.panicked_in(at, format!("dropped by the cancelled run: {panic}"))?;
+        }
+        self.runs_again &= !failed;
+        Ok(failed)
+    }
+
+    /// A panic while the results of a superstep were applied.
+    pub(crate) fn panicked_applying(&self, tasks: &[Task<S>], message: &str) -> RunError {
+        let nodes: Vec<Arc<str>> = tasks.iter().map(|task| self.node_name(task.node)).collect();
+        let message = format!("applying its results: {message}");
+        self.panicked(nodes.join("` and `").into(), message)
+    }
+}

@@ -1,0 +1,16 @@
+//! The net beneath a whole call: a panic of user code that nothing else caught becomes the call's error. Knows no run.
+
+use std::future::Future;
+
+use futures::FutureExt;
+
+use super::error::RunError;
+use crate::checkpoint::panics::caught_in;
+
+/// Runs a call; a panic in it is its error. `doing` names the call: "reading a thread".
+pub(crate) fn netted<T>(
+    doing: &'static str,
+    call: impl Future<Output = Result<T, RunError>>,
+) -> impl Future<Output = Result<T, RunError>> {
+    caught_in(call).map(move |done| done.unwrap_or_else(|message| Err(RunError::Panic { doing, message })))
+}
