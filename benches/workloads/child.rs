@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::measure::micros;
-use super::{startup, threads, transcript};
+use super::{large, startup, threads, transcript};
 
 const TASK: &str = "SUPERSTEP_BENCH_TASK";
 const FOLDER: &str = "SUPERSTEP_BENCH_FOLDER";
@@ -21,6 +21,7 @@ pub(crate) fn run() -> bool {
         "first-node" => startup::child(),
         "transcript" => transcript::child(Path::new(&folder)),
         "threads-memory" => threads::child(None),
+        large if large.starts_with("large-") => large::child(large, Path::new(&folder)),
         _ => threads::child(Some(Path::new(&folder))),
     }
     true

@@ -15,6 +15,7 @@ mod figure;
 mod graphs;
 mod harness;
 mod history;
+mod large;
 mod limits;
 mod listing;
 mod looped;
@@ -37,7 +38,7 @@ use harness::Bench;
 
 type Workload = (&'static str, fn(&Bench));
 
-const WORKLOADS: [Workload; 15] = [
+const WORKLOADS: [Workload; 16] = [
     ("limits", limits::run),
     ("W1", chain::run),
     ("W2-memory", memory::run),
@@ -53,6 +54,7 @@ const WORKLOADS: [Workload; 15] = [
     ("effect", effects::run),
     ("list", listing::run),
     ("tasks", tasks::run),
+    ("large", large::run),
 ];
 
 fn main() {
