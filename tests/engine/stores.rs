@@ -39,6 +39,7 @@ impl Store {
 pub(crate) struct Counting {
     store: Arc<dyn Checkpointer>,
     read: AtomicUsize,
+    largest: AtomicUsize,
     events: AtomicUsize,
     broken: AtomicBool,
 }
@@ -48,6 +49,7 @@ impl Counting {
         Arc::new(Self {
             store: Arc::clone(&store.store),
             read: AtomicUsize::new(0),
+            largest: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
         })
@@ -68,7 +70,13 @@ impl Counting {
         self.broken.store(true, Ordering::SeqCst);
     }
 
+    /// How many bytes the largest answer had.
+    pub(crate) fn largest(&self) -> usize {
+        self.largest.load(Ordering::SeqCst)
+    }
+
     fn count(&self, bytes: usize) {
+        self.largest.fetch_max(bytes, Ordering::SeqCst);
         self.read.fetch_add(bytes, Ordering::SeqCst);
     }
 }

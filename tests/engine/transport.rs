@@ -1,6 +1,7 @@
 //! A thread as a file: what goes with it, what stays behind, what a file must be to come in, and what a thread from
 //! elsewhere may do.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use rstest::rstest;
@@ -12,7 +13,7 @@ use superstep::graph::{Boxed, CompiledGraph, Name};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, Builder, Ended, Graph, Pad, Tally, approval, chain, everything, id, note, start};
-use crate::stores::Store;
+use crate::stores::{Counting, Store};
 
 fn asking() -> Graph {
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("ask"), approval.asks::<Approve>());
@@ -239,4 +240,61 @@ async fn secret_channels_stay_behind_and_the_thread_still_loads() {
         let again = there.proceed().await.unwrap_err();
         assert!(matches!(again, RunError::Node { .. }), "it goes on to where it fails: {again}");
     }
+}
+
+/// A thread of so many checkpoints, each with a value of its own of 1 MiB.
+async fn large(store: &Store, checkpoints: usize) {
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    for nth in 0..checkpoints / 2 {
+        let title = format!("{nth:08}").repeat(1 << 17);
+        store.thread(&graph).invoke(Pad::update().title(title)).await.unwrap();
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_thread_of_any_size_is_exported_a_few_values_at_a_time(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Store::memory(), Store::disk())] elsewhere: Store,
+) {
+    const MIB: usize = 1 << 20;
+    large(&store, 60).await;
+    let counting = Counting::new(&store);
+    let file = exported(&*counting).await;
+    assert!(file.len() > 30 * MIB && counting.largest() < 10 * MIB, "{} of {}", counting.largest(), file.len());
+    let report = imported(&*elsewhere.store, &file).await.unwrap();
+    assert_eq!(report.checkpoints, 90);
+}
+
+/// A file that lets a run go on while it is written.
+struct Meddling {
+    file: Vec<u8>,
+    run: Option<crate::pad::PadThread>,
+}
+
+impl Write for Meddling {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(thread) = self.run.take() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            std::thread::spawn(move || runtime.block_on(thread.invoke(start())).unwrap()).join().unwrap();
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_exported_thread_is_as_it_was_at_one_moment() {
+    let (store, elsewhere) = (Store::memory(), Store::memory());
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let before = everything(&store.thread(&graph)).await;
+    let mut file = Meddling { file: vec![], run: Some(store.thread(&graph)) };
+    export_thread(&*store.store, &"t".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    assert_ne!(everything(&store.thread(&graph)).await, before);
+    imported(&*elsewhere.store, &file.file).await.unwrap();
+    assert_eq!(everything(&elsewhere.thread(&graph)).await, before);
 }

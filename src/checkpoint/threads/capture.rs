@@ -1,7 +1,9 @@
 //! All records of a thread at one moment. Knows the contract only.
 
+use std::ops::RangeInclusive;
+
 use super::anatomy::Anatomy;
-use super::pages::LAST;
+use super::pages::{LAST, structure};
 use crate::checkpoint::near::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
 
@@ -23,7 +25,26 @@ impl Captured {
         store: &dyn Checkpointer,
         thread: &ThreadId,
     ) -> Result<Self, CheckpointError> {
-        let records = store.scan(thread, Key::About..=LAST, Order::Ascending, usize::MAX).await?;
+        Self::within(store, thread, Key::About..=LAST).await
+    }
+
+    /// Reads the engine's own records of a thread alone; the values that they refer to can be read later.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(in crate::checkpoint) async fn structure(
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+    ) -> Result<Self, CheckpointError> {
+        Self::within(store, thread, structure()).await
+    }
+
+    async fn within(
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+    ) -> Result<Self, CheckpointError> {
+        let records = store.scan(thread, range, Order::Ascending, usize::MAX).await?;
         let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
         let anatomy = Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
         let newest = anatomy.roots().next().map(|(id, _)| id);

@@ -1,18 +1,20 @@
 //! A thread of a store as one file. Knows the contract and the records; the file's layout is in `file`.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::file::{Header, Names, write};
+use super::file::{Header, Names, Writer};
 use super::redact::redact;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::capture::Captured;
+use crate::checkpoint::threads::pages::{self, Pages};
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::time::now;
-use crate::checkpoint::{CheckpointError, Checkpointer, Head, Record, Shape, ThreadId};
+use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId};
 
 /// How a thread is exported.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +65,8 @@ impl fmt::Display for Exported {
 }
 
 /// Writes a thread, as it is at one moment, as one file: checkpoints, subgraphs, journals, events, tags. A run may hold it
-/// meanwhile; the thread is in memory meanwhile.
+/// meanwhile. Values are read twice, a few at a time, so that a thread of any size needs little memory: what is held of it is the
+/// engine's own records.
 ///
 /// **What the file may give away.** Channels marked `#[channel(secret)]` are left out, in every subgraph and in the writes of
 /// unfinished tasks too; a channel that any version of the graph calls secret counts. Nothing else is: input to workers
@@ -72,14 +75,14 @@ impl fmt::Display for Exported {
 ///
 /// # Errors
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::Damaged`], [`CheckpointError::BadImport`] for a thread that has no
-/// checkpoint yet; [`CheckpointError::Io`] if `out` cannot be written; if the store cannot be read.
+/// checkpoint yet, or of which a part was removed meanwhile; [`CheckpointError::Io`] if `out` cannot be written; if the store cannot be read.
 pub async fn export_thread(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     options: &ExportOptions,
-    mut out: impl Write,
+    out: impl Write,
 ) -> Result<Exported, CheckpointError> {
-    let Captured { head, mut records } = Captured::read(store, thread).await?;
+    let Captured { head, mut records } = Captured::structure(store, thread).await?;
     let Some(newest) = head.checkpoint else {
         return Err(CheckpointError::BadImport { reason: format!("thread `{thread}` has no checkpoint yet") });
     };
@@ -88,33 +91,102 @@ pub async fn export_thread(
     if !redacted.is_empty() {
         anatomy = self::anatomy(thread, &records)?;
     }
-    keep_reached(&anatomy, &mut records);
-    let header = header(thread, Head { checkpoint: Some(newest), ..head }, &anatomy, &records, options, redacted);
-    write(&header, &records, &mut out).map_err(|error| CheckpointError::Io {
-        what: "write the exported thread".into(),
-        path: PathBuf::from("the given file"),
-        reason: error.to_string(),
-    })?;
+    let reach = reach(&anatomy);
+    records.retain(|(key, _)| reach.keeps(key));
+    let values = Values::survey(store, thread, reach).await?;
+    let head = Head { checkpoint: Some(newest), ..head };
+    let header = header(thread, head, &anatomy, (&records, &values), options, redacted);
+    let mut file = Writer::begin(&header, out).map_err(unwritten)?;
+    records.iter().try_for_each(|(key, bytes)| file.put(key, bytes)).map_err(unwritten)?;
+    values.write(store, thread, &mut file).await?;
+    file.end().map_err(unwritten)?;
     let Header { checkpoints, records, bytes, redacted, .. } = header;
     Ok(Exported { checkpoints, records, bytes, redacted })
+}
+
+fn unwritten(error: io::Error) -> CheckpointError {
+    let (path, reason) = (PathBuf::from("the given file"), error.to_string());
+    CheckpointError::Io { what: "write the exported thread".into(), path, reason }
+}
+
+/// The values that the checkpoints of a thread refer to, as they were counted.
+struct Values {
+    reach: Reach,
+    records: usize,
+    bytes: u64,
+    /// Entries of journals and events: a run may add others meanwhile.
+    late: HashSet<Key>,
+}
+
+impl Values {
+    /// Counts the values.
+    async fn survey(store: &dyn Checkpointer, thread: &ThreadId, reach: Reach) -> Result<Self, CheckpointError> {
+        let mut values = Self { reach, records: 0, bytes: 0, late: HashSet::new() };
+        let mut pages = Pages::of(store, thread, pages::values());
+        while let Some(page) = pages.next().await? {
+            for (key, bytes) in page {
+                values.count(key, bytes.len());
+            }
+        }
+        Ok(values)
+    }
+
+    fn count(&mut self, key: Key, bytes: usize) {
+        if !self.reach.keeps(&key) {
+            return;
+        }
+        self.records += 1;
+        self.bytes += bytes as u64;
+        if is_late(&key) {
+            self.late.insert(key);
+        }
+    }
+
+    /// Writes what was counted, and nothing else.
+    async fn write(
+        &self,
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+        file: &mut Writer<impl Write>,
+    ) -> Result<(), CheckpointError> {
+        let (mut pages, mut written) = (Pages::of(store, thread, pages::values()), 0);
+        while let Some(page) = pages.next().await? {
+            for (key, bytes) in page.iter().filter(|(key, _)| self.holds(key)) {
+                file.put(key, bytes).map_err(unwritten)?;
+                written += 1;
+            }
+        }
+        if written == self.records {
+            return Ok(());
+        }
+        let reason = format!("values of thread `{thread}` were removed while it was exported; export it again");
+        Err(CheckpointError::BadImport { reason })
+    }
+
+    fn holds(&self, key: &Key) -> bool {
+        if is_late(key) { self.late.contains(key) } else { self.reach.keeps(key) }
+    }
+}
+
+fn is_late(key: &Key) -> bool {
+    matches!(key, Key::Effect { .. } | Key::Event { .. })
 }
 
 fn anatomy(thread: &ThreadId, records: &[Record]) -> Result<Anatomy, CheckpointError> {
     Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))
 }
 
-/// Drops what no checkpoint refers to: what is left of secret channels, and what failed attempts left.
-fn keep_reached(anatomy: &Anatomy, records: &mut Vec<Record>) {
+/// What checkpoints and tags refer to; not what is left of secret channels, or of failed attempts.
+fn reach(anatomy: &Anatomy) -> Reach {
     let roots = anatomy.roots().map(|(id, _)| id).chain(anatomy.tags.values().map(|tag| tag.checkpoint));
-    let reach = Reach::from(anatomy, roots);
-    records.retain(|(key, _)| reach.keeps(key));
+    Reach::from(anatomy, roots)
 }
 
 fn header(
     thread: &ThreadId,
     head: Head,
     anatomy: &Anatomy,
-    records: &[Record],
+    (records, values): (&[Record], &Values),
     options: &ExportOptions,
     redacted: Vec<String>,
 ) -> Header {
@@ -126,16 +198,16 @@ fn header(
         head: head.checkpoint.unwrap_or_default().0,
         next: head.next,
         checkpoints: records.iter().filter(|(key, _)| is_checkpoint(key)).count(),
-        records: records.len(),
-        bytes: records.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+        records: records.len() + values.records,
+        bytes: records.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() + values.bytes,
         shapes: anatomy.shapes.iter().map(|(fingerprint, shape)| names(*fingerprint, shape)).collect(),
         secrets: options.secrets,
         redacted,
     }
 }
 
-fn is_checkpoint(key: &crate::checkpoint::Key) -> bool {
-    matches!(key, crate::checkpoint::Key::Checkpoint(_) | crate::checkpoint::Key::Nested(_))
+fn is_checkpoint(key: &Key) -> bool {
+    matches!(key, Key::Checkpoint(_) | Key::Nested(_))
 }
 
 fn names(fingerprint: u64, shape: &Shape) -> Names {

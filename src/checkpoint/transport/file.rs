@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::envelope::{Envelope, Flaw, name_of, split_name};
-use crate::checkpoint::{CheckpointError, Record, ThreadId};
+use crate::checkpoint::{CheckpointError, Key, Record, ThreadId};
 
 /// Begins like a PNG: no text, and a transfer that takes it for text is noticed.
 const MAGIC: [u8; 8] = *b"\x89SSX\r\n\x1a\n";
@@ -54,31 +54,57 @@ pub(super) struct Names {
     pub(super) nodes: Vec<String>,
 }
 
-/// Writes a file.
-pub(super) fn write(header: &Header, records: &[Record], out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_json::to_vec(header)?;
-    let mut out = Summed { out, crc: 0 };
-    out.put(&MAGIC)?;
-    out.put(&FORMAT.to_le_bytes())?;
-    out.put(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes())?;
-    out.put(&text)?;
-    out.put(&out.crc.to_le_bytes())?;
-    let thread = ThreadId::from(header.thread.as_str());
-    for (nth, (key, payload)) in (0..).zip(records) {
-        let name = name_of(&thread, key);
-        out.put(&Envelope { name: &name, part: 0, parts: 1, commit: nth, payload }.seal())?;
-    }
-    out.put(END)?;
-    out.put(&out.crc.to_le_bytes())?;
-    out.out.flush()
+/// Writes a file, a record at a time.
+pub(super) struct Writer<W> {
+    out: Summed<W>,
+    thread: ThreadId,
+    /// How many records were written.
+    written: u64,
 }
 
-struct Summed<'a> {
-    out: &'a mut dyn Write,
+impl<W: Write> Writer<W> {
+    /// Writes what the file says about itself.
+    pub(super) fn begin(header: &Header, out: W) -> io::Result<Self> {
+        let text = serde_json::to_vec(header)?;
+        let mut out = Summed { out, crc: 0 };
+        out.put(&MAGIC)?;
+        out.put(&FORMAT.to_le_bytes())?;
+        out.put(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes())?;
+        out.put(&text)?;
+        out.put(&out.crc.to_le_bytes())?;
+        Ok(Self { out, thread: header.thread.as_str().into(), written: 0 })
+    }
+
+    /// Writes the next record, in the order of keys.
+    pub(super) fn put(&mut self, key: &Key, payload: &[u8]) -> io::Result<()> {
+        let name = name_of(&self.thread, key);
+        self.out.put(&Envelope { name: &name, part: 0, parts: 1, commit: self.written, payload }.seal())?;
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Writes the end.
+    pub(super) fn end(mut self) -> io::Result<()> {
+        self.out.put(END)?;
+        self.out.put(&self.out.crc.to_le_bytes())?;
+        self.out.out.flush()
+    }
+}
+
+/// Writes a file.
+#[cfg(test)]
+pub(super) fn write(header: &Header, records: &[Record], out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = Writer::begin(header, out)?;
+    records.iter().try_for_each(|(key, payload)| writer.put(key, payload))?;
+    writer.end()
+}
+
+struct Summed<W> {
+    out: W,
     crc: u32,
 }
 
-impl Summed<'_> {
+impl<W: Write> Summed<W> {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.crc = crc32c::crc32c_append(self.crc, bytes);
         self.out.write_all(bytes)
