@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
+use superstep::graph::Durability;
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -93,4 +94,75 @@ async fn input_that_a_reducer_refuses_can_be_replaced() {
     assert!(store.thread(&graph).state().await.unwrap().is_some());
     let end = store.thread(&graph).discard_pending().invoke(Pad::update().spent(100)).await.unwrap();
     assert_eq!(end.finished().unwrap().spent, 200);
+}
+
+/// How a thread goes on whose superstep could not be applied.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Proceed,
+    Retry,
+    Replace,
+    Update,
+}
+
+impl Way {
+    const ALL: [Self; 4] = [Self::Proceed, Self::Retry, Self::Replace, Self::Update];
+
+    async fn go(self, thread: &PadThread) {
+        let input = || Pad::update().notes(["input"]);
+        _ = match self {
+            Self::Proceed => thread.proceed().await.map(drop),
+            Self::Retry => thread.retry().await.map(drop),
+            Self::Replace => thread.clone().discard_pending().invoke(input()).await.map(drop),
+            Self::Update => thread.update_state_as(id("a"), input()).await.map(drop),
+        };
+    }
+}
+
+/// A node that writes fewer notes each time, and more than the budget at first.
+fn unsteady(tally: &Tally, name: &'static str) -> impl Fn(Arc<Pad>, Ctx) -> std::future::Ready<Ended> + Clone + use<> {
+    let tally = tally.clone();
+    move |_, _| {
+        let nth = tally.add(name);
+        let notes: Vec<String> = (nth..8).map(|at| format!("{name}{nth}.{at}")).collect();
+        std::future::ready(Ok(Pad::update().notes(notes).spent(if nth <= 2 { 150 } else { 1 })))
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_was_written_in_a_superstep_that_was_not_applied_is_in_no_log(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(false, true)] wide: bool,
+) {
+    for (first, second) in Way::ALL.into_iter().flat_map(|first| Way::ALL.map(|second| (first, second))) {
+        let (one, other) = (Tally::default(), Tally::default());
+        let builder = Builder::new().add_node(id("a"), unsteady(&one, "a"));
+        let builder = builder.add_node(id("b"), unsteady(&other, "b"));
+        let graph = if wide { fan(builder, &["a", "b"]) } else { chain(builder, &["a", "b"]) };
+        let graph = graph.with_shared_checkpointer(Arc::clone(&store.store));
+        let name = format!("{first:?} {second:?}");
+        let thread = || graph.thread(name.as_str()).durability(durability);
+        assert!(thread().invoke(Pad::update().title("tides").spent(120)).await.is_err(), "{name}");
+        first.go(&thread()).await;
+        second.go(&thread()).await;
+        let mut left = 8;
+        while !matches!(thread().status().await.unwrap(), Status::Finished) && left > 0 {
+            _ = thread().retry().await;
+            left -= 1;
+        }
+        let snapshots = thread().history().await.unwrap().all().await.unwrap();
+        assert!(snapshots.iter().all(|snapshot| snapshot.misfits.is_empty()), "{name}");
+        let now = thread().state().await.unwrap().unwrap().values;
+        let mut notes = now.notes.clone();
+        notes.retain(|note| note != "input");
+        notes.dedup_by_key(|note| note.split_once('.').map(|(run, _)| run.to_owned()));
+        assert!(left > 0 && notes.len() <= 3, "{name}: {:?}", now.notes);
+        assert_eq!(snapshots[0].values.notes, now.notes, "{name}");
+        for snapshot in &snapshots {
+            let at = thread().at(snapshot.id).state().await.unwrap().unwrap();
+            assert_eq!(at.values.notes, snapshot.values.notes, "{name} at {}", snapshot.id);
+        }
+    }
 }
