@@ -8,7 +8,7 @@ use superstep::graph::{CheckpointInfo, Name, Target};
 use superstep::prelude::*;
 
 use crate::pad::*;
-use crate::stores::Store;
+use crate::stores::{Counting, Store};
 
 fn abc() -> Graph {
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
@@ -345,4 +345,32 @@ async fn a_failure_after_an_answer_leaves_no_question_open(
     let state = store.thread(&graph).state().await.unwrap().unwrap();
     assert_eq!(state.questions().filter(|question| !question.is_answered()).count(), 0, "{state:?}");
     assert!(matches!(store.thread(&graph).status().await.unwrap(), Status::Failed { .. }));
+}
+
+/// A node that notes a hundred words.
+fn wordy(_: Arc<Pad>, _: Ctx) -> std::future::Ready<Ended> {
+    std::future::ready(Ok(Pad::update().notes((0..100).map(|nth| format!("word {nth}")))))
+}
+
+#[rstest]
+#[tokio::test]
+async fn the_log_of_a_channel_is_read_once_for_a_whole_history(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = chain(Builder::new().add_node(id("a"), wordy).add_node(id("b"), wordy), &["a", "b"]);
+    for _ in 0..5 {
+        store.thread(&graph).invoke(start()).await.unwrap();
+    }
+    let counting = Counting::new(&store);
+    let thread = graph.clone().with_shared_checkpointer(Arc::clone(&counting) as _).thread("t");
+    let newest = thread.state().await.unwrap().unwrap();
+    let once = counting.read();
+    let all = thread.history().await.unwrap().limit(15).all().await.unwrap();
+    let read = counting.read();
+    assert!(once > 1000 && read < 3 * once, "{read} bytes, the state alone is {once}");
+    let lengths: Vec<usize> = all.iter().map(|made| made.values.notes.len()).collect();
+    assert_eq!(lengths, [1000, 900, 800, 800, 800, 700, 600, 600, 600, 500, 400, 400, 400, 300, 200]);
+    assert_eq!(all[0].values, newest.values);
+    for made in all {
+        let alone = thread.clone().at(made.id).state().await.unwrap().unwrap();
+        assert_eq!(alone.values, made.values, "{}", made.id);
+    }
 }

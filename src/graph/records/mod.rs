@@ -7,6 +7,7 @@ pub(crate) mod copies;
 pub(crate) mod foremost;
 mod held;
 pub(crate) mod load;
+mod logs;
 pub(crate) mod mailbox;
 pub(crate) mod mapping;
 pub(crate) mod misfit;

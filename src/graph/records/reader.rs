@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::logs::KnownLogs;
 use super::mapping::Mapping;
 use super::recorder::Recorder;
 use crate::checkpoint::{
@@ -23,6 +24,8 @@ pub(crate) struct Reader {
     pub birth: u64,
     /// The run that reads: what it has queued counts as stored.
     pub recorder: Option<Arc<Recorder>>,
+    /// What it has decoded of logs, if it keeps that.
+    pub logs: Option<KnownLogs>,
 }
 
 /// Reads what a run has written, queued or not.
@@ -33,6 +36,7 @@ pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
         thread,
         birth: recorder.birth(),
         recorder: Some(Arc::clone(recorder)),
+        logs: None,
     }
 }
 

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, LogRange, RowId, Slot};
+use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, Slot};
 
 use super::claims::Claim;
 use super::mapping::Mapping;
 use super::reader::Reader;
 use super::recorder::Puts;
-use super::save::log_name;
 use crate::graph::channels::channel::{Channel, SETS, Stored};
 use crate::graph::channels::mask::Mask;
-use crate::graph::channels::merge::Merge;
 use crate::graph::channels::reading::{self, Misread};
 use crate::graph::channels::state::State;
 use crate::graph::compile::table::Table;
@@ -41,9 +39,6 @@ pub(crate) enum Reading {
     /// It is noted, and the other channels are read: the state is only shown.
     Shown,
 }
-
-/// The rules whose entries are parts of one list.
-const LISTS: [&str; 2] = ["append", "delta_append"];
 
 /// Whether a write that was stored under one rule replaces the value under the present one; none if it can be no write of
 /// its.
@@ -158,99 +153,6 @@ impl Reader {
             reshape(&mut settled.slots[at], channels[at].stored(), bytes.len());
         }
         Ok(())
-    }
-
-    /// Reads the values that stand in a log.
-    async fn logs<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        at: usize,
-        mapping: &Mapping,
-        settled: &mut Settled<S>,
-    ) -> Result<(), RunError> {
-        let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
-        if ranges.is_empty() {
-            return Ok(());
-        }
-        settled.sizes[at] += ranges.iter().map(|range| range.bytes).sum::<u64>();
-        let (full, ranges, known) = (*full, ranges.clone(), &S::channels(&table.schema)[at]);
-        let (source, now) = (mapping.source(at as u32), log_name(table, path, at));
-        let log = source.map_or(&now, |source| &source.log);
-        let mut entries = vec![];
-        for range in &ranges {
-            entries.extend(self.entries(log, known, range).await?);
-        }
-        let unreadable = |misread| self.unreadable(&channel(table, at), mapping.at, misread);
-        if let Some(source) = source.filter(|_| mapping.folds(at, known)) {
-            settled.stale.insert(at);
-            let entries = entries.into_iter().map(|(_, bytes)| bytes).collect();
-            let list = self.list(&source.channel, full, entries).await?.map_err(unreadable)?;
-            return reading::take_list::<S>(&table.schema, &mut settled.state, at, &list).map_err(unreadable);
-        }
-        for (row, bytes) in entries {
-            let write = reading::decode_write::<S>(&table.schema, at, false, &bytes).map_err(unreadable)?;
-            let applied = settled.state.apply(&table.schema, write, &mut Merge::default());
-            applied.map_err(|error| self.damaged(known.name(), &known.told(error.to_string())))?;
-            if *log != now {
-                settled.owed.push((Key::Log { channel: now.clone(), row }, bytes));
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn entries(
-        &self,
-        log: &str,
-        channel: &Channel,
-        range: &LogRange,
-    ) -> Result<Vec<(RowId, Vec<u8>)>, RunError> {
-        let key = |row| Key::Log { channel: log.to_owned(), row };
-        let rows = self.scan(key(range.first)..=key(range.last)).await?;
-        if rows.len() != range.count as usize {
-            let reason = format!("{} entries of {} are there", rows.len(), range.count);
-            return Err(self.damaged(&format!("log of channel `{}`", channel.name()), &reason));
-        }
-        let row = |(key, bytes)| match key {
-            Key::Log { row, .. } => Some((row, bytes)),
-            _ => None,
-        };
-        Ok(rows.into_iter().filter_map(row).collect())
-    }
-
-    /// Adds the entries of a range to a state of the version that stored them.
-    pub(crate) async fn added<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        (id, at): (CheckpointId, usize),
-        range: &LogRange,
-        state: &mut S,
-    ) -> Result<(), RunError> {
-        let known = &S::channels(&table.schema)[at];
-        for (_, bytes) in self.entries(&log_name(table, path, at), known, range).await? {
-            let write = reading::decode_write::<S>(&table.schema, at, false, &bytes);
-            let write = write.map_err(|misread| self.unreadable(&channel(table, at), id, misread))?;
-            let applied = state.apply(&table.schema, write, &mut Merge::default());
-            applied.map_err(|error| self.damaged(known.name(), &known.told(error.to_string())))?;
-        }
-        Ok(())
-    }
-
-    /// The rows of a log that another rule kept, if it is known what they make.
-    async fn list(
-        &self,
-        stored: &ChannelShape,
-        full: Option<RowId>,
-        entries: Vec<Vec<u8>>,
-    ) -> Result<Result<Vec<Vec<u8>>, Misread>, RunError> {
-        if !LISTS.contains(&stored.rule.as_str()) {
-            let reason = format!("it was kept as changes by the rule `{}`, which it no longer has", stored.rule);
-            return Ok(Err(Misread { stored: stored.type_name.clone(), ..Misread::of_nothing(&reason) }));
-        }
-        let mut rows = self.rows(full.map(Key::Row).into_iter().collect()).await?;
-        rows.extend(entries);
-        Ok(Ok(rows))
     }
 
     pub(crate) fn unreadable(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> RunError {
