@@ -13,7 +13,6 @@ use super::perform::{Caught, Performed};
 use super::position::Finished;
 use super::superstep::{Exit, Run};
 use super::task::{Resolve, Stand, Task, finished};
-use super::trace;
 use super::waiting::Waits;
 use crate::graph::channels::state::State;
 use crate::graph::define::command::Command;
