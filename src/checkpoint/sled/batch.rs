@@ -26,6 +26,15 @@ pub(super) struct Batch<'a> {
 /// The number of the last commit of a batch, and the key of a row that it wrote.
 pub(super) type Newest = (u64, Vec<u8>);
 
+/// A batch as it is written.
+pub(super) struct Change {
+    pub(super) before: Before,
+    pub(super) rows: ::sled::Batch,
+    pub(super) newest: Newest,
+    /// Keys and sizes of large rows that it writes.
+    pub(super) heavy: Vec<(Vec<u8>, usize)>,
+}
+
 impl<'a> Batch<'a> {
     /// Returns an empty batch over the tree, in which everything is acknowledged.
     pub(super) fn new(disk: &'a Disk, leases: &'a Leases) -> Self {
@@ -60,17 +69,22 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Returns the rows as they were, the change, and its newest commit; none if nothing is to be written.
-    pub(super) fn finish(self) -> Option<(Before, ::sled::Batch, Newest)> {
+    /// Returns what is written; none if nothing is.
+    pub(super) fn finish(self) -> Option<Change> {
         let newest = self.newest?;
-        let mut change = ::sled::Batch::default();
+        let (mut rows, mut heavy) = (::sled::Batch::default(), vec![]);
         for (key, row) in self.after {
             match row {
-                Some(row) => change.insert(key, row),
-                None => change.remove(key),
+                Some(row) => {
+                    if self.disk.is_heavy(row.len()) {
+                        heavy.push((key.clone(), row.len()));
+                    }
+                    rows.insert(key, row);
+                }
+                None => rows.remove(key),
             }
         }
-        Some((self.before, change, newest))
+        Some(Change { before: self.before, rows, newest, heavy })
     }
 
     fn head(&mut self, thread: &ThreadId) -> Result<Option<Head>> {

@@ -83,11 +83,12 @@ impl Shared {
     }
 
     fn write(&self, batch: Batch<'_>) -> Result<Option<Newest>> {
-        let Some((before, change, newest)) = batch.finish() else { return Ok(None) };
-        self.view.hold(before);
-        self.disk.write(change).map_err(|error| self.stop(&error))?;
+        let Some(change) = batch.finish() else { return Ok(None) };
+        self.view.hold(change.before);
+        let written = self.disk.write(change.rows).and_then(|()| self.disk.weigh_all(&change.heavy));
+        written.map_err(|error| self.stop(&error))?;
         self.view.release();
-        Ok(Some(newest))
+        Ok(Some(change.newest))
     }
 
     fn delete(&self, thread: &ThreadId, epoch: u64) -> Result<()> {

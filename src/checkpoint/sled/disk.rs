@@ -29,8 +29,14 @@ pub(super) struct Disk {
     log: File,
     /// When a file last came or went among sled's blob files.
     blobs_changed: Option<SystemTime>,
+    /// The most memory for pages, in bytes.
+    cache_bytes: u64,
     faults: Faults,
 }
+
+/// How many accesses sled's cache may have noted before it looks at the sizes of pages and lets some go: 64 in each of its 256
+/// parts, however large the pages are.
+const ACCESSES: u64 = 64 * 256;
 
 /// The bytes of a row and its key.
 pub(super) type Row = (IVec, IVec);
@@ -75,7 +81,7 @@ impl Disk {
         let db = guarded(path, || config.open())?;
         let log = io_at(path, "open the store", files::read(&path.join("db")))?;
         let blobs_changed = changed(&path.join("blobs"));
-        let disk = Self { path: path.into(), db, log, blobs_changed, faults: Faults::default() };
+        let disk = Self { path: path.into(), db, log, blobs_changed, cache_bytes, faults: Faults::default() };
         match disk.list_blobs() {
             Ok(()) => Ok(disk),
             Err(error) => Err(disk.discard(error)),
@@ -95,7 +101,26 @@ impl Disk {
 
     /// Returns one row.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
-        guarded(&self.path, || self.db.get(key))
+        guarded(&self.path, || {
+            let row = self.db.get(key)?;
+            self.weigh(key, row.as_ref().map_or(0, |row| row.len()))?;
+            Ok(row)
+        })
+    }
+
+    /// Returns whether a row is so large that its access counts for several.
+    pub(super) fn is_heavy(&self, bytes: usize) -> bool {
+        self.weight(bytes) > 0
+    }
+
+    /// How many accesses more a row counts for, so that all that are noted together have no more bytes than the cache.
+    fn weight(&self, bytes: usize) -> u64 {
+        (bytes as u64).saturating_mul(ACCESSES) / self.cache_bytes.max(1)
+    }
+
+    /// Lets the access to a row count by its size.
+    fn weigh(&self, key: &[u8], bytes: usize) -> ::sled::Result<()> {
+        (0..self.weight(bytes).min(64)).try_for_each(|_| self.db.contains_key(key).map(drop))
     }
 
     /// Returns the rows between two keys.
@@ -103,10 +128,25 @@ impl Disk {
         Between { disk: self, rows: self.db.range::<&[u8], _>((Bound::Included(lo), hi)) }
     }
 
+    /// Takes a row from an iterator.
+    fn weighed(&self, next: impl FnOnce() -> Option<::sled::Result<Row>>) -> Option<Result<Row, CheckpointError>> {
+        let row = || {
+            let Some(row) = next().transpose()? else { return Ok(None) };
+            self.weigh(&row.0, row.1.len())?;
+            Ok(Some(row))
+        };
+        guarded(&self.path, row).transpose()
+    }
+
     /// Writes rows, all or none, and returns when they are on disk.
     pub(super) fn write(&self, batch: Batch) -> Result<(), CheckpointError> {
         guarded(&self.path, || self.db.apply_batch(batch))?;
         self.sync()
+    }
+
+    /// Lets the rows that were written under these keys count by their sizes.
+    pub(super) fn weigh_all(&self, rows: &[(Vec<u8>, usize)]) -> Result<(), CheckpointError> {
+        guarded(&self.path, || rows.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes)))
     }
 
     fn sync(&self) -> Result<(), CheckpointError> {
@@ -149,13 +189,13 @@ impl Iterator for Between<'_> {
     type Item = Result<Row, CheckpointError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        guarded(&self.disk.path, || self.rows.next().transpose()).transpose()
+        self.disk.weighed(|| self.rows.next())
     }
 }
 
 impl DoubleEndedIterator for Between<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        guarded(&self.disk.path, || self.rows.next_back().transpose()).transpose()
+        self.disk.weighed(|| self.rows.next_back())
     }
 }
 
