@@ -116,29 +116,33 @@ struct Values {
     bytes: u64,
     /// Entries of journals and events: a run may add others meanwhile.
     late: HashSet<Key>,
+    /// Signals: a run may take them meanwhile.
+    signals: Vec<Record>,
 }
 
 impl Values {
     /// Counts the values.
     async fn survey(store: &dyn Checkpointer, thread: &ThreadId, reach: Reach) -> Result<Self, CheckpointError> {
-        let mut values = Self { reach, records: 0, bytes: 0, late: HashSet::new() };
+        let mut values = Self { reach, records: 0, bytes: 0, late: HashSet::new(), signals: vec![] };
         let mut pages = Pages::of(store, thread, pages::values());
         while let Some(page) = pages.next().await? {
             for (key, bytes) in page {
-                values.count(key, bytes.len());
+                values.count(key, bytes);
             }
         }
         Ok(values)
     }
 
-    fn count(&mut self, key: Key, bytes: usize) {
+    fn count(&mut self, key: Key, bytes: Vec<u8>) {
         if !self.reach.keeps(&key) {
             return;
         }
         self.records += 1;
-        self.bytes += bytes as u64;
-        if is_late(&key) {
-            self.late.insert(key);
+        self.bytes += bytes.len() as u64;
+        match key {
+            Key::Signal { .. } => self.signals.push((key, bytes)),
+            Key::Effect { .. } | Key::Event { .. } => _ = self.late.insert(key),
+            _ => {}
         }
     }
 
@@ -156,6 +160,10 @@ impl Values {
                 written += 1;
             }
         }
+        for (key, bytes) in &self.signals {
+            file.put(key, bytes).map_err(unwritten)?; // their keys are the last
+            written += 1;
+        }
         if written == self.records {
             return Ok(());
         }
@@ -164,12 +172,12 @@ impl Values {
     }
 
     fn holds(&self, key: &Key) -> bool {
-        if is_late(key) { self.late.contains(key) } else { self.reach.keeps(key) }
+        match key {
+            Key::Signal { .. } => false,
+            Key::Effect { .. } | Key::Event { .. } => self.late.contains(key),
+            _ => self.reach.keeps(key),
+        }
     }
-}
-
-fn is_late(key: &Key) -> bool {
-    matches!(key, Key::Effect { .. } | Key::Event { .. })
 }
 
 fn anatomy(thread: &ThreadId, records: &[Record]) -> Result<Anatomy, CheckpointError> {

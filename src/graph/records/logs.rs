@@ -25,9 +25,12 @@ const LISTS: [&str; 2] = ["append", "delta_append"];
 /// Decoded entries of one log, oldest first.
 type Entries<S> = Vec<(RowId, <S as State>::Write)>;
 
-/// Decoded entries by log and the first of them, shared by the clones of a reader.
+/// The [`Entries`] of a state, by log and the first of them.
+type Known = HashMap<(String, RowId), Arc<dyn Any + Send + Sync>>;
+
+/// Decoded entries, shared by the clones of a reader.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownLogs(Arc<Mutex<HashMap<(String, RowId), Arc<dyn Any + Send + Sync>>>>);
+pub(crate) struct KnownLogs(Arc<Mutex<Known>>);
 
 impl KnownLogs {
     /// The entries of a log from this row on, if they reach the last one that is wanted.
