@@ -95,3 +95,54 @@ async fn a_copy_is_made_by_the_clock_of_the_thread() {
     let about: AboutRecord = decode_record(&"copy".into(), "about", &about).unwrap();
     assert_eq!(about.created_at, 5000);
 }
+
+/// `a` runs a subgraph of `b` and `c`, then comes `z`.
+fn nested(tally: &Tally) -> (Graph, Graph) {
+    let builder = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("c"), tallied(tally, "c"));
+    let inner = chain(builder, &["b", "c"]);
+    let builder = Builder::new().add_subgraph(id("a"), inner.clone()).add_node(id("z"), tallied(tally, "z"));
+    (chain(builder, &["a", "z"]), inner)
+}
+
+/// The checkpoint inside the subgraph of `a` that `next` is to follow, in a thread that has gone on since.
+async fn ended(thread: &PadThread, inner: &Graph, next: &str) -> CheckpointId {
+    let made = thread.history().await.unwrap().all().await.unwrap();
+    let outer = made.iter().find(|made| made.next == ["a"]).unwrap().id;
+    let outer = thread.clone().at(outer).state_deep().await.unwrap().unwrap();
+    let mut at = outer.tasks[0].state.as_ref().unwrap().id;
+    loop {
+        let made = thread.subgraph(inner, ["a"]).at(at).state().await.unwrap().unwrap();
+        if made.next == [next] {
+            return at;
+        }
+        at = made.parent.unwrap();
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_update_to_the_past_of_a_subgraph_that_has_ended_takes_the_thread_back_into_it(
+    #[values(Durability::Sync, Durability::Async)] durability: Durability,
+    #[values(false, true)] again: bool,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let tally = Tally::default();
+    let (graph, inner) = nested(&tally);
+    let thread = || store.thread(&graph).durability(durability);
+    thread().invoke(start()).await.unwrap();
+    let past = ended(&thread(), &inner, "c").await;
+    if again {
+        thread().invoke(start()).await.unwrap();
+    }
+
+    let update = Pad::update().title("edited").notes(["by hand"]);
+    thread().subgraph(&inner, ["a"]).at(past).update_state_as(id("b"), update).await.unwrap();
+
+    let state = thread().state().await.unwrap().unwrap();
+    assert_eq!((state.next, state.values.notes.clone()), (vec!["a".to_owned()], vec![]));
+    let before = tally.count();
+    let end = thread().proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.title.as_str(), end.notes.join(" ")), ("edited", "b by hand c z".into()));
+    assert_eq!(tally.count(), before + 2, "`c` and `z` run again, `b` does not");
+    assert!(thread().verify().await.unwrap().divergence.is_none());
+}

@@ -51,12 +51,7 @@ pub(crate) trait Inner: Send + Sync {
     fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
     /// The names that nodes on the way down have and had.
     fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>>;
-    fn nested<'a>(
-        &'a self,
-        reader: &'a Reader,
-        at: CheckpointId,
-        live: bool,
-    ) -> BoxFuture<'a, Result<Nested, RunError>>;
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>>;
     /// Tells what was recorded of it again: what led to the second checkpoint since the first.
     fn told<'a>(
         &'a self,
@@ -130,15 +125,9 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
     }
 
-    fn nested<'a>(
-        &'a self,
-        reader: &'a Reader,
-        at: CheckpointId,
-        live: bool,
-    ) -> BoxFuture<'a, Result<Nested, RunError>> {
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>> {
         Box::pin(async move {
-            let snapshot =
-                Snapshot::read(&self.0.table, reader, at, if live { Seen::Live } else { Seen::Past }, true).await?;
+            let snapshot = Snapshot::read(&self.0.table, reader, at, Seen::Live, true).await?;
             Ok(snapshot.erased(&self.0.table))
         })
     }

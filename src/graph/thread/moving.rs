@@ -43,16 +43,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// The state of a task's subgraph, if there is one.
+/// The state of a task's subgraph, if there is one: as it stands, also beneath a checkpoint that is looked at as it was.
 pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
     reader: &Reader,
     at: (&Position<S>, &Mapping),
     task: &Task<S>,
-    live: bool,
 ) -> Result<Option<Box<Nested>>, RunError> {
     let Some((child, id, _)) = child_of(table, reader, at, task).await? else { return Ok(None) };
-    Ok(Some(Box::new(child.0.nested(reader, id, live).await?)))
+    Ok(Some(Box::new(child.0.nested(reader, id).await?)))
 }
 
 /// What does not fit in the subgraphs that go on.

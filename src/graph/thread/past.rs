@@ -93,7 +93,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         netted("reading a thread", self.snapshot(false)).await
     }
 
-    /// The same, with the states of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot).
+    /// The same, with the states of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot): each as it stands,
+    /// with what ended since its newest checkpoint, also beneath a checkpoint of the past.
     ///
     /// # Errors
     /// As [`state`](Self::state).

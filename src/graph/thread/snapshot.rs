@@ -215,7 +215,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let next = next.map(|task| name(table, task.node)).chain(lost.iter().map(|lost| lost.node.clone())).collect();
         let mut shown = vec![];
         for task in &tasks {
-            let state = if deep { nested(table, reader, (&pos, &mapping), task, live).await? } else { None };
+            let state = if deep { nested(table, reader, (&pos, &mapping), task).await? } else { None };
             shown.push(task_snapshot(table, &pos, task, live, state));
         }
         for lost in lost {

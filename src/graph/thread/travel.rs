@@ -1,11 +1,17 @@
 //! Replaying from inside a subgraph: the checkpoints on the way up are forked, each pointing at the fork below (V10).
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, encode_record};
+use std::sync::Arc;
 
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, encode_record};
+
+use super::handle::Thread;
+use super::scope::Above;
+use crate::graph::channels::state::State;
 use crate::graph::compile::rows::HANDLER;
+use crate::graph::define::node::NodeId;
 pub(crate) use crate::graph::records::copies::copy_children;
 use crate::graph::records::copies::{Stamp, copy_child, forked, unknown};
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, reader};
 use crate::graph::records::recorder::Recorder;
 use crate::graph::records::save::pointer;
 use crate::graph::run::children::BY_HANDLER;
@@ -72,4 +78,24 @@ fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError
     let call: u32 = name.rsplit_once('#').map_or(Ok(0), |(_, call)| call.parse()).map_err(|_| damaged())?;
     let call = if name.starts_with(HANDLER) { call | BY_HANDLER } else { call };
     Ok(Caller { checkpoint, task, call })
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Whether this handle is at a checkpoint of a subgraph that is not running any more: its task has ended. One with state
+    /// of its own never ends.
+    pub(crate) async fn is_over(&self, recorder: &Arc<Recorder>) -> Result<bool, RunError> {
+        let reader = reader(recorder);
+        let Some(at) = self.at.filter(|_| !self.scope.nodes.is_empty()) else { return Ok(false) };
+        let Some(here) = reader.record(at).await?.map(|record| record.namespace) else { return Ok(false) };
+        if !here.rsplit('/').next().is_some_and(|last| last.contains(':')) {
+            return Ok(false);
+        }
+        let Some((newest, Above::Task(callers))) = self.newest(&reader, Some(recorder.head())).await? else {
+            return Ok(true);
+        };
+        let is_same = reader.record(newest).await?.is_some_and(|record| record.namespace == here);
+        let Some(caller) = callers.last() else { return Ok(!is_same) };
+        let record = reader.tasks(caller.checkpoint).await?.remove(&caller.task);
+        Ok(!is_same || record.is_some_and(|record| record.status == TaskStatus::Done))
+    }
 }

@@ -7,12 +7,13 @@ use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus
 use super::edit::{By, StateUpdate, Updated};
 use super::handle::Thread;
 use super::scope::Scoped;
+use super::travel;
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::state::State;
 use crate::graph::channels::writes::{IntoWrites, Writes};
 use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::Reader;
+use crate::graph::records::reader::{Reader, reader};
 use crate::graph::records::recorder::{Durability, Held, Puts};
 use crate::graph::records::save;
 use crate::graph::run::advance::{NEW_LINE, fire};
@@ -51,6 +52,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Writes several supersteps of updates, each a checkpoint; updates of one superstep are reduced together.
     ///
+    /// On a handle at a checkpoint of a subgraph that has ended, the thread goes back there: a fork of each graph around it
+    /// becomes the newest, and the thread's next [`proceed`](Self::proceed) goes on inside the subgraph, from what was made.
+    ///
     /// # Errors
     /// [`RunError::InvalidUpdate`] if there are none; otherwise as [`update_state`](Self::update_state). Supersteps before
     /// the one that failed are stored.
@@ -72,16 +76,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let recorder = thread.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
         let _held = Held(Arc::clone(&recorder));
         let shared = self.shared(Some(Arc::clone(&recorder)), None);
+        let over = self.is_over(&recorder).await?;
         let mut made: Option<Updated> = None;
         for updates in supersteps {
             let at = made.as_ref().map(|made| made.checkpoint).or(self.at);
-            let scoped = self.scoped(Arc::clone(&shared), at).await?;
+            let mut scoped = self.scoped(Arc::clone(&shared), at).await?;
+            if over {
+                (scoped.run.caller, scoped.run.aside) = (None, vec![]);
+            }
             let step = superstep(scoped, updates).await?;
             let dropped = made.map(|made| made.dropped).unwrap_or_default();
             made = Some(Updated { dropped: [dropped, step.dropped].concat(), ..step });
         }
         recorder.settle().await?;
-        made.ok_or(RunError::InvalidUpdate { what: "there is nothing to update".into() })
+        let made = made.ok_or(RunError::InvalidUpdate { what: "there is nothing to update".into() })?;
+        if over {
+            travel::inside(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
+            recorder.settle().await?;
+        }
+        Ok(made)
     }
 }
 
