@@ -72,6 +72,8 @@ pub mod app;
 pub mod checkpoint;
 #[cfg(feature = "agents")]
 pub mod drivers;
+#[cfg(any(feature = "app", feature = "agents"))]
+mod files;
 pub mod graph;
 #[cfg(feature = "agents")]
 pub mod nodes;

@@ -229,20 +229,20 @@ fn errors_are_json_too() {
     .map(|words| {
         let called = place.call(&[words, &["--json"]].concat());
         assert_eq!(called.out(), "", "{words:?}");
-        let mut error: Value = serde_json::from_str(&called.err()).unwrap();
-        assert_eq!(keys(&error), ["causes", "error", "help"]);
-        error["code"] = called.code().into();
+        let error: Value = serde_json::from_str(&called.err()).unwrap();
+        assert_eq!(keys(&error), ["causes", "code", "error", "help", "kind"]);
+        assert_eq!(error["code"], called.code());
         error
     })
     .collect();
-    let told = |error: &Value| format!("{} {} -> {}", error["code"], error["error"], error["help"]);
+    let told = |error: &Value| format!("{} {}: {} -> {}", error["code"], error["kind"], error["error"], error["help"]);
     insta::assert_snapshot!(steady(&errors.iter().map(told).collect::<Vec<_>>().join("\n")), @r#"
-    1 "there is no thread `e2`" -> "did you mean `e1`?"
-    1 "there is a thread `e1` already, of the graph `essay`: interrupted" -> "answer it with `superstep resume e1`, go on with `superstep proceed e1`, or leave out `--thread`"
-    2 "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
-    2 "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
-    2 "question ID (`approve`) takes another answer: it takes `Review`: data did not match any variant of untagged enum Review" -> "nothing was written; `superstep status e1` shows what the question takes"
-    2 "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
+    1 "unknown_thread": "there is no thread `e2`" -> "did you mean `e1`?"
+    1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "answer it with `superstep resume e1`, go on with `superstep proceed e1`, or leave out `--thread`"
+    2 "unknown_channel": "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
+    2 "usage": "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
+    2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: data did not match any variant of untagged enum Review" -> "nothing was written; `superstep status e1` shows what the question takes"
+    2 "usage": "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
     "#);
 }
 
@@ -270,6 +270,43 @@ fn a_store_is_made_by_runs_alone() {
     }
     assert_eq!(place.call(&["graphs"]).code(), 0);
     assert_eq!(std::fs::read_dir(&place.0).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_is_no_thread_says_what_it_is_and_what_to_do() {
+    let place = Place::with_essay("e1");
+    let file = |name: &str| place.0.path().join(name);
+    assert_eq!(place.call(&["export", "e1", "whole"]).code(), 0);
+    let whole = std::fs::read(file("whole")).unwrap();
+    std::fs::write(file("cut"), &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(file("flipped"), [&whole[..40], &[whole[40] ^ 1], &whole[41..]].concat()).unwrap();
+    std::fs::write(file("empty"), "").unwrap();
+    std::fs::write(file("text"), "{}").unwrap();
+    std::fs::write(file("later"), [&whole[..8], &[9, 0], &whole[10..]].concat()).unwrap();
+    assert!(Command::new("mkfifo").arg(file("pipe")).status().unwrap().success());
+    let names = ["cut", "flipped", "empty", "text", "later", "pipe", "/dev/zero", ".", "none"];
+    let told: String = names.iter().map(|name| place.call(&["import", name, "--thread", "e2"]).err()).collect();
+    insta::assert_snapshot!(told, @"
+    error: cut: not a thread that can be carried over: its end is missing
+     help: nothing was written; check the file, or ask whoever made it for another
+    error: flipped: not a thread that can be carried over: the checksum of its header does not match
+     help: nothing was written; check the file, or ask whoever made it for another
+    error: empty: not a thread that can be carried over: the file does not begin as an exported thread does
+     help: nothing was written; check the file, or ask whoever made it for another
+    error: text: not a thread that can be carried over: the file does not begin as an exported thread does
+     help: nothing was written; check the file, or ask whoever made it for another
+    error: later: the exported thread has format 9; this release reads up to 1
+     help: open it with the release that wrote it, or a newer one
+    error: pipe: it is no file, but a pipe or a device
+     help: name a file that `export` wrote
+    error: /dev/zero: it is no file, but a pipe or a device
+     help: name a file that `export` wrote
+    error: .: it is a directory
+     help: name a file that `export` wrote
+    error: none: No such file or directory (os error 2)
+     help: name a file that `export` wrote
+    ");
+    assert_eq!(place.call(&["status", "e2"]).code(), 1);
 }
 
 // --- for people ---

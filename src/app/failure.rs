@@ -84,6 +84,11 @@ impl Failure {
         Self { code: 2, ..Self::new(error) }
     }
 
+    /// The kind of error, for programs: the library's name for it, or what kind of failure of this program it is.
+    pub(crate) fn kind(&self) -> &str {
+        self.kind.as_deref().unwrap_or(if self.code == 2 { "usage" } else { "failed" })
+    }
+
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         (self.help, self.hint) = (Some(help.into()), None);
         self

@@ -96,8 +96,10 @@ fn told(failure: &Failure) -> String {
 }
 
 fn told_json(failure: &Failure) -> String {
-    let Failure { error, causes, help, .. } = failure;
-    let json = serde_json::json!({ "error": error, "causes": causes, "help": help });
+    let Failure { error, causes, help, code, .. } = failure;
+    let json = serde_json::json!({
+        "error": error, "kind": failure.kind(), "causes": causes, "help": help, "code": code,
+    });
     format!("{}\n", safe_json(&json.to_string()))
 }
 

@@ -73,8 +73,11 @@ async fn perform<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architecte
     };
     let (mut turned, mut model) = take(turn.clone(), &ctx).await?;
     if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
-        let fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn };
-        (turned, model) = take(fresh, &ctx).await?;
+        let before = (turned.usage, turned.raised);
+        let mut fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn.clone() };
+        fresh.agent.model = model.clone().or(fresh.agent.model);
+        let (again, chosen) = take(fresh, &ctx).await?;
+        (turned, model) = (again.after(before), chosen.or(model));
     }
     if !turned.tampered.is_empty() {
         untampered(&folder, &turn.key, &ctx).await?;
@@ -98,12 +101,9 @@ async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposa
         let anew = Turn { key, ..anew.clone() };
         async { Ok(anew) }
     };
-    let Taken { turned, model, then, .. } = turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
-    match then {
-        Then::Abort if turned.is_aborted => Ok((turned, model)),
-        Then::Abort => Err(NodeError::permanent("a person ended the run: the server refuses the architect's session")),
-        Then::Done | Then::Fresh | Then::Skip => Ok((turned, model)),
-    }
+    let Taken { mut turned, model, then, .. } = turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
+    turned.is_aborted |= then == Then::Abort;
+    Ok((turned, model))
 }
 
 /// Fails as long as git's hooks and configuration are not what they were before the turn: an attempt after a person has put

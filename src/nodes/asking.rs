@@ -4,60 +4,21 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::agents::Agents;
 use super::folder::thread;
-use super::outage::{Outage, Progress, Waits, millis, told_outage, wait_until};
+use super::outage::{Progress, Waits, told_outage, wait_until};
 use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
+use super::recorded::{Recorded, cut, recorded};
 use super::submit::Submit;
 use super::turn::{Then, Turn};
-use crate::checkpoint::time::now;
 use crate::drivers::{
-    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Place, RunLimits, Session, fenced_json,
+    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, Place, RunLimits, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::Standing;
-
-/// How much of what an agent said last is stored, in bytes; the rest is in the session.
-const SAID: usize = 16 * 1024;
-/// How long a turn waits for a service that is busy and does not say for how long: at first, and at most.
-const WAIT: Duration = Duration::from_secs(60);
-const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
-/// How long it waits at most for one that says: then it asks again.
-const MONTH: Duration = Duration::from_secs(30 * 86_400);
-/// What the journal has of one request to an agent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Recorded {
-    Finished(Finished),
-    /// The service is busy until then, in milliseconds since 1970. Then the turn goes on under its first name.
-    Busy {
-        until: u64,
-        turn: String,
-    },
-    /// It failed. Another attempt of the task goes on with the turn, under its first name.
-    Failed {
-        why: String,
-        turn: String,
-    },
-    /// The service cannot be reached or fails. The turn goes on under its first name at `until`, in milliseconds since 1970.
-    Down {
-        outage: Outage,
-        until: u64,
-        turn: String,
-        why: String,
-    },
-    /// The server refuses the session: a person decides.
-    Refused {
-        why: String,
-        turn: String,
-    },
-    SessionLost,
-    /// The budget of the run is used up.
-    Spent(Overdraft),
-}
 
 /// What is known of the repository around a request, and of the budget.
 #[derive(Default)]
@@ -65,6 +26,8 @@ pub(super) struct Around {
     pub(super) tampered: Vec<String>,
     pub(super) at: Option<Standing>,
     pub(super) raised: RunLimits,
+    /// What was used by turns that ended without an answer, and go on no more.
+    pub(super) used: Usage,
     /// Whether a person ended the run when its budget was used up.
     pub(super) is_aborted: bool,
 }
@@ -104,22 +67,25 @@ impl Turn {
         refusals: &mut u32,
     ) -> Result<(Ended, Around), NodeError> {
         let (mut progress, mut raised) = (Progress::default(), RunLimits::default());
+        let mut ended_before = Usage::default();
         loop {
             let failure = Mutex::new(None);
             let (recorded, mut around) = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
             let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-            around.raised = raised;
+            let used = recorded.used();
+            (around.raised, around.used) = (raised, ended_before);
+            around.used += used;
             let is_final = self.is_optional || !around.tampered.is_empty();
             let ended = match recorded {
                 Recorded::Finished(finished) => Ended::Finished(finished),
-                Recorded::SessionLost => Ended::SessionLost,
+                Recorded::SessionLost { .. } => Ended::SessionLost,
                 Recorded::Failed { why, .. } | Recorded::Refused { why, .. } | Recorded::Down { why, .. }
                     if is_final =>
                 {
                     Ended::Failed(why)
                 }
                 Recorded::Spent(_) if is_final => Ended::Failed("the budget of the run is used up".into()),
-                Recorded::Spent(Overdraft { account, turn, session }) => {
+                Recorded::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);
                     let spent = Spent { agent: &self.agent, task: &self.task, key: &key, account };
                     let Some(by) = purse::raised(ctx, spent).await? else {
@@ -127,17 +93,20 @@ impl Turn {
                         return Ok((Ended::Refused("its budget was used up".into(), Then::Abort), around));
                     };
                     raised += by;
+                    if turn.is_none() {
+                        ended_before += used; // it is done in a new turn
+                    }
                     self.session = session.map_or_else(|| self.session.clone(), Session::Resume);
                     progress.after_raise(turn);
                     continue;
                 }
                 Recorded::Busy { .. } if !around.tampered.is_empty() => Ended::Failed("the service is busy".into()),
-                Recorded::Busy { until, turn } => {
+                Recorded::Busy { until, turn, .. } => {
                     ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?;
                     progress.next(turn, None);
                     continue;
                 }
-                Recorded::Down { outage, until, turn, why } => {
+                Recorded::Down { outage, until, turn, why, .. } => {
                     if failure.is_some() {
                         ctx.emit(told_outage(&why, until, outage, &self.agent.retry)).await;
                     }
@@ -145,7 +114,7 @@ impl Turn {
                     progress.next(turn, Some(outage));
                     continue;
                 }
-                Recorded::Refused { why, turn } => {
+                Recorded::Refused { why, turn, .. } => {
                     *refusals += 1;
                     match self.decided(ctx, question, &why, *refusals)? {
                         Some(then) => Ended::Refused(why, then),
@@ -260,17 +229,20 @@ impl Turn {
             }
             let turn = first.clone().unwrap_or(turn);
             let mut furthest = 0;
-            let ended = self.run::<T, C>(ctx, turn.clone(), &mut furthest).await;
-            if let Some(spent) = purse::overdraft(ctx, &self.agent, &ended, &turn).map_err(failed)? {
+            let ledger = purse::ledger(ctx, &self.agent).map_err(failed)?;
+            let ended = self.run::<T, C>(ctx, &ledger, turn.clone(), &mut furthest).await;
+            if let Some(spent) = purse::overdraft(&ledger, &ended, &turn) {
                 return Ok(Recorded::Spent(spent));
             }
             let waits = (!self.is_optional).then_some(Waits { progress, furthest, retry: &self.agent.retry });
-            let (recorded, error) = recorded(ended, turn, waits, asks);
+            let used = ledger.used_by(&turn);
+            let (recorded, error) = recorded(ended, (turn, used), waits, asks);
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
             Ok::<_, NodeError>(recorded)
         };
         let probe = |turn: String| async move {
-            let driver = purse::metered(ctx, &self.agent).map_err(failed)?;
+            let ledger = purse::ledger(ctx, &self.agent).map_err(failed)?;
+            let driver = purse::metered(ctx, &self.agent, &ledger).map_err(failed)?;
             let session = match &self.session {
                 Session::Resume(session) => Some(session),
                 Session::New => None,
@@ -293,10 +265,11 @@ impl Turn {
     async fn run<T: Submit, C: Agents>(
         &self,
         ctx: &Ctx<C>,
+        ledger: &Ledger,
         turn: String,
         furthest: &mut u64,
     ) -> Result<Finished, DriverError> {
-        let driver = purse::metered(ctx, &self.agent)?;
+        let driver = purse::metered(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
             system: self.system.text().to_owned(),
@@ -330,55 +303,10 @@ impl Turn {
     }
 }
 
-/// How long the `nth` wait for a busy service is, if the service does not say.
-fn wait(nth: u32) -> Duration {
-    WAIT.saturating_mul(1 << nth.min(10)).min(LONGEST_WAIT)
-}
-
-/// What is stored of how a request ended; and its failure, if it is one. `waits` is for a service that is busy or out; none:
-/// nothing waits for it. `asks`: a person is asked about a session that is refused.
-fn recorded(
-    ended: Result<Finished, DriverError>,
-    turn: String,
-    waits: Option<Waits<'_>>,
-    asks: bool,
-) -> (Recorded, Option<DriverError>) {
-    let error = match ended {
-        Ok(finished) => return (Recorded::Finished(cut(finished)), None),
-        Err(error) => error,
-    };
-    if error.class == ErrorClass::SessionLost {
-        return (Recorded::SessionLost, None);
-    }
-    let why = error.to_string();
-    if asks && error.refusal {
-        return (Recorded::Refused { why, turn }, Some(error));
-    }
-    let Some(waits) = waits else { return (Recorded::Failed { why, turn }, Some(error)) };
-    if error.class == ErrorClass::RateLimited || error.retry_after.is_some() {
-        let wait = error.retry_after.unwrap_or_else(|| wait(waits.progress.nth)).min(MONTH);
-        return (Recorded::Busy { until: now().saturating_add(millis(wait)), turn }, None);
-    }
-    match waits.outage(now()).filter(|_| error.outage) {
-        Some((outage, until)) => (Recorded::Down { outage, until, turn, why }, Some(error)),
-        None => (Recorded::Failed { why, turn }, Some(error)),
-    }
-}
-
 /// A failure of a driver as one of a node: what cannot succeed is not tried again by a retry policy.
 fn failed(error: DriverError) -> NodeError {
     match error.class {
         ErrorClass::Transient | ErrorClass::RateLimited => NodeError::transient(error),
         _ => NodeError::permanent(error),
     }
-}
-
-/// A result in the text is found before the text is cut.
-fn cut(mut finished: Finished) -> Finished {
-    finished.submitted = finished.submitted.or_else(|| fenced_json(&finished.text));
-    if finished.text.len() > SAID {
-        let end = (0..=SAID).rev().find(|&at| finished.text.is_char_boundary(at)).unwrap_or(0);
-        finished.text.truncate(end);
-    }
-    finished
 }

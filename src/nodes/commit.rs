@@ -79,7 +79,9 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
             let leaked = job.folder.leaked(&job.base.tree, tree).await?;
             if !leaked.is_empty() {
                 let told = format!("not committed: {}", leaked.join(", "));
-                return Err(NodeError::permanent(format!("{told} (help: take the value out of the file, then retry)")));
+                let help = "these files are never committed; go back to a checkpoint before they were accepted, and take the \
+                            value out of the file there";
+                return Err(NodeError::permanent(format!("{told} (help: {help})")));
             }
             workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?
         }

@@ -159,8 +159,7 @@ async fn work<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &C
         answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
         let (usage, raised, session_lost) = (turned.usage, turned.raised, worked.session_lost);
         worked = reply(job, salvaged, (nth, &text, &answers), worked.turned.session, ctx).await?;
-        worked.turned.usage += usage;
-        worked.turned.raised += raised;
+        worked.turned = worked.turned.after((usage, raised));
         worked.session_lost |= session_lost;
     }
     Ok(worked)
@@ -178,16 +177,18 @@ async fn reply<C: Agents>(
     let mut feedback = job.feedback.clone();
     feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
     let anew = Prompt::developer(&job.brief, &feedback, salvaged);
+    let mut before = (Usage::default(), RunLimits::default());
     if let Some(session) = session {
         let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
         let (turned, then) = take(job, turn, &anew, ctx).await?;
         if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
             return Ok(Worked { turned, session_lost: false, then });
         }
+        before = (turned.usage, turned.raised);
     }
     let turn = turn(job, format!("reply/{nth}/fresh"), anew.clone(), Session::New);
     let (turned, then) = take(job, turn, &anew, ctx).await?;
-    Ok(Worked { turned, session_lost: had_session, then })
+    Ok(Worked { turned: turned.after(before), session_lost: had_session, then })
 }
 
 /// The first turn of an attempt: in the session of the one before, or with everything told anew.
@@ -204,9 +205,10 @@ async fn begin<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &
     let (turned, then) = take(job, resumed, &anew, ctx).await?;
     match turned.answer {
         Answer::SessionLost if turned.tampered.is_empty() => {
+            let before = (turned.usage, turned.raised);
             let turn = fresh(job, "work/fresh");
             let (turned, then) = take(job, turn, &anew, ctx).await?;
-            Ok(Worked { turned, session_lost: true, then })
+            Ok(Worked { turned: turned.after(before), session_lost: true, then })
         }
         _ => Ok(Worked { turned, session_lost: false, then }),
     }

@@ -194,6 +194,12 @@ impl Folder {
         Ok(found.iter().map(ToString::to_string).collect())
     }
 
+    /// The same of the files as they are.
+    pub(super) async fn leaks_now(&self, from: &TreeId) -> Result<Vec<String>, NodeError> {
+        let snapshot = self.open().await?.snapshot().await.map_err(failed)?;
+        self.leaked(from, &snapshot.tree).await
+    }
+
     /// Brings the files back to what was judged, and says which were otherwise.
     pub(super) async fn undo<C: Send + Sync + 'static>(
         &self,

@@ -73,7 +73,7 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
             if let Some(kept) = &job.kept {
                 job.question.changes = listed(&ctx, "changes", &job.folder, [&job.base.tree, &kept.tree]).await?;
             }
-            decide(&ctx, &job.question)?
+            decide(&job, &ctx).await?
         }
     };
     let adopted = match &job.file {
@@ -126,18 +126,28 @@ async fn adopt<C: Send + Sync + 'static>(file: &PlanFile, ctx: &Ctx<C>) -> Resul
 }
 
 /// Asks until the answer can be followed.
-fn decide<C>(ctx: &Ctx<C>, question: &Halted) -> Result<AfterHalt, NodeError> {
-    let mut asked = question.clone();
+async fn decide<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError> {
+    let (mut asked, mut nth) = (job.question.clone(), 0_u32);
     loop {
         let decision = ctx.interrupt(asked)?;
         let problem = match &decision {
             AfterHalt::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".to_owned()),
             AfterHalt::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
-            _ => None,
+            AfterHalt::Accept => leak(job, ctx, nth).await?,
+            AfterHalt::Retry { .. } | AfterHalt::Skip | AfterHalt::Abort => None,
         };
         if problem.is_none() {
             return Ok(decision);
         }
-        asked = Halted { problem, ..question.clone() };
+        nth += 1;
+        asked = Halted { problem, ..job.question.clone() };
     }
+}
+
+/// Says which keys of this process the files hold now: such work is not committed.
+async fn leak<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
+    let look = |_| async { job.folder.leaks_now(&job.base.tree).await };
+    let leaked = ctx.effect(format!("accept/{nth}"), &job.base.tree, look).await?;
+    let told = format!("{}; take the value out of the file, then accept again", leaked.join(", "));
+    Ok((!leaked.is_empty()).then_some(told))
 }

@@ -55,6 +55,7 @@ mod prepare_workspace;
 mod prompts;
 mod purse;
 mod questions;
+mod recorded;
 mod reviewer;
 mod run_command;
 mod shell;

@@ -50,7 +50,7 @@ impl PlanFile {
         ctx: &Ctx<C>,
         key: &str,
     ) -> Result<Option<Changed>, NodeError> {
-        let read = |_| async { Ok::<_, NodeError>(std::fs::read_to_string(&self.path).ok()) };
+        let read = |_| async { Ok::<_, NodeError>(crate::files::text(&self.path).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
         let Some(text) = text.filter(|text| crate::plan::hash(text) != self.hash) else { return Ok(None) };
         let hash = crate::plan::hash(&text);

@@ -11,14 +11,18 @@ use super::folder::thread;
 use super::questions::{AfterBudget, BudgetReached, Raise};
 use crate::checkpoint::fnv::Fnv;
 use crate::drivers::{
-    Account, Driver, DriverError, ErrorClass, Finished, Ledger, Metered, RunLimits, SessionRef, Status,
+    Account, Driver, DriverError, ErrorClass, Finished, Ledger, Metered, RunLimits, SessionRef, Status, Usage,
 };
 use crate::graph::{Ctx, NodeError};
 
 /// The agent's driver, whose turns are counted in the ledger of the run.
-pub(super) fn metered<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Metered<Arc<dyn Driver>>, DriverError> {
+pub(super) fn metered<C: Agents>(
+    ctx: &Ctx<C>,
+    agent: &AgentSpec,
+    ledger: &Ledger,
+) -> Result<Metered<Arc<dyn Driver>>, DriverError> {
     let driver = ctx.context().driver(agent)?;
-    Ok(Metered::new(driver, ledger(ctx, agent)?).price(agent.price))
+    Ok(Metered::new(driver, ledger.clone()).price(agent.price))
 }
 
 /// The ledger of the run. One without limits is kept too: what a killed turn used is part of what its task cost.
@@ -46,24 +50,23 @@ pub(super) struct Overdraft {
     pub(super) turn: Option<String>,
     /// The session of a turn that has ended.
     pub(super) session: Option<SessionRef>,
+    /// What the turn has used.
+    #[serde(default)]
+    pub(super) used: Usage,
 }
 
 /// What is known if it was not the turn that ended it, but the budget of the run.
-pub(super) fn overdraft<C: Agents>(
-    ctx: &Ctx<C>,
-    agent: &AgentSpec,
-    ended: &Result<Finished, DriverError>,
-    turn: &str,
-) -> Result<Option<Overdraft>, DriverError> {
+pub(super) fn overdraft(ledger: &Ledger, ended: &Result<Finished, DriverError>, turn: &str) -> Option<Overdraft> {
+    let used = ledger.used_by(turn);
     let (turn, session) = match ended {
         Err(error) if error.class == ErrorClass::Budget => (Some(turn.to_owned()), None),
         Ok(finished) if matches!(finished.status, Status::CostLimit | Status::TokenLimit) => {
             (None, finished.session.clone())
         }
-        Ok(_) | Err(_) => return Ok(None),
+        Ok(_) | Err(_) => return None,
     };
-    let account = ledger(ctx, agent)?.account();
-    Ok((!account.reached().is_empty()).then_some(Overdraft { account, turn, session }))
+    let account = ledger.account();
+    (!account.reached().is_empty()).then_some(Overdraft { account, turn, session, used })
 }
 
 /// What is known of a turn that may not be carried out.

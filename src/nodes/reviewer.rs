@@ -95,6 +95,7 @@ async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewe
     let mut all: Option<Review> = None;
     let mut said = vec![];
     let before = job.agent.model.clone();
+    let mut ended = None;
     for kind in job.kinds.clone() {
         match judged(&mut job, &kind, &changes, &ctx, &mut used).await? {
             Verdict::Judged(review) => {
@@ -103,17 +104,19 @@ async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewe
                 all = Some(together(all, review));
             }
             Verdict::Accepted => {}
-            ended @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_)) => {
-                return Ok(Reviewed { verdict: ended, usage: used.0, model: None, raised: used.1 });
+            verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_)) => {
+                ended = Some(verdict);
+                break;
             }
         }
     }
-    for line in said {
+    for line in said.into_iter().filter(|_| ended.is_none()) {
         ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
     }
+    let verdict = ended.unwrap_or_else(|| all.map_or(Verdict::Accepted, Verdict::Judged));
     let model = job.agent.model.filter(|model| before.as_ref() != Some(model));
     let (usage, raised) = used;
-    Ok(Reviewed { verdict: all.map_or(Verdict::Accepted, Verdict::Judged), usage, model, raised })
+    Ok(Reviewed { verdict, usage, model, raised })
 }
 
 /// One kind of review, asked for until it can be read or a person decides.

@@ -61,6 +61,15 @@ pub struct Turned<T> {
     pub is_aborted: bool,
 }
 
+impl<T> Turned<T> {
+    /// Counts what the turn before used, and what was added to the budget then.
+    pub(super) fn after(mut self, before: (Usage, RunLimits)) -> Self {
+        self.usage += before.0;
+        self.raised += before.1;
+        self
+    }
+}
+
 /// What an agent handed over.
 #[derive(Clone, Debug)]
 pub enum Answer<T> {
@@ -145,8 +154,7 @@ impl Turn {
         let mut raised = RunLimits::default();
         loop {
             let mut taken = turn.taken::<T, C>(ctx, Some(&question)).await?;
-            taken.turned.usage += usage;
-            taken.turned.raised += raised;
+            taken.turned = taken.turned.after((usage, raised));
             taken.model = taken.model.or(model);
             if taken.then != Then::Fresh {
                 return Ok(taken);
@@ -196,16 +204,19 @@ impl Turn {
         if !around.tampered.is_empty() {
             return Ok((turned(Answer::Unusable(why), first, around), Then::Done));
         }
-        let (usage, raised) = (first.usage, around.raised);
+        let (mut usage, raised) = (first.usage, around.raised);
+        usage += around.used;
         let mut again = self.again::<T>(&first, &why);
         let (second, mut around) = again.ask::<T, C>(ctx, question, refusals).await?;
         self.agent.model = again.agent.model;
         around.raised += raised;
         let second = match second {
             Ended::Finished(second) => second,
-            Ended::Refused(why, then) => return Ok((turned(Answer::Unusable(why), first, around), then)),
+            Ended::Refused(why, then) => {
+                return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), then));
+            }
             Ended::SessionLost | Ended::Failed(_) => {
-                return Ok((turned(Answer::Unusable(why), first, around), Then::Done));
+                return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), Then::Done));
             }
         };
         let answer = submitted::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
@@ -227,9 +238,12 @@ impl Turn {
 
 fn turned<T>(answer: Answer<T>, finished: Finished, around: Around) -> Turned<T> {
     let Finished { session, usage, .. } = finished;
-    Turned { session, usage, ..without(answer, around) }
+    let mut turned = Turned { session, ..without(answer, around) };
+    turned.usage += usage;
+    turned
 }
 
-fn without<T>(answer: Answer<T>, Around { tampered, at, raised, is_aborted }: Around) -> Turned<T> {
-    Turned { answer, session: None, usage: Usage::default(), tampered, at, raised, is_aborted }
+fn without<T>(answer: Answer<T>, around: Around) -> Turned<T> {
+    let Around { tampered, at, raised, used: usage, is_aborted } = around;
+    Turned { answer, session: None, usage, tampered, at, raised, is_aborted }
 }

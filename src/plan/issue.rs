@@ -1,12 +1,12 @@
 //! What is to be done, as a person filed it: an id, a title, a description, out of a markdown file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::headings::Headings;
 use super::source;
+use crate::files;
 
 /// An issue: what a plan is made for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Issue {
 #[non_exhaustive]
 pub enum IssueError {
     /// The file cannot be read.
-    #[error("{}: the issue cannot be read", file.display())]
+    #[error("{}: the issue cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -105,7 +105,7 @@ impl Issue {
     /// [`IssueError`], with the file and, where it applies, the line.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, IssueError> {
         let file = path.as_ref();
-        let bytes = fs::read(file).map_err(|source| IssueError::Unreadable { file: file.to_owned(), source })?;
+        let bytes = files::bytes(file).map_err(|source| IssueError::Unreadable { file: file.to_owned(), source })?;
         let invalid = |(line, problem)| IssueError::Invalid { file: file.to_owned(), line, problem };
         let text = text_of(&bytes).map_err(invalid)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -124,6 +124,38 @@ async fn an_undeclared_question_names_the_declaration_it_lacks() {
     assert_eq!(error.help().unwrap(), "add `.asks::<Approve>()` to the node");
 }
 
+/// A question with the name of [`Approve`].
+#[derive(Debug, Serialize, Deserialize)]
+struct Other;
+impl Interrupt for Other {
+    type Resume = u32;
+    const NAME: &'static str = Approve::NAME;
+}
+
+#[tokio::test]
+async fn an_undeclared_question_with_a_declared_name_is_refused() {
+    let node = |_: Arc<Pad>, ctx: Ctx| async move {
+        ctx.interrupt(Other)?;
+        Ok::<_, NodeError>(Pad::update().title("done"))
+    };
+    let error = Store::memory().thread(&asking(node)).invoke(start()).await.unwrap_err();
+    insta::assert_snapshot!(format!("{error:?}"), @"
+    node `a` asked `approve` as `engine::questions::Other`, and declares it as `engine::pad::Approve`
+     help: give one of the two types another name than `approve`, and declare both with `.asks`
+    ");
+}
+
+#[rstest]
+#[case::of_a_thread(|graph: &Graph| graph.thread("t"))]
+#[case::of_none(|graph: &Graph| graph.detached(()))]
+#[tokio::test]
+async fn to_proceed_without_a_checkpointer_is_refused(#[case] thread: fn(&Graph) -> Thread<Pad, Name>) {
+    let graph = chain(Builder::new().add_node(id("a"), |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) }), &["a"]);
+    let error = thread(&graph).proceed().await.unwrap_err();
+    let told = "continuing a thread needs a checkpointer\n help: add `.with_checkpointer(..)` to the graph";
+    assert_eq!(format!("{error:?}"), told);
+}
+
 #[tokio::test]
 async fn a_node_that_asks_in_another_order_than_before_is_told_so() {
     let node = |first: bool| {

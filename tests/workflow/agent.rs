@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
-    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Session, SessionRef, Status, Usage, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Session, SessionRef, Status,
+    Usage, events,
 };
 
 use crate::repository::write;
@@ -32,6 +33,9 @@ pub(crate) struct Asked {
     /// The name of the turn.
     pub(crate) turn: String,
 }
+
+/// What each turn costs, in millionths of a dollar.
+pub(crate) const COST: u64 = 100;
 
 type Act = dyn Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + Sync;
 
@@ -95,7 +99,7 @@ impl Driver for Agent {
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let (act, log, ended) = (Arc::clone(&self.act), Arc::clone(&self.log), Arc::clone(&self.ended));
-        events(move |_| async move {
+        events(move |tell| async move {
             let role = request.role.clone();
             let nth = log.lock().unwrap().iter().filter(|before| before.role == role).count();
             let id = match &request.session {
@@ -115,9 +119,13 @@ impl Driver for Agent {
                 turn: request.turn.clone(),
             };
             log.lock().unwrap().push(asked.clone());
-            let submitted = act(&asked, &request.directory, nth)?;
+            let usage = Usage { input: 10, output: 5, cost: COST, requests: 1, ..Usage::default() };
+            let acted = act(&asked, &request.directory, nth);
+            if acted.as_ref().is_err_and(|error| error.refusal) {
+                tell.tell(AgentEvent::Usage(usage)).await; // an answer that is refused is paid for, no answer is not
+            }
+            let submitted = acted?;
             let session = Some(SessionRef { id, turn: request.turn.clone() });
-            let usage = Usage { input: 10, output: 5, cost: 100, requests: 1, ..Usage::default() };
             let submitted = Some(submitted).filter(|value| !value.is_null());
             let finished = Finished { status: Status::Done, text: String::new(), submitted, session, usage };
             ended.lock().unwrap().insert(request.turn, finished.clone());

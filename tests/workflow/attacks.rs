@@ -12,12 +12,12 @@ use superstep::nodes::{AfterHalt, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, graph};
+use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
 
 use crate::agent::{Agent, Asked, approved, rejected, work};
 use crate::model_server::{Answer, ModelServer, Scenario, When};
 use crate::repository::{Repository, write};
-use crate::scene::{Scene, plan, profile};
+use crate::scene::{Scene, done, plan, profile};
 
 const KEY: &str = "sk-very-secret-0123";
 
@@ -153,8 +153,14 @@ async fn a_key_in_the_work_goes_neither_to_a_reviewer_nor_into_a_commit() {
     ));
     scene.run(&plan(1), profile()).await;
     assert_eq!(scene.agent.count("reviewer"), 0);
-    let refused = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap_err().to_string();
-    assert!(refused.contains("not committed: part.rs:1 holds the value of `CARGO_PKG_NAME`"), "{refused}");
+    let refused = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap();
+    let problem = refused.questions()[0].payload::<Halted>().unwrap().problem.unwrap();
+    let advice = "take the value out of the file, then accept again";
+    assert_eq!(problem, format!("part.rs:1 holds the value of `{VARIABLE}`; {advice}"));
+    write(&scene.repository.path(), "part.rs", "clean\n");
+    let state = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert!(scene.thread.verify().await.unwrap().agrees());
 }
 
 /// The files beneath a folder that hold some bytes.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverExt, DriverName, Price, RunLimits, Usage, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverExt, DriverName, Finished, Price, RunLimits,
+    Usage, events,
 };
 use superstep::nodes::{AfterBudget, ApprovePlan, BudgetReached, Raise};
 use superstep::plan::{Decision, Issue};
@@ -14,7 +15,7 @@ use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph, summar
 use superstep::workflows::{AgentSettings, Profile, Role};
 use tokio::sync::mpsc;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, COST};
 use crate::repository::Repository;
 use crate::scene::{Ran, Scene, asks, done, plan, profile};
 
@@ -181,4 +182,65 @@ async fn a_model_has_the_price_that_the_profile_says() {
     tokens: 2200
     cost unknown: cli:codex (architect, reviewer) reports tokens and no cost; add `[prices."odd"]` to the profile
     "#);
+}
+
+/// A driver whose developers go over the budget at first.
+struct Over {
+    agent: Arc<Agent>,
+    /// Whether they end by themselves.
+    ends: bool,
+}
+
+impl Driver for Over {
+    fn name(&self) -> &str {
+        "over"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sessions: true, submits: true, ..Capabilities::default() }
+    }
+
+    fn run(&self, request: AgentRequest) -> AgentEvents {
+        let (agent, ends) = (Arc::clone(&self.agent), self.ends);
+        let is_first = request.role == "developer" && agent.count("developer") == 0;
+        events(move |tell| async move {
+            let finished = agent.finish(request, |_| ()).await?;
+            if !is_first {
+                return Ok(finished);
+            }
+            let usage = Usage { cost: 400, ..finished.usage };
+            if ends {
+                return Ok(Finished {
+                    status: superstep::drivers::Status::CostLimit,
+                    submitted: None,
+                    usage,
+                    ..finished
+                });
+            }
+            loop {
+                tell.tell(AgentEvent::Usage(usage)).await;
+                tell.tell(AgentEvent::Notice("works on".into())).await;
+            }
+        })
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_a_turn_used_that_went_over_the_budget_is_in_the_state(
+    #[values(true, false)] ends: bool,
+    #[values(true, false)] is_raised: bool,
+) {
+    let repository = Repository::new();
+    let graph = graph::<Arc<Over>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(Arc::new(Over { agent: Agent::willing(), ends })));
+    let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
+    thread.invoke(input.profile(cost(300))).await.unwrap();
+    let asked = question(&thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap());
+    assert_eq!((asked.role.as_str(), asked.cost), ("developer", 400));
+    let decision = if is_raised { raise(1_000) } else { AfterBudget::Abort };
+    let state = thread.resume::<BudgetReached>(decision).await.unwrap().finished().unwrap();
+    let used = if is_raised { 400 + 2 * COST } else { 400 };
+    assert_eq!((state.usage.cost, state.used[&Role::Developer].cost), (used, used - if is_raised { COST } else { 0 }));
+    assert!(thread.verify().await.unwrap().agrees());
 }

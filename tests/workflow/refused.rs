@@ -7,9 +7,11 @@ use serde_json::Value;
 use superstep::drivers::{DriverError, ErrorClass, Session};
 use superstep::graph::{Replay, Replayed};
 use superstep::nodes::{AfterRefusal, SessionRefused};
-use superstep::workflows::task_based::{Mark, RunOutcome};
+use superstep::plan::Issue;
+use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, RunOutcome};
+use superstep::workflows::{Profile, Role};
 
-use crate::agent::{Agent, Asked, approved, part, rejected};
+use crate::agent::{Agent, Asked, COST, approved, part, rejected};
 use crate::repository::write;
 use crate::scene::{Ran, Scene, asks, done, marks, plan, profile};
 
@@ -48,6 +50,8 @@ async fn agrees(scene: &Scene) {
     let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
     assert_eq!(scene.agent.log.lock().unwrap().len(), asked, "nobody is asked again");
+    let state = scene.thread.state().await.unwrap().unwrap().values;
+    assert_eq!(state.usage.cost, COST * asked as u64, "each turn is counted, whatever it ended with");
 }
 
 #[tokio::test]
@@ -96,6 +100,7 @@ async fn a_refused_turn_is_tried_again_as_often_as_a_person_says() {
         outcome = answer(&scene, AfterRefusal::Retry).await;
     }
     assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    agrees(&scene).await;
     let asked = scene.agent.asked("developer");
     assert!(asked[..4].iter().all(|turn| turn.turn == asked[0].turn));
 }
@@ -128,5 +133,50 @@ async fn a_fresh_session_that_is_refused_too_is_asked_about_again() {
     assert_eq!(second.questions()[0].payload::<SessionRefused>().unwrap().tries, 2);
     let state = answer(&scene, AfterRefusal::Model("larger".into())).await.finished().unwrap();
     assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    agrees(&scene).await;
+}
+
+fn issue(scene: &Scene) -> ExecutionStateUpdate {
+    let issue = Issue { id: "c".into(), title: "Clock".into(), description: String::new() };
+    ExecutionState::update().working_dir(scene.repository.path()).issue(Some(issue)).profile(profile())
+}
+
+#[rstest]
+#[case::fresh(AfterRefusal::Fresh)]
+#[case::model(AfterRefusal::Model("larger".into()))]
+#[case::abort(AfterRefusal::Abort)]
+#[tokio::test]
+async fn what_an_architect_used_is_counted_whatever_is_decided(#[case] decision: AfterRefusal) {
+    let scene =
+        Scene::new(Agent::new(
+            |asked, _, nth| {
+                if asked.role == "architect" && nth == 0 { Err(refusal()) } else { Ok(Value::Null) }
+            },
+        ));
+    assert_eq!(asks(&scene.thread.invoke(issue(&scene)).await.unwrap()), "session_refused");
+    let is_over = decision == AfterRefusal::Abort;
+    let outcome = answer(&scene, decision).await;
+    assert_eq!(outcome.finished().map(|state| state.outcome), is_over.then_some(Some(RunOutcome::Cancelled)));
+    agrees(&scene).await;
+}
+
+#[tokio::test]
+async fn a_model_that_was_chosen_for_one_kind_of_review_stays_if_another_kind_tampers() {
+    let scene = Scene::new(Agent::new(|asked, folder, nth| {
+        let is_review = asked.tool == "submit_review";
+        if is_review && asked.model.is_none() {
+            return Err(refusal());
+        }
+        if is_review && nth == 2 {
+            write(folder, ".git/hooks/pre-commit", "exit 1\n");
+        }
+        Ok(if asked.role == "developer" { part(folder, &asked.task) } else { approved() })
+    }));
+    let kinds = vec!["general".into(), "security".into()];
+    let halts = scene.run(&plan(1), Profile { review_types: kinds, ..profile() }).await;
+    assert_eq!(asks(&halts), "session_refused");
+    assert_eq!(asks(&answer(&scene, AfterRefusal::Model("larger".into())).await), "halted");
+    let state = scene.thread.state().await.unwrap().unwrap().values;
+    assert_eq!(state.models, [(Role::Reviewer, "larger".to_owned())].into());
     agrees(&scene).await;
 }

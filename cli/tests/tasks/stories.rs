@@ -177,6 +177,24 @@ fn a_text_that_is_left_as_it_was_answers_nothing() {
 }
 
 #[test]
+fn a_text_that_answers_nothing_is_kept() {
+    let place = asking();
+    let program = env!("CARGO_BIN_EXE_superstep");
+    let editors = [
+        format!("answer() {{ printf mine > \"$1\"; {program} approve t --record-only; }}; answer"),
+        "fail() { printf mine > \"$1\"; exit 3; }; fail".to_owned(),
+    ];
+    for editor in editors.iter().rev() {
+        let mut edit = place.command(&["edit", "t", "--json"]);
+        let called = Called(edit.env_remove("VISUAL").env("EDITOR", editor).output().unwrap());
+        let error: serde_json::Value = serde_json::from_slice(&called.0.stderr).unwrap();
+        let (_, path) = error["error"].as_str().unwrap().split_once("; what you wrote is kept in ").unwrap();
+        assert_eq!((called.code(), std::fs::read_to_string(path).unwrap()), (1, "mine".to_owned()));
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
 fn a_run_on_another_runs_branch_says_so_and_so_do_its_leftovers() {
     let place = Place::halted();
     assert_eq!(place.call(&["resume", "t", "--answer", "\"abort\""]).code(), 13);
@@ -207,5 +225,26 @@ fn input_without_an_end_is_refused(#[case] file: &str) {
     for option in [["resume", "t", "--answer"], ["run", "approval", "--input"]] {
         let called = place.call(&[&option[..], &[&format!("@{file}")]].concat());
         assert_eq!((called.code(), called.told().contains("it is no file")), (2, true), "{}", called.told());
+    }
+}
+
+#[rstest]
+#[case::zeroes("/dev/zero", "it is no file, but a pipe or a device")]
+#[case::a_pipe("pipe", "it is no file, but a pipe or a device")]
+#[case::a_folder("repo", "it is a directory")]
+#[case::a_large_file("large", "it is larger than 64 MiB")]
+#[case::no_text("bytes", "UTF-8 text")]
+fn a_plan_an_issue_or_a_profile_that_is_none_is_refused(#[case] file: &str, #[case] why: &str) {
+    let place = Place::new("");
+    assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
+    std::fs::File::create(place.path().join("large")).unwrap().set_len((64 << 20) + 1).unwrap();
+    std::fs::write(place.path().join("bytes"), [0xff, 0xfe]).unwrap();
+    for option in ["--plan", "--issue", "--profile"] {
+        let rest = if option == "--profile" { ["--plan", "PLAN.md"] } else { ["--profile", "p.toml"] };
+        let words = [&["run", "tasks", "--dir", "repo", option, file][..], &rest].concat();
+        let called = place.call(&words);
+        let told = called.told();
+        assert_eq!(called.code(), 2, "{option}: {told}");
+        assert!(told.contains(file) && told.contains(why) && told.contains("help: "), "{option}: {told}");
     }
 }

@@ -1,6 +1,6 @@
 //! Commands that carry threads between stores.
 
-use std::fs::{File, OpenOptions, remove_file};
+use std::fs::{OpenOptions, remove_file};
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 
@@ -15,6 +15,7 @@ use crate::app::text::clean;
 use crate::checkpoint::{
     ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, foreign, trust, unpack,
 };
+use crate::files;
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<Told, Failure> {
@@ -37,7 +38,10 @@ impl Session {
 
     pub(super) async fn import(&self, args: Import) -> Result<Told, Failure> {
         let Import { file, thread, trust: trusted } = args;
-        let opened = File::open(&file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        let opened = files::open(&file).map_err(|error| {
+            let failure = Failure::usage(format!("{}: {error}", file.display()));
+            failure.help("name a file that `export` wrote")
+        })?;
         let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::named);
         let unpacked = unpack(opened, &options).map_err(|error| {
             let failure = Failure::from(error);

@@ -20,22 +20,30 @@ impl Session {
             let error = "the text was left as it was: nothing is answered".to_owned();
             return Err(Failure::new(error).hint("`{status}` shows what else answers the question"));
         };
-        self.answered(thread, Saying::Edited(edited), AnswerTo { interrupt: Some(id), ..to }).await
+        let says = Saying::Edited(edited.text.clone());
+        let answered = self.answered(thread, says, AnswerTo { interrupt: Some(id), ..to }).await;
+        edited.settled(answered)
     }
 }
 
 /// Opens a text in the person's editor and returns what they saved; none if they changed nothing.
-pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
+pub(super) fn edited(text: &str) -> Result<Option<Edited>, Failure> {
     let failed = |error: &std::io::Error| Failure::new("the text cannot be edited").because(error);
     let mut file = tempfile(text).map_err(|error| failed(&error))?;
-    let status = open(&file.path).map_err(|error| failed(&error))?;
-    if !status.success() {
-        let error = format!("the editor ended with {status}: nothing is answered");
-        return Err(Failure::new(error).help("set $EDITOR to the one you use"));
+    let saved = match open(&file.path) {
+        Ok(status) if status.success() => std::fs::read_to_string(&file.path).map_err(|error| failed(&error)),
+        Ok(status) => {
+            let error = format!("the editor ended with {status}: nothing is answered");
+            Err(Failure::new(error).help("set $EDITOR to the one you use"))
+        }
+        Err(error) => Err(failed(&error)),
+    };
+    file.text = saved.map_err(|failure| file.kept(failure))?;
+    if file.text == text {
+        file.is_kept = false;
+        return Ok(None);
     }
-    let saved = std::fs::read_to_string(&file.path).map_err(|error| failed(&error))?;
-    file.is_kept = false;
-    Ok((saved != text).then_some(saved))
+    Ok(Some(file))
 }
 
 fn open(path: &Path) -> std::io::Result<std::process::ExitStatus> {
@@ -46,10 +54,24 @@ fn open(path: &Path) -> std::io::Result<std::process::ExitStatus> {
     Command::new("sh").arg("-c").arg(line).arg("sh").arg(path).status() // `$EDITOR` may have arguments of its own
 }
 
-/// A file that only its owner reads, and that goes unless what stands in it could be lost.
-struct Edited {
+/// A text that a person edited, in a file that only its owner reads. The file is removed once it is of no more use.
+pub(super) struct Edited {
+    pub(super) text: String,
     path: std::path::PathBuf,
     is_kept: bool,
+}
+
+impl Edited {
+    /// Removes the file once the text is an answer; until then errors say where it is.
+    pub(super) fn settled<T>(mut self, answered: Result<T, Failure>) -> Result<T, Failure> {
+        self.is_kept = answered.is_err();
+        answered.map_err(|failure| self.kept(failure))
+    }
+
+    fn kept(&self, failure: Failure) -> Failure {
+        let error = format!("{}; what you wrote is kept in {}", failure.error, self.path.display());
+        Failure { error, ..failure }
+    }
 }
 
 impl Drop for Edited {
@@ -68,5 +90,5 @@ fn tempfile(text: &str) -> std::io::Result<Edited> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(&path)?.write_all(text.as_bytes())?;
-    Ok(Edited { path, is_kept: true })
+    Ok(Edited { text: String::new(), path, is_kept: true })
 }

@@ -4,7 +4,7 @@ use std::io::stdin;
 
 use serde_json::Value;
 
-use super::editor::edited;
+use super::editor::{Edited, edited};
 use super::{Session, Told};
 use crate::app::args::Talk;
 use crate::app::desk::{AnswerAsk, Saying};
@@ -31,12 +31,20 @@ impl Session {
         }
         loop {
             let Some(asked) = thread.stand().await?.position.questions.into_iter().next() else { return Ok(told) };
-            let Some(answer) = heard(thread, name, asked).await? else { return Ok(told) };
-            match self.follow(thread, name, Go::Answer(Box::new(answer))).await {
+            let Some((answer, draft)) = heard(thread, name, asked).await? else { return Ok(told) };
+            match settled(draft, self.follow(thread, name, Go::Answer(Box::new(answer))).await) {
                 Ok(next) => told = next,
                 Err(failure) => again(failure)?,
             }
         }
+    }
+}
+
+/// What became of an answer, which may have been written in an editor.
+fn settled<T>(draft: Option<Edited>, done: Result<T, Failure>) -> Result<T, Failure> {
+    match draft {
+        Some(draft) => draft.settled(done),
+        None => done,
     }
 }
 
@@ -53,15 +61,19 @@ fn again(failure: Failure) -> Result<(), Failure> {
 /// The exit code of wrong usage.
 const USAGE: u8 = 2;
 
+/// An answer, and the text that it is, if that was written in an editor.
+type Heard = (Answer, Option<Edited>);
+
 /// Asks until there is an answer; none if there are no more lines, or the run is cancelled.
-async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Option<Answer>, Failure> {
+async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Option<Heard>, Failure> {
     note(&text::questions(std::slice::from_ref(&asked)));
     loop {
         note(&format!("{}\n> ", ways(&asked)));
         let Some(line) = line().await else { return Ok(None) };
+        let mut draft = None;
         let says = match line.trim() {
             "edit" if asked.editable => match edited(&thread.draft(asked.id.parse().ok()).await?.text)? {
-                Some(text) => Saying::Edited(text),
+                Some(edited) => Saying::Edited(draft.insert(edited).text.clone()),
                 None => continue,
             },
             line => match read(line, &asked) {
@@ -71,9 +83,9 @@ async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Optio
         };
         let interrupt = Some(asked.id.clone());
         let ask = AnswerAsk { thread: name.to_owned(), says, interrupt, by: None, note: None };
-        match local::answer(thread, ask).await {
-            Ok(answer) => return Ok(Some(answer)),
-            Err(failure) => again(failure)?,
+        match (local::answer(thread, ask).await, draft) {
+            (Ok(answer), draft) => return Ok(Some((answer, draft))),
+            (Err(failure), draft) => settled(draft, Err(failure)).or_else(again)?,
         }
     }
 }

@@ -128,7 +128,8 @@ pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Reco
     if crc32c::crc32c(before).to_le_bytes() != *crc {
         return Err(bad("the checksum of its header does not match"));
     }
-    let header: Header = serde_json::from_slice(text).map_err(|error| bad(format!("its header: {error}")))?;
+    let header: Header =
+        serde_json::from_slice(text).map_err(|_| bad("its header is not that of an exported thread"))?;
     let (body, crc) = rest.split_last_chunk::<4>().ok_or_else(cut)?;
     let body = body.strip_suffix(END).ok_or_else(|| bad("its end is missing"))?;
     if crc32c::crc32c(&bytes[..bytes.len() - crc.len()]).to_le_bytes() != *crc {
@@ -143,7 +144,7 @@ pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Reco
 
 /// Checks the first bytes, and returns what follows them.
 pub(super) fn begins(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
-    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("it does not begin as one"))?;
+    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("the file does not begin as an exported thread does"))?;
     let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
     check_format(u16::from_le_bytes(*format))?;
     Ok(rest)

@@ -186,6 +186,9 @@ type Change = fn(&mut File);
 async fn what_is_not_in_order_is_refused(#[case] change: Change) {
     let error = import(change).await.unwrap_err();
     assert!(matches!(error, CheckpointError::BadImport { .. }), "{error}");
+    let told = error.to_string();
+    let foreign = ["expected", "invalid", "io error", "variant", "deserial", "unexpected"];
+    assert!(!foreign.iter().any(|word| told.contains(word)), "these are words of a decoder: {told}");
 }
 
 fn effect() -> Record {

@@ -204,7 +204,8 @@ fn decoded(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointE
 
 fn undecoded(error: CheckpointError) -> CheckpointError {
     match error {
-        CheckpointError::Damaged { what, reason, .. } => bad(format!("{what}: {reason}")),
+        // What the decoder says of it is about types that nobody who has the file knows.
+        CheckpointError::Damaged { what, .. } => bad(format!("the record of {what} is not one that superstep writes")),
         other => other,
     }
 }

@@ -123,11 +123,13 @@ impl<'a> Turn<'a> {
         heard.finish().await;
         append_bounded(self.transcript, &heard.said);
         let mut reply = asked.map_err(|error| self.judged(error))?;
-        if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
-            return Err(self.filtered());
-        }
         let used = self.used(&reply, size, began);
         self.open.usage += used;
+        if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
+            self.open.log.spent(used).await?;
+            self.tell.tell(AgentEvent::Usage(self.open.usage)).await;
+            return Err(self.filtered());
+        }
         let message = self.message(&mut reply);
         self.store(to_raw(&message)?, Some(used)).await?;
         self.tell.tell(AgentEvent::Usage(self.open.usage)).await;

@@ -182,7 +182,8 @@ impl Books {
         Ok(self.of(&name.turn))
     }
 
-    fn of(&self, turn: &str) -> Usage {
+    /// What all tries of a turn have used.
+    pub(super) fn of(&self, turn: &str) -> Usage {
         let mut all = Usage::default();
         self.turns.get(turn).into_iter().flatten().for_each(|usage| all += *usage);
         all

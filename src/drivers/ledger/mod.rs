@@ -224,6 +224,11 @@ impl Ledger {
         self.books().account()
     }
 
+    /// Returns what the tries of a turn have used together, by the turn's name; nothing if the turn is unknown.
+    pub fn used_by(&self, turn: &str) -> Usage {
+        self.books().of(turn)
+    }
+
     pub(in crate::drivers) fn books(&self) -> MutexGuard<'_, Books> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

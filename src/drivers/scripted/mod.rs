@@ -60,7 +60,7 @@ impl Scripted {
     /// [`ScenarioError`] with file, line and key if it cannot be read or says what a scenario cannot say.
     pub fn open(file: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let file = file.as_ref();
-        let text = std::fs::read_to_string(file).map_err(|error| ScenarioError::unread(file, &error))?;
+        let text = crate::files::text(file).map_err(|error| ScenarioError::unread(file, &error))?;
         Self::parse(file, &text)
     }
 

@@ -67,6 +67,11 @@ impl TurnLog {
         self.line(Line::Message { message, usage }).await
     }
 
+    /// Writes what a request took whose answer is not kept, and returns when it is on disk.
+    pub(in crate::drivers) async fn spent(&self, usage: Usage) -> Result<(), DriverError> {
+        self.line(Line::Spent(usage)).await
+    }
+
     /// Writes what the turn came to, and returns when it is on disk.
     pub(in crate::drivers) async fn end(&self, finished: Finished) -> Result<(), DriverError> {
         self.line(Line::Ended(finished)).await

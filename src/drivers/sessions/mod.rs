@@ -57,6 +57,8 @@ enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
+    /// What a request took whose answer is not kept.
+    Spent(Usage),
     Ended(Finished),
 }
 
@@ -235,6 +237,7 @@ impl OpenTurn {
                     count += 1;
                     usage += used.unwrap_or_default();
                 }
+                Told::Spent(used) => usage += *used,
                 Told::Ended(finished) => ended = Some(finished.clone()),
             }
             own.take(told);

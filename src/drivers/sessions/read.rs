@@ -13,6 +13,7 @@ use crate::drivers::event::{Finished, Usage};
 /// What a file tells after its header.
 pub(super) enum Told {
     Message(Box<RawValue>, Option<Usage>),
+    Spent(Usage),
     Ended(Finished),
 }
 
@@ -41,6 +42,7 @@ pub(super) fn read(path: &Path, mut tell: impl FnMut(Told)) -> Result<Known, Dri
         match (serde_json::from_slice(&bytes), nth) {
             (Ok(Line::Turn(header)), 1) => known.header = Some(header),
             (Ok(Line::Message { message, usage }), 2..) => tell(Told::Message(message, usage)),
+            (Ok(Line::Spent(used)), 2..) => tell(Told::Spent(used)),
             (Ok(Line::Ended(finished)), 2..) => tell(Told::Ended(finished)),
             _ => return Err(damaged(path, nth)),
         }

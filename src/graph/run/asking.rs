@@ -113,10 +113,22 @@ impl<C> TaskCtx<C> {
             .map_err(|reason| wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
     }
 
+    /// A question must be declared, by its type: an answer is checked against what was declared.
+    fn check_declared<I: Interrupt>(&self) -> Result<(), RunError> {
+        let Some(asks) = &self.facts.asks else { return Ok(()) };
+        let (node, question, type_name) = (Arc::clone(&self.facts.name), I::NAME, type_name::<I>());
+        match asks.get(question).map(Vec::as_slice) {
+            Some(all) if all.iter().any(|asks| asks.type_name == type_name) => Ok(()),
+            Some([asks, ..]) => {
+                Err(RunError::QuestionNameTaken { node, question, type_name, declared: asks.type_name })
+            }
+            Some([]) | None => Err(RunError::UndeclaredQuestion { node, question, type_name }),
+        }
+    }
+
     fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I) -> Raised {
-        if self.facts.asks.as_ref().is_some_and(|asks| !asks.contains_key(I::NAME)) {
-            let (node, type_name) = (Arc::clone(&self.facts.name), type_name::<I>());
-            return Raised::Wrong(RunError::UndeclaredQuestion { node, question: I::NAME, type_name });
+        if let Err(error) = self.check_declared::<I>() {
+            return Raised::Wrong(error);
         }
         if !self.shared.may_ask {
             return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });

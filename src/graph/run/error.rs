@@ -63,6 +63,9 @@ pub enum RunError {
     /// A node asked a question it did not declare.
     #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
+    /// A node asked a question whose name one of another type has, which it declared.
+    #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`")]
+    QuestionNameTaken { node: Arc<str>, question: &'static str, type_name: &'static str, declared: &'static str },
     /// A node asks something else than the question that was answered; payloads as JSON, if they can be read.
     #[error(
         "question {place} of node `{node}` was `{before}`{} before the pause and is `{now}`{} now",
@@ -285,6 +288,9 @@ impl RunError {
             Self::UndeclaredQuestion { type_name, .. } => {
                 let short = type_name.rsplit("::").next().unwrap_or(type_name);
                 format!("add `.asks::<{short}>()` to the node")
+            }
+            Self::QuestionNameTaken { question, .. } => {
+                format!("give one of the two types another name than `{question}`, and declare both with `.asks`")
             }
             Self::QuestionChanged { .. } => {
                 "ask what was asked before, or begin the step anew with `thread.retry()`".into()

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum ProfileError {
     /// The file cannot be read.
-    #[error("{}: the profile cannot be read", file.display())]
+    #[error("{}: the profile cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,

@@ -1,12 +1,12 @@
 //! From TOML to a profile: every key, what it may say, every problem at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
 use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
+use crate::files;
 
 use super::api::{self, Api, Endpoint};
 use super::choices::Role;
@@ -22,8 +22,7 @@ impl Profile {
     /// [`ProfileError::Unreadable`], [`ProfileError::Invalid`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let file = path.as_ref();
-        let text =
-            fs::read_to_string(file).map_err(|source| ProfileError::Unreadable { file: file.to_owned(), source })?;
+        let text = files::text(file).map_err(|source| ProfileError::Unreadable { file: file.to_owned(), source })?;
         Self::parse(&text, file)
     }
 

@@ -34,7 +34,7 @@ pub enum StartError {
     #[error("there is an issue, but the profile says `tracker = \"none\"`")]
     NoTracker,
     /// The plan's file cannot be read.
-    #[error("{}: the plan cannot be read", file.display())]
+    #[error("{}: the plan cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -211,7 +211,7 @@ struct Read {
 
 fn read_plan(file: &Path) -> Result<Read, StartError> {
     let unreadable = |source| StartError::Unreadable { file: file.to_owned(), source };
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let text = crate::files::text(file).map_err(unreadable)?;
     let hash = crate::plan::hash(&text);
     let plan = Plan::parse(text).map_err(|source| StartError::Plan { file: file.to_owned(), source })?;
     Ok(Read { path: file.canonicalize().map_err(unreadable)?, hash, plan })

@@ -5,10 +5,10 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::api::{Api, ApiConfig, ApiKey};
-use superstep::drivers::{DriverError, DriverExt, ErrorClass, SessionStore};
+use superstep::drivers::{AgentEvent, DriverError, DriverExt, ErrorClass, SessionStore};
 
 use super::{KEY, Scene, work_done};
-use crate::model_server::{Answer, Hang, How, ModelServer};
+use crate::model_server::{Answer, Hang, How, ModelServer, Used};
 
 async fn error_of(answer: Answer) -> (Scene, DriverError) {
     let scene = Scene::of([answer]).await;
@@ -270,7 +270,15 @@ async fn a_server_that_answered_before_and_refuses_now_refuses_the_session() {
 #[tokio::test]
 async fn an_answer_that_a_filter_stops_is_a_refusal_and_is_not_kept() {
     let how = How { finish: Some("content_filter".into()), ..How::default() };
-    let (scene, error) = error_of(Answer::text("I").how(how)).await;
+    let used = Some(Used { read: 40, cached: 0, written: 2 });
+    let answers = [Answer::text("I").how(how).usage(used), Answer::text("all")];
+    let scene = Scene::of(answers).await;
+    let (heard, ended) = scene.heard(scene.request("t", "x")).await;
+    let error = ended.unwrap_err();
     assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
     assert!(error.message.contains("content filter") && !scene.stored().contains("assistant"), "{error}");
+    let Some(AgentEvent::Usage(usage)) = heard.last() else { panic!("{heard:?}") };
+    assert_eq!((usage.input, usage.output, usage.requests), (40, 2, 1), "what is not kept is paid for");
+    let usage = scene.finish(scene.request("t", "x")).await.unwrap().usage;
+    assert_eq!((usage.input, usage.output, usage.requests), (50, 7, 2), "with what the turn used before");
 }

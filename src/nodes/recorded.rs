@@ -1,0 +1,118 @@
+//! What the journal has of one request to an agent. Pure, apart from the time.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::outage::{Outage, Waits, millis};
+use super::purse::Overdraft;
+use crate::checkpoint::time::now;
+use crate::drivers::{DriverError, ErrorClass, Finished, Usage, fenced_json};
+
+/// How much of what an agent said last is stored, in bytes; the rest is in the session.
+const SAID: usize = 16 * 1024;
+/// How long a turn waits for a service that is busy and does not say for how long: at first, and at most.
+const WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+/// How long it waits at most for one that says: then it asks again.
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+
+/// What the journal has of one request to an agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Recorded {
+    Finished(Finished),
+    /// The service is busy until then, in milliseconds since 1970. Then the turn goes on under its first name.
+    Busy {
+        until: u64,
+        turn: String,
+        /// What the turn has used so far, with everything that was asked again.
+        #[serde(default)]
+        used: Usage,
+    },
+    /// It failed. Another attempt of the task goes on with the turn, under its first name.
+    Failed {
+        why: String,
+        turn: String,
+        #[serde(default)]
+        used: Usage,
+    },
+    /// The service cannot be reached or fails. The turn goes on under its first name at `until`, in milliseconds since 1970.
+    Down {
+        outage: Outage,
+        until: u64,
+        turn: String,
+        why: String,
+        #[serde(default)]
+        used: Usage,
+    },
+    /// The server refuses the session: a person decides.
+    Refused {
+        why: String,
+        turn: String,
+        #[serde(default)]
+        used: Usage,
+    },
+    SessionLost {
+        #[serde(default)]
+        used: Usage,
+    },
+    /// The budget of the run is used up.
+    Spent(Overdraft),
+}
+
+impl Recorded {
+    /// What the turn has used, unless it is in what it ended with.
+    pub(super) fn used(&self) -> Usage {
+        match self {
+            Self::Finished(_) => Usage::default(),
+            Self::Busy { used, .. } | Self::Failed { used, .. } | Self::Down { used, .. } => *used,
+            Self::Refused { used, .. } | Self::SessionLost { used } | Self::Spent(Overdraft { used, .. }) => *used,
+        }
+    }
+}
+
+/// How long the `nth` wait for a busy service is, if the service does not say.
+fn wait(nth: u32) -> Duration {
+    WAIT.saturating_mul(1 << nth.min(10)).min(LONGEST_WAIT)
+}
+
+/// What is stored of how a request ended; and its failure, if it is one. `waits` is for a service that is busy or out; none:
+/// nothing waits for it. `asks`: a person is asked about a session that is refused.
+pub(super) fn recorded(
+    ended: Result<Finished, DriverError>,
+    (turn, used): (String, Usage),
+    waits: Option<Waits<'_>>,
+    asks: bool,
+) -> (Recorded, Option<DriverError>) {
+    let error = match ended {
+        Ok(finished) => return (Recorded::Finished(cut(finished)), None),
+        Err(error) => error,
+    };
+    if error.class == ErrorClass::SessionLost {
+        return (Recorded::SessionLost { used }, None);
+    }
+    let why = error.to_string();
+    if asks && error.refusal {
+        return (Recorded::Refused { why, turn, used }, Some(error));
+    }
+    let Some(waits) = waits else { return (Recorded::Failed { why, turn, used }, Some(error)) };
+    if error.class == ErrorClass::RateLimited || error.retry_after.is_some() {
+        let wait = error.retry_after.unwrap_or_else(|| wait(waits.progress.nth)).min(MONTH);
+        return (Recorded::Busy { until: now().saturating_add(millis(wait)), turn, used }, None);
+    }
+    match waits.outage(now()).filter(|_| error.outage) {
+        Some((outage, until)) => (Recorded::Down { outage, until, turn, why, used }, Some(error)),
+        None => (Recorded::Failed { why, turn, used }, Some(error)),
+    }
+}
+
+/// A result in the text is found before the text is cut.
+pub(super) fn cut(mut finished: Finished) -> Finished {
+    finished.submitted = finished.submitted.or_else(|| fenced_json(&finished.text));
+    if finished.text.len() > SAID {
+        let end = (0..=SAID).rev().find(|&at| finished.text.is_char_boundary(at)).unwrap_or(0);
+        finished.text.truncate(end);
+    }
+    finished
+}
