@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
+use super::cgroup::Cgroup;
+
 /// How often it is looked whether a child is still there.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -17,16 +19,18 @@ pub(super) struct Group {
     /// Killed when dropped; until then the group's number cannot go to another one.
     watch: Option<Child>,
     number: Option<u32>,
+    /// Holds what leaves the group too; none where there are no cgroups.
+    cgroup: Option<Cgroup>,
 }
 
 impl Group {
-    pub(super) fn spawn(mut command: Command, watched: bool) -> io::Result<Self> {
+    pub(super) fn spawn(mut command: Command, watched: bool, cgroup: Option<Cgroup>) -> io::Result<Self> {
         command.kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
         let child = command.spawn()?;
-        let watch = if watched { watch(&child) } else { None };
-        Ok(Self { number: child.id(), watch, child })
+        let watch = if watched { watch(&child, cgroup.as_ref()) } else { None };
+        Ok(Self { number: child.id(), watch, child, cgroup })
     }
 
     pub(super) fn child(&mut self) -> &mut Child {
@@ -44,7 +48,7 @@ impl Group {
             self.signal(Signal::Term);
             self.leaves(grace).await;
         }
-        self.signal(Signal::Kill);
+        self.kill();
         self.wait().await
     }
 
@@ -56,6 +60,7 @@ impl Group {
     /// Kills what there is of the group, also if the child was waited for.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::Kill);
+        self.kill_cgroup();
     }
 
     async fn leaves(&mut self, within: Duration) -> bool {
@@ -73,17 +78,18 @@ impl Group {
 /// A shell in the child's group whose input ends when this process does, however it dies: it ends the group then. Nobody
 /// would listen to it any more, and whoever goes on begins its work again. Without one, a group outlives us.
 #[cfg(unix)]
-fn watch(child: &Child) -> Option<Child> {
+fn watch(child: &Child, cgroup: Option<&Cgroup>) -> Option<Child> {
     use std::process::Stdio;
     let group = child.id()?.cast_signed();
     let mut watch = Command::new("/bin/sh");
-    watch.args(["-c", "trap '' TERM; read _; kill -s KILL 0"]).env_clear().process_group(group);
+    let all = r#"trap '' TERM; read _; [ -z "$1" ] || echo 1 > "$1"; kill -s KILL 0"#;
+    watch.args(["-c", all, "sh"]).args(cgroup.map(Cgroup::kill_file)).env_clear().process_group(group);
     watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     watch.spawn().ok()
 }
 
 #[cfg(not(unix))]
-fn watch(_: &Child) -> Option<Child> {
+fn watch(_: &Child, _: Option<&Cgroup>) -> Option<Child> {
     None
 }
 
@@ -113,6 +119,21 @@ impl Group {
         }
     }
 
+    /// Kills what is in the cgroup; one by one, and those who were started meanwhile, where the kernel is old.
+    fn kill_cgroup(&self) {
+        const ROUNDS: u32 = 10;
+        let Some(cgroup) = self.cgroup.as_ref().filter(|cgroup| !cgroup.kill()) else { return };
+        for _ in 0..ROUNDS {
+            let processes = cgroup.processes();
+            if processes.is_empty() {
+                return;
+            }
+            for process in processes.into_iter().filter_map(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+            }
+        }
+    }
+
     fn id(&self) -> Option<rustix::process::Pid> {
         let is_ours = self.child.id().is_some() || self.watch.is_some();
         self.number.filter(|_| is_ours).and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
@@ -124,6 +145,8 @@ impl Group {
     pub(super) fn has_left(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
+
+    fn kill_cgroup(&self) {}
 
     /// There are no groups: the child alone is killed.
     fn signal(&mut self, signal: Signal) {
@@ -138,5 +161,6 @@ impl Drop for Group {
         if self.child.id().is_some() {
             self.signal(Signal::Kill);
         }
+        self.kill_cgroup();
     }
 }

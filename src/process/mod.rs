@@ -1,6 +1,8 @@
-//! Child programs, each in a process group of its own, so that its end is the end of all it started: their input and
+//! Child programs, each in a process group of its own, and in a cgroup where that is possible, so that its end is the end of all
+//! it started: their input and
 //! output, environment, limits, and what of them may be shown. The one room that starts programs; it knows none of them.
 
+mod cgroup;
 mod environment;
 mod group;
 mod keys;

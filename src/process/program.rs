@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::cgroup::Cgroup;
 use super::environment::Environment;
 use super::group::Group;
 use super::output::{Broken, Output, Tail};
@@ -189,7 +190,11 @@ impl Program {
     }
 
     fn spawn(&self) -> io::Result<Group> {
-        let mut command = Command::new(&self.name);
+        let cgroup = if self.watched && self.is_found() { Cgroup::create() } else { None };
+        let mut command = match &cgroup {
+            Some(cgroup) => cgroup.command(&self.name, |name| self.variable(name).is_some()),
+            None => Command::new(&self.name),
+        };
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(environment) = &self.environment {
             command.env_clear().envs(environment.iter());
@@ -198,8 +203,40 @@ impl Program {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        Group::spawn(command, self.watched)
+        Group::spawn(command, self.watched, cgroup)
     }
+
+    /// A variable of its environment.
+    fn variable(&self, name: &str) -> Option<OsString> {
+        let own = self.env.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        own.or_else(|| match &self.environment {
+            Some(environment) => environment.get(name).map(OsString::from),
+            None => std::env::var_os(name),
+        })
+    }
+
+    /// Returns whether there is such a program. What is not there fails to start, and not only inside a shell.
+    fn is_found(&self) -> bool {
+        if self.name.as_encoded_bytes().contains(&b'/') {
+            let at = self.directory.as_ref().map_or_else(|| PathBuf::from(&self.name), |place| place.join(&self.name));
+            return is_program(&at);
+        }
+        let Some(path) = self.variable("PATH") else { return false };
+        std::env::split_paths(&path)
+            .filter(|folder| folder.is_absolute())
+            .any(|folder| is_program(&folder.join(&self.name)))
+    }
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(_: &Path) -> bool {
+    false
 }
 
 /// A program whose end may not be waited for: dropped before, it is asked to end, and killed if it takes its time.

@@ -1,6 +1,6 @@
 //! A runner over a store: what it resumes, what it leaves alone, what it reports.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,6 +40,7 @@ async fn begin(job: Arc<Job>, ctx: Ctx) -> Result<JobUpdate, NodeError> {
         "fails" => return Err("it fails".into()),
         "naps" => ctx.sleep(Duration::from_secs(3600)).await?,
         "hangs" => std::future::pending().await,
+        "slow" => tokio::time::sleep(Duration::from_secs(5)).await,
         _ => {}
     }
     Ok(Job::update().log(["began".to_owned()]))
@@ -115,6 +116,23 @@ async fn a_token_ends_a_runner_that_waits_for_idle() {
     });
     let report = tokio::time::timeout(Duration::from_secs(60), run.run(Until::Idle)).await.expect("it does not end");
     assert_eq!(report.unwrap().turns, 1);
+}
+
+#[rstest::rstest]
+#[case::in_time("slow", 5, 1)]
+#[case::never("hangs", 11, 0)]
+#[tokio::test(start_paused = true)]
+async fn runs_may_end_their_superstep_in_the_grace_period(
+    #[case] kind: &str,
+    #[case] seconds: u64,
+    #[case] supersteps: usize,
+) {
+    let (graph, start) = (jobs(), tokio::time::Instant::now());
+    graph.thread("t").max_supersteps(0).invoke(Job::update().kind(kind)).await.unwrap();
+    let run = runner([graph.clone()]).grace(Duration::from_secs(10));
+    let report = run.run(Until::For(Duration::from_secs(1))).await.unwrap();
+    assert_eq!((counts(&report), start.elapsed().as_secs()), ((1, 0, vec![(Standing::Pending, 1)]), seconds));
+    assert_eq!(graph.thread("t").state().await.unwrap().unwrap().values.log.len(), supersteps);
 }
 
 #[tokio::test]
@@ -243,6 +261,55 @@ fn the_command_resumes_what_was_answered_and_calls_its_hooks() {
     assert_eq!(stopped["status"], "interrupted");
     let idle = place.json(0, &["runner", "--until-idle"]);
     assert_eq!((&idle["turns"], &idle["wake"]), (&0.into(), &Value::Null));
+}
+
+/// A web address that takes one message, answers with this status, and returns what it got.
+fn web_hook(status: &'static str) -> (String, std::thread::JoinHandle<Value>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/secret-path", listener.local_addr().unwrap());
+    let got = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            reader.read_line(&mut line).unwrap();
+            if let Some(bytes) = line.to_lowercase().strip_prefix("content-length: ") {
+                length = bytes.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        serde_json::from_slice(&body).unwrap()
+    });
+    (address, got)
+}
+
+#[test]
+fn the_command_posts_to_web_addresses() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    place.json(0, &["revise", "r1", "--feedback", "less code", "--record-only"]);
+    let ((asks, asked), (stops, stopped)) = (web_hook("204 No Content"), web_hook("500 Internal Server Error"));
+    let called = place.call(&["runner", "--until-idle", "--on-question", &asks, "--on-stop", &stops]);
+    assert_eq!((called.code(), called.out().lines().next()), (0, Some("r1: interrupted")), "{}", called.err());
+    let (asked, stopped) = (asked.join().unwrap(), stopped.join().unwrap());
+    assert_eq!((&asked["thread"], &asked["question"]["name"]), (&"r1".into(), &"may_ship".into()), "{asked}");
+    assert!(asked["question"]["commands"][0].as_str().unwrap().contains("approve r1"), "{asked}");
+    assert_eq!((&stopped["thread"], &stopped["status"]), (&"r1".into(), &"interrupted".into()), "{stopped}");
+    let told = called.err();
+    assert!(told.contains("hook") && told.contains("500") && !told.contains("secret-path"), "{told}");
+}
+
+#[test]
+fn the_command_ends_after_a_time() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    assert_eq!(place.json(0, &["runner", "--for", "1s"])["turns"], 0);
+    for wrong in [&["--for", "soon"][..], &["--for", "1s", "--until-idle"]] {
+        assert_eq!(place.call(&[&["runner"], wrong].concat()).code(), 2, "{wrong:?}");
+    }
 }
 
 #[test]

@@ -152,3 +152,52 @@ fn an_address_with_a_password_is_withheld_unless_it_is_asked_for() {
     let shown = "fatal: cannot reach http://[redacted]@proxy:3128/ ([redacted]) ssh://[redacted]@host a@b";
     assert_eq!(redactor.redact(said), shown);
 }
+
+/// Whether programs run in a cgroup here: their own list of cgroups says so.
+async fn has_cgroups() -> bool {
+    let listed = Program::new("cat").args(["/proc/self/cgroup"]).run(|| ()).await;
+    listed.is_ok_and(|listed| listed.stdout.contains("/superstep-"))
+}
+
+/// Starts a process in a session of its own that holds the pipe `alive`, and ends once it is up.
+const LEAVES: &str = "setsid sh -c 'exec 3> alive; echo up > up; sleep 600' > /dev/null 2>&1 < /dev/null & cat up";
+
+#[rstest]
+#[case::that_ends(LEAVES.to_owned(), false)]
+#[case::that_is_dropped(format!("{LEAVES}; echo up; sleep 600"), true)]
+#[tokio::test]
+async fn a_process_that_left_its_group_does_not_outlive_its_program(#[case] line: String, #[case] is_dropped: bool) {
+    if !has_cgroups().await {
+        return; // process groups have to do
+    }
+    let place = tempfile::tempdir().unwrap();
+    for pipe in ["alive", "up"] {
+        assert!(std::process::Command::new("mkfifo").arg(place.path().join(pipe)).status().unwrap().success());
+    }
+    let alive = place.path().join("alive");
+    let ended = tokio::task::spawn_blocking(move || std::fs::read_to_string(alive).unwrap());
+    let program = Program::new("sh").args(["-c", &line]).directory(place.path());
+    let is_up = tokio::sync::Notify::new();
+    tokio::select! {
+        output = program.run(|| if is_dropped { is_up.notify_one() }) => assert_eq!(output.unwrap().stdout, "up\n"),
+        () = is_up.notified() => {}
+    }
+    let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
+    assert_eq!(ended.expect("it has ended").unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_fails_to_start() {
+    for name in ["no-such-program", "./no-such-program", "/no/such/program"] {
+        let error = Program::new(name).run(|| ()).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_added_to_an_environment() {
+    let env = Program::new("env").environment(Environment::allowed()).env("ONLY", "this").run(|| ()).await.unwrap();
+    let known = Environment::allowed().names();
+    let names = env.stdout.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+    assert_eq!(names.filter(|name| !known.iter().any(|known| known == name)).collect::<Vec<_>>(), ["ONLY"]);
+}

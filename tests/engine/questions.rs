@@ -145,13 +145,10 @@ async fn an_undeclared_question_with_a_declared_name_is_refused() {
     ");
 }
 
-#[rstest]
-#[case::of_a_thread(|graph: &Graph| graph.thread("t"))]
-#[case::of_none(|graph: &Graph| graph.detached(()))]
 #[tokio::test]
-async fn to_proceed_without_a_checkpointer_is_refused(#[case] thread: fn(&Graph) -> Thread<Pad, Name>) {
+async fn to_proceed_without_a_checkpointer_is_refused() {
     let graph = chain(Builder::new().add_node(id("a"), |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) }), &["a"]);
-    let error = thread(&graph).proceed().await.unwrap_err();
+    let error = graph.thread("t").proceed().await.unwrap_err();
     let told = "continuing a thread needs a checkpointer\n help: add `.with_checkpointer(..)` to the graph";
     assert_eq!(format!("{error:?}"), told);
 }

@@ -102,22 +102,16 @@ fn route<C: Send + Sync + 'static>(
     match (each, to.is_empty()) {
         (Some(worker), true) => {
             let worker = Worker::<Name, Value>::new(worker.as_str().into());
-            let declared = Declared::from(vec![
-                ("each".to_owned(), worker.each([]).into()),
-                ("otherwise".to_owned(), other.clone()),
-            ]);
             let items = move |state: &DataState| match state.get(channel).and_then(Value::as_array) {
                 Some(items) if !items.is_empty() => worker.each(items.iter().cloned()).into(),
                 _ => other.clone(),
             };
-            graph.add_branch(start, field.as_str(), items, declared)
+            graph.add_branch(start, field.as_str(), items, declared(router))
         }
         (None, false) => {
             let to: BTreeMap<String, Target<Name>> = to.iter().map(|(value, to)| (value.clone(), target(to))).collect();
-            let mut declared: Vec<(String, Target<Name>)> = to.clone().into_iter().collect();
-            declared.push(("otherwise".to_owned(), other.clone()));
             let choose = move |state: &DataState| to.get(&spelled(state.get(channel))).unwrap_or(&other).clone();
-            graph.add_branch(start, field.as_str(), choose, Declared::from(declared))
+            graph.add_branch(start, field.as_str(), choose, declared(router))
         }
         _ => {
             problems.push(SpecProblem::NoChoice { from: from.clone(), field: field.clone() });
@@ -128,13 +122,17 @@ fn route<C: Send + Sync + 'static>(
 
 /// Adds a router that chooses nothing of use, so that what follows it is still found to be led to.
 fn declared_only<C: Send + Sync + 'static>(graph: Draft<C>, router: &RouterSpec) -> Draft<C> {
-    let mut declared: Vec<(String, Target<Name>)> =
-        router.to.iter().map(|(value, to)| (value.clone(), target(to))).collect();
-    declared.push(("otherwise".to_owned(), target(&router.otherwise)));
-    let worker = router.each.as_ref().map(|worker| Worker::<Name, Value>::new(worker.as_str().into()).each([]).into());
-    declared.extend(worker.map(|worker| ("each".to_owned(), worker)));
     let start = edges(&OneOrMany::One(router.from.clone()));
-    graph.add_branch(start, router.field.as_str(), |_: &DataState| Target::End, Declared::from(declared))
+    graph.add_branch(start, router.field.as_str(), |_: &DataState| Target::End, declared(router))
+}
+
+/// Where a router can lead.
+fn declared(router: &RouterSpec) -> Declared<Name> {
+    let values = router.to.iter().map(|(value, to)| (value.clone(), target(to)));
+    let worker = |name: &String| Worker::<Name, Value>::new(name.as_str().into()).each([]).into();
+    let each = router.each.iter().map(|name| ("each".to_owned(), worker(name)));
+    let otherwise = ("otherwise".to_owned(), target(&router.otherwise));
+    Declared::from(values.chain(each).chain([otherwise]).collect::<Vec<_>>())
 }
 
 /// A value as `to` spells it.

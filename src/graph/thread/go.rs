@@ -219,7 +219,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !answers.is_empty() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "an answer" });
         }
-        if command.is_none() && shared.recorder.is_none() {
+        if command.is_none() && self.id.is_some() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "continuing a thread" });
         }
         if let Some(thread) = self.went_inside(&shared).await? {
