@@ -20,7 +20,7 @@ use super::panics::{caught, serialize_panicked};
 pub const FORMAT: u8 = 3;
 
 /// How many lists a record of each format before may lack at its end, beginning with format 1.
-const LACKING: [usize; 2] = [2, 1];
+const LACKING: [usize; 2] = [3, 2];
 
 /// How deeply arrays and maps of a user's value may nest when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;

@@ -39,6 +39,8 @@ pub struct EventRecord {
     pub at: u64,
     /// The tags of the node.
     pub tags: Vec<String>,
+    /// The keys of the effects in whose bodies it was emitted, outermost first. Since format 3.
+    pub within: Vec<String>,
 }
 
 /// The first form of the record.
@@ -58,7 +60,7 @@ impl From<Untagged> for EventRecord {
     fn from(event: Untagged) -> Self {
         let Untagged { kind, checkpoint, task, namespace: mut path, step, node, value, at } = event;
         path.push(node.clone());
-        Self { kind, checkpoint, task, path, step, node, value, at, tags: vec![] }
+        Self { kind, checkpoint, task, path, step, node, value, at, tags: vec![], within: vec![] }
     }
 }
 

@@ -6,6 +6,7 @@
 mod checkpointer;
 mod codec;
 mod depth;
+mod effect_record;
 mod envelope;
 mod error;
 mod event_record;
@@ -42,6 +43,7 @@ pub use self::sled::{Compacted, SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_value, value_deserializer};
+pub use effect_record::{EffectEnd, EffectKind, EffectRecord, EffectRun};
 pub use error::CheckpointError;
 pub use event_record::{EventRecord, EventRecordKind};
 #[cfg(feature = "test-util")]
@@ -53,9 +55,9 @@ pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
-    AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, EffectKind, EffectRecord,
-    FailureRecord, ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source,
-    TagRecord, TaskRecord, TaskStatus, WriteRecord,
+    AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, FailureRecord,
+    ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source, TagRecord,
+    TaskRecord, TaskStatus, WriteRecord,
 };
 #[cfg(feature = "sled")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};

@@ -269,6 +269,8 @@ pub struct TaskRecord {
     pub payloads: Vec<(u32, RowId)>,
     /// The signals that it waits for, those of its subgraphs included. Since format 3.
     pub receives: Vec<ReceiveRecord>,
+    /// Which attempts failed, from 1, of the last failures. Since format 3.
+    pub failed: Vec<u32>,
 }
 
 /// A failed attempt of a task.
@@ -277,49 +279,6 @@ pub struct FailureRecord {
     /// Why it failed.
     pub error: String,
     /// When, in milliseconds since 1970.
-    pub at: u64,
-}
-
-/// What kind of entry a journal holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EffectKind {
-    /// A side effect: its result is on disk before it is used.
-    Effect,
-    /// A value that was recorded.
-    Value,
-    /// A time.
-    Time,
-    /// A number drawn at random.
-    Random,
-    /// Until when a task sleeps.
-    Sleep,
-    /// How a side effect failed last: it is done again by the next attempt, and fails so in a replay.
-    Failure,
-    /// A signal that was received, or that did not come in time. Since format 3.
-    Signal,
-}
-
-impl EffectKind {
-    /// How many kinds there are.
-    pub(crate) const COUNT: usize = 7;
-}
-
-/// One entry of a task's journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EffectRecord {
-    /// What kind of entry it is.
-    pub kind: EffectKind,
-    /// Its place in the order in which the journal grew.
-    pub order: u32,
-    /// The hash of its arguments in canonical form.
-    pub arguments: u64,
-    /// Its arguments as a person reads them, cut to a limit.
-    pub shown: String,
-    /// Under which key the world outside knows it.
-    pub idempotency: String,
-    /// The result, as user values are stored.
-    pub value: Vec<u8>,
-    /// When it was recorded, in milliseconds since 1970.
     pub at: u64,
 }
 

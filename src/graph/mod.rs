@@ -63,6 +63,9 @@ pub use define::signal::{AwaitedSignal, NotASignalId, SentSignal, Signal, Signal
 pub use diff::edits::Edit;
 pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 pub use journal::effect::Effect;
+pub use journal::task_journal::{
+    ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
+};
 pub use records::misfit::Misfit;
 pub use records::recorder::Durability;
 pub use replay::report::{Divergence, NotVerified, Verdict, Verified, WhatIf};
@@ -87,6 +90,7 @@ pub use thread::listing::{Standing, ThreadInfo};
 pub use thread::outcome::{Outcome, Questions, Rest};
 pub use thread::past::Status;
 pub use thread::request::Request;
-pub use thread::snapshot::{AnswerInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use thread::snapshot::{AnswerInfo, Nested, Snapshot, StateSnapshot};
 pub use thread::stream::{ReplayStream, RunStream};
+pub use thread::task_snapshot::{FailureInfo, TaskSnapshot};
 pub use tokio_util::sync::CancellationToken;

@@ -282,7 +282,7 @@ impl Turn {
             limits: self.agent.limits,
             ..AgentRequest::new(&self.agent.role, self.prompt.text(), &self.directory)
         };
-        self.begins().tell(ctx).await;
+        ctx.keep_message(&self.begins()).await;
         let mut events = driver.run(request);
         while let Some(event) = events.next().await {
             ctx.heartbeat();
@@ -293,9 +293,10 @@ impl Turn {
             match event {
                 AgentEvent::Finished(finished) => {
                     let finished = cut(finished);
-                    ctx.emit_message(&AgentEvent::Finished(finished.clone())).await;
+                    ctx.keep_message(&AgentEvent::Finished(finished.clone())).await;
                     return Ok(finished);
                 }
+                AgentEvent::ToolCall { .. } | AgentEvent::ToolResult { .. } => ctx.keep_message(&event).await,
                 event => ctx.emit_message(&event).await,
             }
         }

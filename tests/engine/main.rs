@@ -21,6 +21,7 @@ mod foremost;
 mod handlers;
 mod handles;
 mod inside;
+mod journal;
 mod kinds;
 mod kit;
 mod leases;

@@ -201,6 +201,7 @@ fn effect() -> Record {
         idempotency: String::new(),
         value,
         at: 0,
+        runs: vec![],
     };
     (Key::Effect { checkpoint: CheckpointId(3), task: 0, key: "e".into() }, encode_record(&record).unwrap())
 }

@@ -104,7 +104,7 @@ pub struct Question {
 /// Shows questions of one type, and their answers, as JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct Shows {
-    question: fn(&[u8]) -> Value,
+    pub question: fn(&[u8]) -> Value,
     pub answer: fn(&[u8]) -> Value,
     /// The name of the answer's type.
     takes: &'static str,

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::checkpoint::{CheckpointError, CheckpointId, EffectRecord, Key, encode_record};
 
+use super::runs;
 use crate::graph::records::recorder::{Durability, Puts, Recorder};
 
 /// How many entries the journal of one task may have.
@@ -35,6 +36,8 @@ struct Inner {
     entries: BTreeMap<String, Entry>,
     /// Keys of entries that ride on the next commit.
     riding: Vec<String>,
+    /// Effects whose bodies are running, or were dropped: the attempt and when it started.
+    running: BTreeMap<String, (u32, u64)>,
     /// In a replay: the keys that were asked for.
     taken: BTreeSet<String>,
 }
@@ -184,8 +187,19 @@ impl Journal {
     pub(crate) fn note_failure(&self, effect: &str, key: String, record: EffectRecord) {
         let mut inner = self.lock();
         if !inner.entries.contains_key(effect) {
-            inner.add(key, record);
+            let before = inner.entries.get(&key).map(|entry| entry.record.clone());
+            inner.add(key, runs::after(before, record));
         }
+    }
+
+    /// Notes that the body of an effect starts.
+    pub(crate) fn start(&self, key: &str, attempt: u32, at: u64) {
+        self.lock().running.insert(key.to_owned(), (attempt, at));
+    }
+
+    /// Notes that the body of an effect is over. Returns the attempt that started it and when, if none has noted that yet.
+    pub(crate) fn stop(&self, key: &str) -> Option<(u32, u64)> {
+        self.lock().running.remove(key)
     }
 
     /// Adds an entry and waits until it is on disk, and what rides with it. Returns what somebody else has put there

@@ -60,5 +60,5 @@ pub(crate) async fn journals(
 
 fn named(idempotency: String) -> EffectRecord {
     let (shown, value) = (String::new(), vec![]);
-    EffectRecord { kind: EffectKind::Value, order: 0, arguments: 0, shown, idempotency, value, at: 0 }
+    EffectRecord { kind: EffectKind::Value, order: 0, arguments: 0, shown, idempotency, value, at: 0, runs: vec![] }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::book::{EFFECTS_LIMIT, Found};
-use crate::checkpoint::{CheckpointError, Commit, EffectKind, EffectRecord};
+use crate::checkpoint::{CheckpointError, Commit, EffectEnd, EffectKind, EffectRecord};
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::{reading, value};
 use crate::graph::define::interrupt::Interrupted;
@@ -139,20 +139,26 @@ where
             let idempotency = entry.record.idempotency.clone();
             let mut result = match task.staged(&key, &entry)? {
                 Some(Staged::Fails(error)) => return Err(task.failed(&key, &entry, error)),
-                Some(Staged::Value(value)) => Some(value),
+                Some(Staged::Value(value)) => Some((value, EffectEnd::Done)),
                 None => None,
             };
             if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_begun()) {
                 let asked = task.in_effect((&key, "?"), async { probe(idempotency.clone()).await }).await;
-                result = asked??;
+                result = asked??.map(|found| (found, EffectEnd::Found));
             }
-            let result = match result {
-                Some(found) => found,
-                None => match task.in_effect((&key, ""), async { body(idempotency).await.map_err(E::into) }).await? {
-                    Ok(result) => result,
-                    Err(error) => return Err(task.failed(&key, &entry, error)),
-                },
+            let (result, end) = match result {
+                Some(known) => known,
+                None => {
+                    task.starts(&entry);
+                    let ended = task.in_effect((&key, ""), async { body(idempotency).await.map_err(E::into) }).await;
+                    task.journal().stop(&entry.key);
+                    match ended? {
+                        Ok(result) => (result, EffectEnd::Done),
+                        Err(error) => return Err(task.failed(&key, &entry, error)),
+                    }
+                }
             };
+            entry.ends(task, end);
             entry.set(&key, &result).map_err(|wrong| task.wrong(wrong))?;
             match task.keep(&key, entry).await.map_err(|wrong| task.wrong(wrong))? {
                 None => Ok(result),
@@ -178,8 +184,8 @@ pub(crate) enum Staged<T> {
 /// An entry that is not in the journal yet.
 #[derive(Clone)]
 pub(crate) struct Entry {
-    key: String,
-    record: EffectRecord,
+    pub(super) key: String,
+    pub(super) record: EffectRecord,
 }
 
 impl Entry {
@@ -288,7 +294,18 @@ impl<C> TaskCtx<C> {
 
     fn entry(&self, kind: EffectKind, key: String, (arguments, shown): (u64, String), idempotency: String) -> Entry {
         let (value, at) = (vec![], self.shared.now());
-        Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at } }
+        let runs = match kind {
+            EffectKind::Effect => self.dropped(&key, at),
+            EffectKind::Value
+            | EffectKind::Time
+            | EffectKind::Random
+            | EffectKind::Sleep
+            | EffectKind::Failure
+            | EffectKind::Signal => {
+                vec![self.run(at, EffectEnd::Done)]
+            }
+        };
+        Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at, runs } }
     }
 
     /// The same in every attempt, process and fork that goes on with the task; another in every other task, and in each of
@@ -307,6 +324,7 @@ impl<C> TaskCtx<C> {
     fn failed(&self, key: &str, entry: &Entry, error: NodeError) -> NodeError {
         let record = EffectRecord { kind: EffectKind::Failure, ..entry.record.clone() };
         let mut failure = Entry { key: self.entry_key(EffectKind::Failure, key), record };
+        failure.ends(self, EffectEnd::Failed);
         if failure.set(key, &error.to_string()).is_ok() {
             self.journal().note_failure(&entry.key, failure.key, failure.record);
         }

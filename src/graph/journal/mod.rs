@@ -7,5 +7,10 @@
 pub(crate) mod book;
 pub(crate) mod copy;
 pub(crate) mod effect;
+pub(crate) mod entry_key;
 pub(crate) mod place;
 pub(crate) mod recorded;
+mod runs;
+pub(crate) mod secrets;
+pub(crate) mod task_journal;
+pub(crate) mod told;

@@ -94,6 +94,6 @@ impl<C> TaskCtx<C> {
     }
 }
 
-fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     name.replace('%', "%25").replace('/', "%2F").replace('.', "%2E")
 }

@@ -15,6 +15,18 @@ use crate::graph::run::clock::millis;
 use crate::graph::run::ctx::{Ctx, Raised, TaskCtx};
 use crate::graph::run::error::RunError;
 
+/// What is recorded stands for itself.
+pub(crate) const PLAIN: &str = "";
+/// What is recorded is one half of an id.
+pub(crate) const HALF_ID: &str = "id";
+
+/// Returns the UUID, version 4, that two numbers make.
+pub(crate) fn uuid(high: u64, low: u64) -> String {
+    let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0xfff);
+    let (d, e) = ((low >> 48) & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+}
+
 impl<C: Send + Sync + 'static> Ctx<C> {
     /// Records a value under a key, and returns what was recorded there first: every later attempt of the task gets that, as
     /// does a replay. It rides on the task's next commit: a killed process may record another. For what has to be on disk
@@ -27,7 +39,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         T: Serialize + DeserializeOwned + Send,
     {
         let key = key.into();
-        self.0.recorded(EffectKind::Value, &key, || value).await.map_err(|wrong| self.0.wrong(wrong))
+        self.0.recorded(EffectKind::Value, (&key, PLAIN), || value).await.map_err(|wrong| self.0.wrong(wrong))
     }
 
     /// Returns the time, the same in every attempt and replay of the task: the n-th call gets the n-th recorded time. To the
@@ -40,7 +52,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// If it cannot be read back, or nothing may be recorded any more (10,000 entries): the task ends with that.
     pub async fn now(&self) -> Result<SystemTime, NodeError> {
-        let now = self.numbered(EffectKind::Time, || self.0.shared.now()).await?;
+        let now = self.numbered(EffectKind::Time, PLAIN, || self.0.shared.now()).await?;
         Ok(UNIX_EPOCH + Duration::from_millis(now))
     }
 
@@ -49,7 +61,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// As [`now`](Self::now).
     pub async fn random(&self) -> Result<u64, NodeError> {
-        self.numbered(EffectKind::Random, || self.0.drawn()).await
+        self.numbered(EffectKind::Random, PLAIN, || self.0.drawn()).await
     }
 
     /// Returns a name that nothing else has, the same in every attempt and replay of the task: a random UUID, version 4.
@@ -57,10 +69,9 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// As [`now`](Self::now).
     pub async fn new_id(&self) -> Result<String, NodeError> {
-        let (high, low) = (self.random().await?, self.random().await?);
-        let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0xfff);
-        let (d, e) = ((low >> 48) & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
-        Ok(format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}"))
+        let half = || self.numbered(EffectKind::Random, HALF_ID, || self.0.drawn());
+        let (high, low) = (half().await?, half().await?);
+        Ok(uuid(high, low))
     }
 
     /// Waits for a time, across processes: the run ends with [`Outcome::Waiting`](crate::graph::Outcome) once nothing else is
@@ -95,7 +106,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     async fn waited(&self, until: u64) -> Result<(), Interrupted> {
         let task = &*self.0;
         let key = task.nth(EffectKind::Sleep).to_string();
-        let raised = match task.recorded(EffectKind::Sleep, &key, || until).await {
+        let raised = match task.recorded(EffectKind::Sleep, (&key, PLAIN), || until).await {
             Err(wrong) => Raised::Wrong(wrong),
             Ok(until) => {
                 let left = until.saturating_sub(task.shared.now());
@@ -113,18 +124,23 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         Err(Interrupted::new())
     }
 
-    async fn numbered(&self, kind: EffectKind, value: impl FnOnce() -> u64 + Send) -> Result<u64, NodeError> {
+    async fn numbered(
+        &self,
+        kind: EffectKind,
+        shown: &'static str,
+        value: impl FnOnce() -> u64 + Send,
+    ) -> Result<u64, NodeError> {
         let key = self.0.nth(kind).to_string();
-        self.0.recorded(kind, &key, value).await.map_err(|wrong| self.0.wrong(wrong))
+        self.0.recorded(kind, (&key, shown), value).await.map_err(|wrong| self.0.wrong(wrong))
     }
 }
 
 impl<C> TaskCtx<C> {
-    /// Returns what was recorded under a key first, or records a value.
+    /// Returns what was recorded under a key first, or records a value. `shown` says of a number what it is part of.
     pub(crate) async fn recorded<T>(
         &self,
         kind: EffectKind,
-        key: &str,
+        (key, shown): (&str, &'static str),
         value: impl FnOnce() -> T + Send,
     ) -> Result<T, RunError>
     where
@@ -139,6 +155,7 @@ impl<C> TaskCtx<C> {
             Begun::New(mut entry) => {
                 let value = value();
                 entry.set(key, &value)?;
+                shown.clone_into(&mut entry.record.shown);
                 task.note(entry).map_or(Ok(value), |first| task.taken(key, &first))
             }
         }

@@ -4,6 +4,7 @@ use super::script::Test;
 use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, Order, decode_record};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
+use crate::graph::journal::entry_key::EntryKey;
 use crate::graph::run::error::RunError;
 use crate::graph::thread::handle::Thread;
 
@@ -23,8 +24,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         for (key, bytes) in found {
             let record: EffectRecord = decode_record(id, &key, &bytes)?;
             let Key::Effect { checkpoint, task, key } = key else { continue };
-            if let Some(own) = own_key(&key).filter(|_| record.kind == EffectKind::Effect) {
-                effects.push(((checkpoint, task, record.order), own.to_owned(), record.value));
+            let own = EntryKey::read(&key).filter(|own| own.is_own() && record.kind == EffectKind::Effect);
+            if let Some(own) = own {
+                effects.push(((checkpoint, task, record.order), own.key, record.value));
             }
         }
         effects.sort_by_key(|(at, ..)| *at);
@@ -32,29 +34,5 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
             self.came_to(key, value);
         }
         Ok(self)
-    }
-}
-
-/// The key that a body gave an effect, without its place: segments for each subgraph on the way down, a mark for handlers.
-fn own_key(full: &str) -> Option<&str> {
-    let mut rest = full;
-    while rest.starts_with(|first: char| first.is_ascii_digit()) {
-        rest = rest.splitn(4, '/').nth(3)?;
-    }
-    rest.strip_prefix('!').unwrap_or(rest).strip_prefix("e:")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::own_key;
-
-    #[rstest::rstest]
-    #[case("e:pay", Some("pay"))]
-    #[case("!e:pay/1", Some("pay/1"))]
-    #[case("0/1f/inner/e:0/1/2/e:pay", Some("0/1/2/e:pay"))]
-    #[case("0/1/e:x/2/0/y.1/!e:pay", Some("pay"))]
-    #[case("v:pay", None)]
-    fn the_key_of_a_body_is_found_behind_its_place(#[case] full: &str, #[case] own: Option<&str>) {
-        assert_eq!(own_key(full), own);
     }
 }

@@ -75,7 +75,7 @@ fn rank(task: Option<&TaskRecord>, call: u32) -> Option<u32> {
 }
 
 /// Whether nothing runs next. What is complete at an end was passed on.
-fn is_over(control: &ControlRecord, shape: &Shape) -> bool {
+pub(crate) fn is_over(control: &ControlRecord, shape: &Shape) -> bool {
     let waits = control.deferred.iter().any(|(.., finished)| *finished);
     let joined = control.joins.iter().any(|(at, join)| {
         let arrived: u32 = join.arrived.iter().map(|word| word.count_ones()).sum();

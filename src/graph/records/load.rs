@@ -317,6 +317,7 @@ impl Reader {
             (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
             task.receives.clone_from(&record.receives);
             task.failures.clone_from(&record.failures);
+            task.failed.clone_from(&record.failed);
             task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
             task.handled.clone_from(&record.handled);
             task.error.clone_from(&record.error);

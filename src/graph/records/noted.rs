@@ -46,10 +46,16 @@ impl Noted {
 }
 
 impl Recorder {
-    /// Notes an event of the superstep that starts at a checkpoint of the root graph. Too large a one is left out.
-    pub(crate) async fn note(&self, checkpoint: CheckpointId, event: &EventRecord) -> Result<(), CheckpointError> {
+    /// Notes an event of the superstep that starts at a checkpoint of the root graph. Too large a one is left out, unless it
+    /// `is_kept` in any case.
+    pub(crate) async fn note(
+        &self,
+        checkpoint: CheckpointId,
+        event: &EventRecord,
+        is_kept: bool,
+    ) -> Result<(), CheckpointError> {
         let bytes = encode_record(event)?;
-        if bytes.len() > LARGEST {
+        if bytes.len() > LARGEST && !is_kept {
             return Ok(());
         }
         let first = self.first_number(checkpoint).await?;

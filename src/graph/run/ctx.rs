@@ -216,6 +216,8 @@ pub(crate) struct TaskCtx<C> {
     pub node: u32,
     pub task: u32,
     pub attempt: u32,
+    /// How often the task was started in earlier runs.
+    pub earlier: u32,
     /// Whether this task ran before, so that its subgraphs go on where they were.
     pub again: bool,
     pub answers: Answers,

@@ -42,6 +42,12 @@ impl EffectScope {
         &self.path
     }
 
+    /// Returns the keys of the effects on the way down, as their bodies gave them.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let outer = self.outer.as_ref().filter(|outer| outer.task == self.task);
+        outer.map(|outer| outer.keys()).unwrap_or_default().into_iter().chain([self.key.clone()]).collect()
+    }
+
     /// Returns how many questions were asked here before this one.
     pub(crate) fn next_question(&self) -> u32 {
         self.asked.fetch_add(1, Ordering::Relaxed)

@@ -148,13 +148,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let task = &self.tasks[at];
         let row = self.table.row(task.node);
         let (step, answers) = (self.pos.step + 1, task.answers.clone());
+        let earlier = task.attempts.saturating_sub(1);
         let permits = Permits::of(row.group.iter().chain(&self.shared.running).cloned());
         if let Some(mut used) = self.spare.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
             (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
-            (ctx.attempt, ctx.beat, ctx.permits) = (1, None, permits);
+            (ctx.attempt, ctx.earlier, ctx.beat, ctx.permits) = (1, earlier, None, permits);
             (ctx.version, ctx.journal) = (self.pos.control.version, known(task.journal.clone()));
             (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
@@ -174,6 +175,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             node: task.node,
             task: task.key,
             attempt: 1,
+            earlier,
             again: task.again,
             answers,
             permits,

@@ -16,6 +16,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::define::signal::Signal;
 use crate::graph::journal::book::Journal;
 use crate::graph::journal::effect::{Begun, Entry, told};
+use crate::graph::journal::recorded::PLAIN;
 use crate::graph::records::mailbox::Letter;
 use crate::graph::records::recorder::Recorder;
 
@@ -131,7 +132,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         let Some(time) = within else { return Ok(None) };
         let length = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let until = || self.shared.now().saturating_add(length);
-        self.recorded(EffectKind::Sleep, key, until).await.map(Some)
+        self.recorded(EffectKind::Sleep, (key, PLAIN), until).await.map(Some)
     }
 
     /// The first signal of the type that no task has.

@@ -41,7 +41,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.tasks[at].attempts += attempts.saturating_sub(1);
         self.tasks[at].attempt = ctx.attempt;
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
-        failures.into_iter().for_each(|failure| self.tasks[at].note_failure(failure));
+        self.tasks[at].note_failures(attempts, failures);
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {

@@ -61,6 +61,8 @@ pub(crate) struct Task<S: State> {
     pub receives: Vec<ReceiveRecord>,
     /// How its attempts failed.
     pub failures: Vec<FailureRecord>,
+    /// Which attempts the last failures were.
+    pub failed: Vec<u32>,
     /// Of a task of the root graph: what is kept of its effects.
     pub journal: Option<Arc<Journal>>,
     /// How many entries its journal has.
@@ -107,6 +109,7 @@ impl<S: State> Task<S> {
             wake: None,
             receives: vec![],
             failures: vec![],
+            failed: vec![],
             journal: None,
             effects: 0,
         }
@@ -159,17 +162,33 @@ impl<S: State> Task<S> {
             wake: self.wake,
             receives: self.receives.clone(),
             failures: self.failures.clone(),
+            failed: self.failed.clone(),
             effects: self.effects,
             ..TaskRecord::default()
         }
     }
 
-    /// Notes that an attempt failed; of very many, the first are forgotten.
+    /// Notes that its last attempt failed.
     pub(crate) fn note_failure(&mut self, failure: FailureRecord) {
+        self.note_failure_of(self.attempts, failure);
+    }
+
+    /// Notes that the first of the last so many attempts failed.
+    pub(crate) fn note_failures(&mut self, of: u32, failures: Vec<FailureRecord>) {
+        let first = (self.attempts + 1).saturating_sub(of);
+        (first..).zip(failures).for_each(|(attempt, failure)| self.note_failure_of(attempt, failure));
+    }
+
+    /// Of very many failures, the first are forgotten.
+    fn note_failure_of(&mut self, attempt: u32, failure: FailureRecord) {
         if self.failures.len() >= FAILURES_KEPT {
             self.failures.remove(0);
         }
+        if self.failed.len() >= FAILURES_KEPT {
+            self.failed.remove(0);
+        }
         self.failures.push(failure);
+        self.failed.push(attempt);
     }
 }
 

@@ -6,10 +6,12 @@
 //! | `question`, `task`, `snapshot` | what a reader sees of a checkpoint |
 //! | `status`, `thread` | a thread's status; a thread in a list |
 //! | `event` | one thing that happened in a run |
+//! | `journal` | what a task did and learned |
 //! | `error` | every error |
 
 pub(crate) mod error;
 pub(crate) mod event;
+mod journal;
 pub(crate) mod question;
 pub(crate) mod signal;
 pub(crate) mod snapshot;

@@ -9,7 +9,7 @@ use super::signal::AwaitedShape;
 use super::snapshot::SnapshotShape;
 use crate::checkpoint::time::rfc3339;
 use crate::graph::define::interrupt::Question;
-use crate::graph::thread::snapshot::{FailureInfo, TaskSnapshot};
+use crate::graph::thread::task_snapshot::{FailureInfo, TaskSnapshot};
 
 /// A task of a superstep, with questions as `Q`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,13 +49,16 @@ fn none<T>() -> Option<T> {
 /// A failed attempt of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FailureShape {
+    /// Which attempt it was, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
     pub error: String,
     pub at: String,
 }
 
 impl From<&FailureInfo> for FailureShape {
     fn from(failure: &FailureInfo) -> Self {
-        Self { error: failure.error.clone(), at: rfc3339(failure.at) }
+        Self { attempt: failure.attempt, error: failure.error.clone(), at: rfc3339(failure.at) }
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
 
 use super::handle::Thread;
-use super::snapshot::{Nested, TaskSnapshot, children_of, name, planned};
+use super::journal::{Activation, Inside, Ledger};
+use super::snapshot::{children_of, name, planned};
+use super::task_snapshot::TaskSnapshot;
 use crate::graph::channels::state::State;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
@@ -13,6 +15,7 @@ use crate::graph::define::node::NodeId;
 use crate::graph::records::mapping::{Mapping, refuse};
 use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::error::RunError;
 use crate::graph::run::origin::task_id;
 use crate::graph::run::position::Position;
@@ -49,9 +52,20 @@ pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     reader: &Reader,
     at: (&Position<S>, &Mapping),
     task: &Task<S>,
-) -> Result<Option<Box<Nested>>, RunError> {
-    let Some((child, id, _)) = child_of(table, reader, at, task).await? else { return Ok(None) };
-    Ok(Some(Box::new(child.0.nested(reader, id).await?)))
+) -> Result<Option<Inside>, RunError> {
+    let Some(ChildOf { child, id, call, before, .. }) = child_of(table, reader, at, task).await? else {
+        return Ok(None);
+    };
+    let base = match before.filter(|_| child.0.is_per_thread()) {
+        Some(before) => reader.record(before).await?.map_or(0, |record| record.control.version),
+        None => 0,
+    };
+    let activation = call.map(|call| {
+        let by_handler = call >= BY_HANDLER;
+        let first = if by_handler { BY_HANDLER } else { task.first_call };
+        Activation { call: call.saturating_sub(first), by_handler, base }
+    });
+    Ok(Some((Box::new(child.0.nested(reader, id).await?), activation)))
 }
 
 /// What does not fit in the subgraphs that go on.
@@ -63,7 +77,7 @@ pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
 ) -> Result<Vec<Misfit>, RunError> {
     let mut misfits = vec![];
     for task in tasks.iter().filter(|task| !task.is_done()) {
-        let Some((child, id, true)) = child_of(table, reader, at, task).await? else { continue };
+        let Some(ChildOf { child, id, is_sure: true, .. }) = child_of(table, reader, at, task).await? else { continue };
         let node = name(table, task.node);
         let of = |misfit| Misfit::Inside { node: node.clone(), misfit: Box::new(misfit) };
         misfits.extend(child.0.misfits(reader, id).await?.into_iter().map(of));
@@ -71,13 +85,26 @@ pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(misfits)
 }
 
-/// The subgraph of a task and its checkpoint. Also: whether it is known that they belong together.
+/// The subgraph of a task.
+struct ChildOf<'a> {
+    child: &'a AnyChild,
+    /// Its checkpoint.
+    id: CheckpointId,
+    /// Whether it is known that they belong together.
+    is_sure: bool,
+    /// The pointer of the task that led to it, if one did.
+    call: Option<u32>,
+    /// The checkpoint of one with state of its own at which the task found it.
+    before: Option<CheckpointId>,
+}
+
+/// The subgraph that stands for a task.
 async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &'a Table<S, N, C>,
     reader: &Reader,
     (pos, mapping): (&Position<S>, &Mapping),
     task: &Task<S>,
-) -> Result<Option<(&'a AnyChild, CheckpointId, bool)>, RunError> {
+) -> Result<Option<ChildOf<'a>>, RunError> {
     let children = children_of(table, task.node);
     if children.is_empty() {
         return Ok(None);
@@ -86,11 +113,12 @@ async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     let key = mapping.stored_task(task.key);
     let called = reader.called(pos.id, key).await?;
     let foremost = reader.foremost(&[(key, task.record())].into(), called).await?;
+    let call = foremost.map(|(_, call, _)| call);
     let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);
     let same = children.iter().find(|child| Some(child.0.fingerprint()) == shape);
     let is_sure = same.is_some() || children.len() == 1;
-    Ok(same.or(children.first()).map(|child| (child, id, is_sure)))
+    Ok(same.or(children.first()).map(|child| ChildOf { child, id, is_sure, call, before: own }))
 }
 
 /// A task that cannot be planned any more.
@@ -115,6 +143,7 @@ impl Lost {
         table: &Arc<Table<S, N, C>>,
         reader: &Reader,
         pos: &Position<S>,
+        is_root: bool,
     ) -> Result<TaskSnapshot, RunError>
     where
         C: Send + Sync + 'static,
@@ -135,6 +164,8 @@ impl Lost {
             wake: None,
             awaits: vec![],
             effects: record.effects,
+            ledger: Ledger::bare(reader, (pos.id, key), is_root, String::new()),
+            activation: None,
         })
     }
 }

@@ -2,28 +2,24 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Slot, Source, TaskRecord, TaskStatus};
 
 use super::history::CheckpointInfo;
 use super::moving::{Lost, inside, nested};
+use super::task_snapshot::{TaskSnapshot, task_snapshot};
 use crate::graph::channels::mask::Mask;
 use crate::graph::channels::merge::Merge;
 use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
 use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::define::node::NodeId;
-use crate::graph::define::signal::AwaitedSignal;
 use crate::graph::records::mapping::Mapping;
 use crate::graph::records::misfit::Misfit;
 use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::run::clock;
 use crate::graph::run::control::{Control, START_NODE};
 use crate::graph::run::error::RunError;
-use crate::graph::run::origin::task_id;
 use crate::graph::run::position::{Finished, Packet, Position, apply_writes, merged};
 use crate::graph::run::task::{COMMAND_KEY, Stand, Task, plan};
 use crate::graph::run::view::{Shown, View, state_json};
@@ -118,48 +114,6 @@ pub struct AnswerInfo {
     pub note: Option<String>,
 }
 
-/// A task of a snapshot.
-#[derive(Clone, Debug)]
-pub struct TaskSnapshot {
-    /// What names it within its thread: [`Ctx::task_id`](crate::graph::Ctx::task_id).
-    pub id: String,
-    /// The node.
-    pub name: String,
-    /// What it is started with: what it reads of the state, or its payload.
-    pub input: View,
-    /// How it failed.
-    pub error: Option<String>,
-    /// What it wrote, once it has ended.
-    pub result: Option<View>,
-    /// Its questions.
-    pub questions: Vec<Question>,
-    /// The answers it has got, in the order of its questions.
-    pub answers: Vec<AnswerInfo>,
-    /// Whether it runs a subgraph.
-    pub subgraph: bool,
-    /// The subgraph's state, if asked for and there is one.
-    pub state: Option<Box<Nested>>,
-    /// How often it was started.
-    pub attempts: u32,
-    /// How its attempts failed, oldest first: at most the last 100.
-    pub failures: Vec<FailureInfo>,
-    /// When it goes on by itself, if it waits for a time.
-    pub wake: Option<SystemTime>,
-    /// The signals that it, or a task of its subgraphs, waits for.
-    pub awaits: Vec<AwaitedSignal>,
-    /// How many entries its journal has.
-    pub effects: u32,
-}
-
-/// A failed attempt of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailureInfo {
-    /// Why it failed.
-    pub error: String,
-    /// When, in milliseconds since 1970.
-    pub at: u64,
-}
-
 /// How a checkpoint is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
@@ -216,10 +170,10 @@ impl<S: State> Snapshot<Arc<S>> {
         let mut shown = vec![];
         for task in &tasks {
             let state = if deep { nested(table, reader, (&pos, &mapping), task).await? } else { None };
-            shown.push(task_snapshot(table, &pos, task, live, state));
+            shown.push(task_snapshot(table, reader, (&pos, &mapping), task, live, (state, path.is_empty())));
         }
         for lost in lost {
-            shown.push(lost.shown(table, reader, &pos).await?);
+            shown.push(lost.shown(table, reader, &pos, path.is_empty()).await?);
         }
         let mut misfits = mapping.misfits();
         if live {
@@ -305,7 +259,7 @@ pub(crate) fn add_command<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &
     control.end(&table.wiring, &applying, false);
 }
 
-fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
+pub(crate) fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
     match &task.stand {
         Stand::Done(done) => Some(done),
         Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
@@ -326,42 +280,7 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
     Arc::new(merged)
 }
 
-fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
-    pos: &Position<S>,
-    task: &Task<S>,
-    live: bool,
-    state: Option<Box<Nested>>,
-) -> TaskSnapshot {
-    let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
-    TaskSnapshot {
-        id: task_id(pos.id, task.key),
-        name: name(table, task.node),
-        input: input(table, pos, task),
-        error: task.error.clone(),
-        result: result(task).filter(|_| task.handled.is_none()).map(writes),
-        answers: answer_info(table, task),
-        questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
-        subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
-        state,
-        attempts: task.attempts,
-        failures: task
-            .failures
-            .iter()
-            .map(|failure| FailureInfo { error: failure.error.clone(), at: failure.at })
-            .collect(),
-        wake: task.wake.filter(|_| !task.is_done()).map(clock::time),
-        awaits: awaited(task),
-        effects: task.effects,
-    }
-}
-
-fn awaited<S: State>(task: &Task<S>) -> Vec<AwaitedSignal> {
-    let waits = matches!(task.stand, Stand::Asked { .. });
-    if waits { task.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
-}
-
-fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
+pub(crate) fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
     pos: &Position<S>,
     task: &Task<S>,

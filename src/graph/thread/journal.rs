@@ -1,0 +1,272 @@
+//! Reading the journal of a task of a snapshot: from the entries of the root graph's task, recorded events and pointers to
+//! subgraphs. Knows no run.
+
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+
+use crate::checkpoint::{CheckpointId, Checkpointer, EventRecord, Key, ThreadId, decode_record};
+
+use super::snapshot::{Nested, answer_info, name};
+use super::task_snapshot::TaskSnapshot;
+use crate::graph::channels::state::State;
+use crate::graph::compile::rows::HANDLER;
+use crate::graph::compile::table::Table;
+use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
+use crate::graph::define::node::NodeId;
+use crate::graph::journal::place::escaped;
+use crate::graph::journal::secrets::Secrets;
+use crate::graph::journal::task_journal::{ChildRun, JournalEntry, JournalMessage, JournalQuestion, TaskJournal};
+use crate::graph::journal::told::entries;
+use crate::graph::records::foremost::is_over;
+use crate::graph::records::mapping::Mapping;
+use crate::graph::records::reader::Reader;
+use crate::graph::run::children::BY_HANDLER;
+use crate::graph::run::control::START_NODE;
+use crate::graph::run::error::RunError;
+use crate::graph::run::origin::{place, task_id};
+use crate::graph::run::position::Position;
+use crate::graph::run::task::{SENT, Stand, Task};
+
+/// Where the journal of a task is.
+#[derive(Clone)]
+pub(crate) struct Ledger {
+    /// A snapshot keeps no store open.
+    store: Weak<dyn Checkpointer>,
+    thread: ThreadId,
+    birth: u64,
+    /// The checkpoint that planned the task, and its key as it is stored.
+    own: (CheckpointId, u32),
+    /// The task as a namespace names it.
+    place: String,
+    /// The same for the task of the root graph that it is in.
+    root: Option<(CheckpointId, u32)>,
+    /// What the keys of its entries begin with, and those of its error handler: where they stand below the root's task.
+    prefixes: Vec<String>,
+    /// The version of the graph's control when it was planned.
+    version: u64,
+    /// The name in journals, with the place among sends.
+    segment: String,
+    questions: Vec<JournalQuestion>,
+    secrets: Secrets,
+}
+
+/// Which activation of a subgraph a snapshot is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Activation {
+    /// The number of the call, from the first of the last attempt.
+    pub call: u32,
+    pub by_handler: bool,
+    /// The version of the subgraph's control at which it began.
+    pub base: u64,
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ledger").field("own", &self.own).field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// The ledger of a task that is planned at a position. Of one in a subgraph, [`below`](Self::below) says the rest.
+    pub(crate) fn of<S: State, N: NodeId, C: Send + Sync + 'static>(
+        table: &Arc<Table<S, N, C>>,
+        reader: &Reader,
+        (pos, mapping): (&Position<S>, &Mapping),
+        task: &Task<S>,
+        is_root: bool,
+    ) -> Self {
+        let own = (pos.id, mapping.stored_task(task.key));
+        let (node, sent) = (name(table, task.node), task.key.checked_sub(SENT));
+        let first = (task.node != START_NODE).then(|| escaped(&table.row(task.node).facts.first_name));
+        let segment = first.unwrap_or_default() + &sent.map(|at| format!(".{at:x}")).unwrap_or_default();
+        let written = match &task.stand {
+            Stand::Done(done) => done.writes.0.clone(),
+            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => vec![],
+        };
+        Self {
+            place: place(&node, &task_id(pos.id, task.key)),
+            secrets: Secrets::of(table, &pos.state, written),
+            questions: questions(table, task, &node),
+            version: pos.control.version,
+            ..Self::bare(reader, own, is_root, segment)
+        }
+    }
+
+    /// The ledger of a task that its graph has no more.
+    pub(crate) fn bare(reader: &Reader, own: (CheckpointId, u32), is_root: bool, segment: String) -> Self {
+        Self {
+            store: Arc::downgrade(&reader.store),
+            thread: reader.thread.clone(),
+            birth: reader.birth,
+            own,
+            place: String::new(),
+            root: is_root.then_some(own),
+            prefixes: if is_root { vec![String::new()] } else { vec![] },
+            version: 0,
+            segment,
+            questions: vec![],
+            secrets: Secrets::default(),
+        }
+    }
+
+    /// Says which task of the root graph it is in, and where.
+    fn below(&mut self, above: &Self, activation: Activation) {
+        let Activation { call, by_handler, base } = activation;
+        self.root = above.root;
+        self.secrets.extend(&above.secrets);
+        let at = self.version.saturating_sub(base);
+        let Some(above) = above.prefixes.get(usize::from(by_handler && above.prefixes.len() > 1)) else { return };
+        let handler = if by_handler { "!" } else { "" };
+        let (way, name) = (format!("{above}{handler}{call}/{at:x}/"), &self.segment);
+        self.prefixes = vec![format!("{way}{name}/"), format!("{way}{}{name}/", escaped(HANDLER))];
+    }
+
+    async fn read(&self) -> Result<TaskJournal, RunError> {
+        let Some(store) = self.store.upgrade() else {
+            return Err(RunError::NoCheckpointer { what: "reading a journal whose store was closed" });
+        };
+        let (thread, birth) = (self.thread.clone(), self.birth);
+        let reader = Reader { store, thread, birth, recorder: None, logs: None };
+        let (entries, messages) = self.recorded(&reader).await?;
+        let children = self.children(&reader).await?;
+        let mut journal = TaskJournal { entries, questions: self.questions.clone(), children, messages };
+        self.secrets.hide(&mut journal);
+        Ok(journal)
+    }
+
+    async fn recorded(&self, reader: &Reader) -> Result<(Vec<JournalEntry>, Vec<JournalMessage>), RunError> {
+        let Some((checkpoint, task)) = self.root else { return Ok((vec![], vec![])) };
+        let key = |key: &str| Key::Effect { checkpoint, task, key: key.to_owned() };
+        let next = Key::Effect { checkpoint, task: task.saturating_add(1), key: String::new() };
+        let mut records = vec![];
+        for (at, bytes) in reader.scan(key("")..=next).await? {
+            if let Key::Effect { task: of, key, .. } = at
+                && of == task
+                && self.prefixes.iter().any(|prefix| key.starts_with(prefix))
+            {
+                records.push((key, decode_record(&reader.thread, "journal entry", &bytes)?));
+            }
+        }
+        let mut entries = entries(records);
+        if !self.prefixes.iter().any(String::is_empty) {
+            let depth = self.prefixes.first().map_or(0, |prefix| prefix.matches('/').count() / 3);
+            entries.iter_mut().for_each(|entry| _ = entry.path.drain(..depth.min(entry.path.len())));
+        }
+        let messages = attached(&mut entries, self.heard(reader, checkpoint).await?);
+        Ok((entries, messages))
+    }
+
+    /// What the task emitted, and what those in its subgraphs did.
+    async fn heard(&self, reader: &Reader, root: CheckpointId) -> Result<Vec<JournalMessage>, RunError> {
+        let key = |number| Key::Event { checkpoint: root, number };
+        let mut heard = vec![];
+        for (at, bytes) in reader.scan(key(0)..=key(u64::MAX)).await? {
+            let event = EventRecord::decode(&reader.thread, at, &bytes)?;
+            let depth = event.path.iter().position(|place| *place == self.place);
+            let is_own = (event.checkpoint, event.task) == self.own;
+            if !is_own && depth.is_none() {
+                continue;
+            }
+            let below = depth.map_or(event.path.len(), |depth| depth + 1);
+            heard.push(JournalMessage {
+                path: event.path[below..].to_vec(),
+                within: event.within,
+                at: event.at,
+                value: serde_json::from_str(&event.value).unwrap_or(Value::Null),
+            });
+        }
+        Ok(heard)
+    }
+
+    async fn children(&self, reader: &Reader) -> Result<Vec<ChildRun>, RunError> {
+        let mut runs = vec![];
+        for (_, call, checkpoint) in reader.called(self.own.0, self.own.1).await? {
+            let Some(record) = reader.record(checkpoint).await? else { continue };
+            let is_over = is_over(&record.control, &reader.shape(&record).await?);
+            let (by_handler, call) = (call >= BY_HANDLER, call & !BY_HANDLER);
+            runs.push(ChildRun { call, by_handler, checkpoint, step: record.step, at: record.created_at, is_over });
+        }
+        Ok(runs)
+    }
+}
+
+/// Gives messages to the effects in whose bodies they were emitted; returns the others.
+fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<JournalMessage> {
+    let mut left = vec![];
+    for message in messages {
+        let found = message.within.split_last().filter(|_| message.path.is_empty()).and_then(|(key, within)| {
+            let is_of =
+                |entry: &&mut JournalEntry| entry.path.is_empty() && entry.key == *key && entry.within == within;
+            entries.iter_mut().filter(is_of).find_map(JournalEntry::effect_mut)
+        });
+        match found {
+            Some(effect) => effect.messages.push(message),
+            None => left.push(message),
+        }
+    }
+    left
+}
+
+/// What a task asked: what was answered, then the rest of what it asked last.
+fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, node: &str) -> Vec<JournalQuestion> {
+    let payload = |place: u32, name: &str| {
+        let shows = table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
+        let earlier = task.answers.as_ref()?.asked.get(&place)?.payload.as_deref();
+        earlier.map(|payload| (shows.question)(payload))
+    };
+    let answered = task.answered.iter().zip(answer_info(table, task)).map(|(record, answer)| JournalQuestion {
+        name: record.name.clone(),
+        node: node.to_owned(),
+        payload: payload(record.place, &record.name).unwrap_or_default(),
+        answer: Some(answer),
+    });
+    let own = |asked: &Question| {
+        task.questions.iter().zip(&task.asked).any(|(record, of)| {
+            of.id() == asked.id()
+                && record.asker.is_some()
+                && task.answered.iter().any(|answer| answer.place == record.place)
+        })
+    };
+    let open = task.asked.iter().filter(|asked| !own(asked)).map(|asked| JournalQuestion {
+        name: asked.name().to_owned(),
+        node: [asked.namespace(), &[asked.node().to_owned()]].concat().join("/"),
+        payload: asked.json(),
+        answer: None,
+    });
+    answered.chain(open).collect()
+}
+
+impl TaskSnapshot {
+    /// Reads what the task did in the world outside, learned from it, asked and was answered, over all of its attempts.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// for task in thread.state().await?.iter().flat_map(|snapshot| &snapshot.tasks) {
+    ///     for (entry, effect) in task.journal().await?.effects() {
+    ///         println!("{} {}: {:?}", entry.key, effect.arguments, effect.result);
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`RunError::NoCheckpointer`] if the store is closed; if it cannot be read.
+    pub async fn journal(&self) -> Result<TaskJournal, RunError> {
+        self.ledger.read().await
+    }
+
+    /// Says of the tasks of its subgraph which task of the root graph they are in.
+    pub(crate) fn settle_below(&mut self) {
+        let (Some(state), Some(activation)) = (&mut self.state, self.activation) else { return };
+        for task in &mut state.tasks {
+            task.ledger.below(&self.ledger, activation);
+            task.settle_below();
+        }
+    }
+}
+
+/// The snapshot of a task's subgraph, and which activation it is of.
+pub(crate) type Inside = (Box<Nested>, Option<Activation>);
