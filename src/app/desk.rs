@@ -15,7 +15,7 @@ pub(crate) enum Ask {
     /// A [`Stand`](super::shapes::Stand).
     Status { thread: String },
     /// A list of [`Step`](super::shapes::Step), newest first.
-    History { thread: String, channel: Option<String>, limit: Option<usize> },
+    History { thread: String, channel: Option<String>, limit: Option<usize>, tasks: bool },
     /// A [`Shown`](super::shapes::Shown).
     Show { thread: String, at: Option<u64>, task: Option<String> },
     /// A list of events, oldest first.

@@ -49,6 +49,8 @@ pub(crate) trait AnyThread: Send + Sync {
     /// The answer that a plain word comes to.
     fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer>;
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;
+    /// The same with the tasks of each checkpoint and their journals.
+    fn worked(&self, limit: usize) -> Call<'_, Vec<Step>>;
     /// What happened from a checkpoint on, or from the first, oldest first.
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>>;
     /// What comparing with the graph as it is finds; whether they agree.

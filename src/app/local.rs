@@ -197,9 +197,13 @@ impl Desk for Local {
             match ask {
                 Ask::Threads(ask) => json(&self.threads(ask).await?),
                 Ask::Status { thread } => json(&self.thread(&thread).await?.stand().await?),
-                Ask::History { thread, channel, limit } => {
+                Ask::History { thread, channel, limit, tasks } => {
                     let thread = self.thread(&thread).await?;
-                    json(&thread.history(limit.unwrap_or(usize::MAX), channel.as_deref()).await?)
+                    let limit = limit.unwrap_or(usize::MAX);
+                    json(&match tasks {
+                        true => thread.worked(limit).await?,
+                        false => thread.history(limit, channel.as_deref()).await?,
+                    })
                 }
                 Ask::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
                 Ask::Events { thread } | Ask::Follow { thread } => {

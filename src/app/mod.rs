@@ -9,7 +9,7 @@
 //! | `commands` | from words to text, JSON and an exit code |
 //! | `driven`, `hooks` | what a runner drives, and what it calls |
 //! | `desk`, `local`, `control` | what may be asked of whoever holds the store; this process; another one, by a socket |
-//! | `shapes`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
+//! | `shapes`, `journals`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
 
 mod args;
 mod asked;
@@ -27,6 +27,7 @@ mod graphs;
 mod happened;
 mod held;
 mod hooks;
+mod journals;
 mod local;
 mod log;
 mod own;

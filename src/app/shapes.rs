@@ -126,6 +126,9 @@ pub(crate) struct Step {
     /// The value of the channel that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// Its tasks, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Vec<ShownTask>>,
 }
 
 impl Deref for Step {

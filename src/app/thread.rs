@@ -8,14 +8,16 @@ use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
 use super::happened::gap;
+use super::journals::add_journals;
 use super::local::json;
 use super::run::TypedRun;
-use super::shapes::{Draft, Origin, Shown, Stand, Step};
+use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step};
 use super::typed::Reading;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, foreign};
 use crate::graph::shape::event::brief;
 use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
+use crate::graph::shape::task::TaskShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
     SignalId, SignalRequest, State, StateUpdate, Status, Thread, Writes,
@@ -30,7 +32,7 @@ pub(crate) struct TypedThread<S: State, N, C> {
 }
 
 /// What a replay tells.
-const TOLD: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages];
+const TOLD: [Mode; 6] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Journal];
 /// How the command line moves a thread on by hand.
 const BY_HAND: &str = "; by hand here: `update THREAD --as-node NODE`";
 /// What a run is watched by.
@@ -138,6 +140,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
+    fn worked(&self, limit: usize) -> Call<'_, Vec<Step>> {
+        Box::pin(async move {
+            let mut steps = vec![];
+            for snapshot in self.thread.history().await?.limit(limit).all().await? {
+                let tasks = snapshot.tasks.iter().map(|task| TaskShape::of(task, &|one| self.asked(one, None)));
+                let mut tasks: Vec<ShownTask> = tasks.map(|task| TaskShape { input: None, ..task }).collect();
+                add_journals(&snapshot.tasks, &mut tasks).await?;
+                steps.push(Step { tasks: Some(tasks), ..step(&snapshot.info(), snapshot.next.clone()) });
+            }
+            Ok(steps)
+        })
+    }
+
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>> {
         Box::pin(async move {
             let mut told = self.at(from).replay(Replay::Recorded).stream_deep(TOLD);
@@ -179,14 +194,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown> {
         Box::pin(async move {
             let snapshot = self.at(at).state_deep().await?.ok_or_else(|| never_ran(&self.id))?;
-            Ok(Shown {
-                thread: self.id.to_string(),
-                graph: self.graph.name().to_owned(),
-                origin: self.origin().await?,
-                snapshot: SnapshotShape::of(&snapshot, snapshot.json(self.graph.schema()), &|one| {
-                    self.asked(one, None)
-                }),
-            })
+            let json = snapshot.json(self.graph.schema());
+            let mut shape = SnapshotShape::of(&snapshot, json, &|one| self.asked(one, None));
+            add_journals(&snapshot.tasks, &mut shape.tasks).await?;
+            let (thread, graph) = (self.id.to_string(), self.graph.name().to_owned());
+            Ok(Shown { thread, graph, origin: self.origin().await?, snapshot: shape })
         })
     }
 
@@ -272,7 +284,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
 }
 
 fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
-    Step { info: info.into(), next, value: None }
+    Step { info: info.into(), next, value: None, tasks: None }
 }
 
 fn never_ran(id: &ThreadId) -> Failure {

@@ -67,7 +67,9 @@ pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
 pub use transport::export::{ExportOptions, Exported, export_thread};
-#[cfg(feature = "app")]
+#[cfg(feature = "test-util")]
+pub(crate) use transport::import::Unpacked;
+#[cfg(any(feature = "app", feature = "test-util"))]
 pub(crate) use transport::import::unpack;
 pub use transport::import::{ImportOptions, Imported, import_thread};
 pub use wait_record::{ReceiveRecord, SignalRecord};

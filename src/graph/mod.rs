@@ -61,7 +61,7 @@ pub use define::retry::RetryPolicy;
 pub use define::route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
 pub use define::signal::{AwaitedSignal, NotASignalId, SentSignal, Signal, SignalId, SignalRequest};
 pub use diff::edits::Edit;
-pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
+pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, SubgraphDiff};
 pub use journal::effect::Effect;
 pub use journal::task_journal::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,

@@ -36,6 +36,7 @@
 //! ```
 
 mod activity;
+mod agent_turn;
 mod agents;
 mod architect;
 mod asking;
@@ -64,6 +65,7 @@ mod submit;
 mod turn;
 mod verify;
 
+pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
 pub use changes::DIFF_LIMIT;

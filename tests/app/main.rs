@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod interrupts;
+mod journal;
 mod json;
 mod listing;
 mod live;

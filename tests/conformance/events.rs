@@ -44,7 +44,7 @@ pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes
                 out.push(shown);
             }
         }
-        EventKind::Answered { .. } | EventKind::Stored => {}
+        EventKind::Answered { .. } | EventKind::Journal { .. } | EventKind::Stored => {}
         EventKind::Interrupt { questions } => {
             if wants(Mode::Updates) {
                 out.push(Event::of_interrupts(ns, views::questions(questions)));

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Claim, Commit, EffectEnd, EffectRecord, Key, Order, Record, decode_record, encode_record};
-use superstep::graph::{Boxed, JournalKind, Persistence, TaskJournal};
+use superstep::graph::{Boxed, JournalKind, Persistence, Replay, TaskJournal};
 use superstep::prelude::*;
 
 use crate::effects::{Body, World, failing, paying, soon};
@@ -443,4 +443,42 @@ async fn entries_of_an_earlier_release_are_told() {
     assert_eq!((entry.attempt, effect.ended_at, effect.runs.len()), (None, None, 0));
     assert_eq!((&effect.arguments, &effect.result), (&json!([7, "EUR"]), &Ok(json!("pay 1"))));
     store.thread(&graph).verify().await.unwrap();
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_replay_tells_what_was_recorded(#[values(Store::memory(), Store::disk())] store: Store) {
+    let world = World::default();
+    let thread = store.thread(&nested(&world, Persistence::Inherit));
+    thread.invoke(start()).await.unwrap();
+    let mut told = thread.replay(Replay::Recorded).stream([Mode::Journal]);
+    let mut events = vec![];
+    while let Some(event) = told.next().await {
+        events.push(serde_json::to_value(&event).unwrap());
+    }
+    let told: Vec<_> = events.iter().map(|event| (&event["kind"], &event["node"], &event["entry"]["result"])).collect();
+    assert_eq!(told, [(&json!("journal"), &json!("middle"), &json!("pay 1"))]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_diff_has_what_was_done_on_the_way(#[values(Store::memory(), Store::disk())] store: Store) {
+    let world = World::default();
+    let asking = |ctx: Ctx| std::future::ready(ctx.interrupt(Approve).map(drop).map_err(NodeError::from));
+    let nodes = Builder::new().add_node(id("first"), paying(&world, |_| std::future::ready(Ok(()))));
+    let nodes = nodes.add_node(id("then"), paying(&world, asking).asks::<Approve>());
+    let thread = store.thread(&chain(nodes.add_node(id("end"), note("end")), &["first", "then", "end"]));
+    thread.invoke(start()).await.unwrap();
+    thread.resume::<Approve>(true).await.unwrap();
+    let history = thread.history().await.unwrap().metadata_only().await.unwrap();
+    let (newest, oldest) = (history[0].id, history.last().unwrap().id);
+    let diff = thread.diff(oldest, newest).await.unwrap();
+    let told: Vec<_> = diff.recorded.iter().map(|only| (only.node.as_str(), only.entry.key.as_str())).collect();
+    assert_eq!((told, diff.unrecorded.len()), (vec![("first", "pay"), ("then", "pay")], 0));
+    assert!(diff.to_string().contains(r#"+ then #3: effect pay [7,"EUR"] -> "pay 2""#), "{diff}");
+    let back = thread.diff(newest, oldest).await.unwrap();
+    assert_eq!((back.recorded.len(), &back.unrecorded), (0, &diff.recorded));
+    assert!(serde_json::to_value(&back).unwrap().get("recorded").is_none());
+    let within = thread.diff(diff.recorded[1].checkpoint, newest).await.unwrap();
+    assert_eq!(within.recorded.len(), 1);
 }

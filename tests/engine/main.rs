@@ -17,6 +17,7 @@ mod edges;
 mod effect_scopes;
 mod effects;
 mod failures;
+mod fixture;
 mod foremost;
 mod handlers;
 mod handles;

@@ -34,6 +34,7 @@ fn line(event: &Event) -> String {
             let (id, source, ran) = (made.id.unwrap(), made.source, &made.ran);
             format!("checkpoint {id} {source:?} {} next {tasks:?} ran {ran:?} {}", json(&made.values), made.has_parent)
         }
+        EventKind::Journal { entry, .. } => format!("journal {}", entry.key),
         EventKind::Stored => "stored".into(),
     };
     format!("{} {:?} {told}", event.step, event.nodes().collect::<Vec<_>>())

@@ -14,6 +14,7 @@ mod drawing;
 mod dropped;
 mod guard;
 mod halts;
+mod journal;
 mod many;
 mod model;
 #[path = "../support/model_server/mod.rs"]

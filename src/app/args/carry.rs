@@ -7,9 +7,11 @@ use clap::Args;
 /// Write a thread as one file, for another store
 ///
 /// Writes a thread as one file, with its subgraphs and effects. Secret channels are left out; whatever a node copied out of
-/// them is not.
+/// them is not. With --fixture, the file is one for a test of your own: it holds what the thread did against the graph as it
+/// will be then.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  {bin} export first first.superstep\n  {bin} export first > first.superstep")]
+#[command(after_help = "Examples:\n  {bin} export first first.superstep\n  {bin} export first > first.superstep\n  \
+                        {bin} export first --fixture tests/fixtures/first.superstep")]
 pub(crate) struct Export {
     /// The thread's name
     #[arg(value_name = "THREAD")]
@@ -18,6 +20,10 @@ pub(crate) struct Export {
     /// The file, which must not exist; standard output unless given
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+
+    /// Write the file for a test: compares it with the graph as it is, and prints the test
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub fixture: Option<PathBuf>,
 
     /// Write secret channels too
     #[arg(long)]

@@ -96,8 +96,12 @@ pub(crate) struct Status {
 }
 
 /// List the checkpoints of a thread, newest first
+///
+/// Lists the checkpoints of a thread, newest first. With --tasks, lists the tasks of each too, with their journals: what they
+/// did, learned, asked and were answered, attempt by attempt.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  {bin} history first\n  {bin} history first --channel text --limit 5")]
+#[command(after_help = "Examples:\n  {bin} history first\n  {bin} history first --channel text --limit 5\n  \
+                        {bin} history first --tasks --json")]
 pub(crate) struct History {
     /// The thread's name
     #[arg(value_name = "THREAD")]
@@ -110,12 +114,17 @@ pub(crate) struct History {
     /// At most so many
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// List the tasks of each checkpoint, with their journals
+    #[arg(long, conflicts_with = "channel")]
+    pub tasks: bool,
 }
 
 /// Show a checkpoint: its state, and what became of its tasks
 ///
 /// Shows a checkpoint, the newest unless one is given: its state and its tasks, with what they wrote, asked and were
-/// answered. Of a task, its input and its failed attempts too.
+/// answered, and their journals: effects with arguments, results and times, recorded values, runs of subgraphs. Of a single
+/// task, its input too, and what agents were asked and did in whole.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Examples:\n  {bin} show first\n  {bin} show first --at 3\n  {bin} show first --at 3 --task 3-0"

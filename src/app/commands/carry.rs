@@ -19,7 +19,10 @@ use crate::files;
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<Told, Failure> {
-        let Export { thread, file, with_secrets } = args;
+        let Export { thread, file, fixture, with_secrets } = args;
+        if let Some(fixture) = fixture {
+            return self.fixture(&thread, &fixture, with_secrets).await;
+        }
         if file.is_none() && stdout().is_terminal() {
             return Err(Failure::usage("there is no file to write to").help("name one, or send the output to one"));
         }
@@ -109,7 +112,12 @@ impl Session {
 }
 
 /// Writes a new file, or none.
-async fn to_file(local: &Local, id: &ThreadId, options: &ExportOptions, path: &Path) -> Result<Exported, Failure> {
+pub(super) async fn to_file(
+    local: &Local,
+    id: &ThreadId,
+    options: &ExportOptions,
+    path: &Path,
+) -> Result<Exported, Failure> {
     let refused = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
     let mut out = BufWriter::new(file);

@@ -4,6 +4,7 @@ mod answers;
 mod carry;
 mod editor;
 mod edits;
+mod fixture;
 mod given;
 mod holds;
 mod keeps;

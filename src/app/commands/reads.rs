@@ -49,8 +49,12 @@ impl Session {
     }
 
     pub(super) async fn history(&self, args: History) -> Result<Told, Failure> {
-        let History { thread, channel, limit } = args;
-        let steps: Vec<Step> = self.ask(Ask::History { thread, channel, limit }).await?;
+        let History { thread, channel, limit, tasks } = args;
+        let name = thread.clone();
+        let mut steps: Vec<Step> = self.ask(Ask::History { thread, channel, limit, tasks }).await?;
+        for task in steps.iter_mut().filter_map(|step| step.tasks.as_mut()).flatten() {
+            self.add_commands(&name, &mut task.questions);
+        }
         Told::new(text::history(&steps), &steps)
     }
 

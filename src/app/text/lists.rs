@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::block::{said, value};
 use super::escape::{clean, clean_lines, safe_json};
 use super::stand::questions;
-use crate::app::shapes::{GraphLine, Step, ThreadLine};
+use super::{journal, stand};
+use crate::app::shapes::{GraphLine, ShownTask, Step, ThreadLine};
 
 /// Threads, one a line.
 pub(crate) fn threads(lines: &[ThreadLine]) -> String {
@@ -60,8 +61,17 @@ pub(crate) fn history(steps: &[Step]) -> String {
         if let Some(held) = step.and_then(|step| step.value.as_ref()) {
             text.push_str(&value("value", held, 2));
         }
+        for task in step.and_then(|step| step.tasks.as_ref()).into_iter().flatten() {
+            text.extend(task_lines(task));
+        }
     }
     text
+}
+
+/// A task under its checkpoint.
+fn task_lines(task: &ShownTask) -> Vec<String> {
+    let told = stand::task(task);
+    told.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}\n")).collect()
 }
 
 /// Events, one a line.
@@ -84,6 +94,7 @@ fn event(event: &Value) -> String {
         }
         Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
         Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
+        Some("journal") => format!("{}: {}", text("node"), journal::brief(&event["entry"])),
         Some("custom" | "message") => format!("{} says {}", text("node"), said(&event["value"], 6 + 2 * within)),
         _ => safe_json(&event.to_string()).into_owned(),
     };

@@ -3,6 +3,7 @@
 
 mod block;
 mod escape;
+mod journal;
 mod lists;
 mod stand;
 mod story;

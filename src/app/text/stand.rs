@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::block::value;
 use super::escape::{clean, clean_lines, safe_json};
+use super::journal::journal;
 use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand};
 
 /// How a thread stands, its state, what it asks.
@@ -134,7 +135,7 @@ pub(crate) fn shown(shown: &Shown) -> String {
     text
 }
 
-fn task(task: &ShownTask) -> String {
+pub(super) fn task(task: &ShownTask) -> String {
     let times = if task.attempts > 1 { format!(", {} attempts", task.attempts) } else { String::new() };
     let mut text = format!("\ntask {} {}: {}{times}\n", clean(&task.id), clean(&task.node), task.status);
     let mut add = |name: &str, held: &Value| text.push_str(&value(name, held, 2));
@@ -142,7 +143,8 @@ fn task(task: &ShownTask) -> String {
     task.error.iter().for_each(|error| add("error", &Value::from(error.as_str())));
     task.until.iter().for_each(|until| add("waits until", &Value::from(until.as_str())));
     for attempt in &task.failures {
-        add(&format!("failed at {}", attempt.at), &Value::from(attempt.error.as_str()));
+        let nth = attempt.attempt.map(|nth| format!("attempt {nth} ")).unwrap_or_default();
+        add(&format!("{nth}failed at {}", attempt.at), &Value::from(attempt.error.as_str()));
     }
     match &task.writes {
         Some(Value::Array(writes)) => writes.iter().filter_map(Value::as_object).for_each(|write| {
@@ -156,6 +158,7 @@ fn task(task: &ShownTask) -> String {
         add(&format!("asks {}", asked.name), &asked.payload);
     }
     task.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
+    task.journal.iter().for_each(|journal| text.push_str(&self::journal(journal, task.input.is_some())));
     text
 }
 

@@ -51,6 +51,13 @@ fn begun(event: &Value) -> Option<Option<(String, u64)>> {
     Some(task.map(|task| (task.to_owned(), turn["attempt"].as_u64().unwrap_or_default())))
 }
 
+/// Returns what agents were asked, did and answered, from their messages alone.
+pub(super) fn messages<'a>(messages: impl Iterator<Item = &'a Value>) -> String {
+    let part = Part::default();
+    let mut teller = Teller::of(&part);
+    messages.map(|message| teller.message(message)).collect()
+}
+
 struct Teller<'a> {
     part: &'a Part,
     text: String,

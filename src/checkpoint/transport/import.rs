@@ -110,6 +110,7 @@ pub async fn import_thread(
 }
 
 /// A thread that was read from a file and checked, and is in no store yet.
+#[derive(Clone, Debug)]
 pub(crate) struct Unpacked {
     head: Head,
     records: Vec<Record>,
@@ -146,6 +147,12 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
 }
 
 impl Unpacked {
+    /// Returns what the file says of itself.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn imported(&self) -> &Imported {
+        &self.imported
+    }
+
     /// Stores the thread, all of it or nothing.
     pub(crate) async fn stored(self, store: &dyn Checkpointer) -> Result<Imported, CheckpointError> {
         let Self { head, records, imported } = self;

@@ -21,7 +21,8 @@ pub(crate) fn compare<'a>(from: &'a dyn Face, to: &'a dyn Face, deep: bool) -> B
         let (gone, asked) = apart(asked(from), asked(to));
         let subgraphs = if deep { inside(from, to).await? } else { vec![] };
         let channels = Channels::pair(from, to).compare().await?;
-        Ok(Diff { from: side(from), to: side(to), channels, asked, gone, subgraphs })
+        let (recorded, unrecorded) = (vec![], vec![]);
+        Ok(Diff { from: side(from), to: side(to), channels, asked, gone, recorded, unrecorded, subgraphs })
     })
 }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::checkpoint::{CheckpointId, Source, ThreadId};
 
 use crate::graph::define::interrupt::Question;
+use crate::graph::journal::task_journal::JournalEntry;
 use edits::Edit;
 
 /// What differs between two checkpoints. Its `Display` is for people; as JSON it is for tools: `from` and `to`, the channels
@@ -31,8 +32,30 @@ pub struct Diff {
     pub asked: Vec<Asked>,
     /// Questions that only `from`'s tasks asked.
     pub gone: Vec<Asked>,
+    /// What tasks did in the world outside and recorded on the way to `to`, and not on the way to `from`: of two checkpoints
+    /// of one thread. Left out of the JSON if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<RecordedEntry>,
+    /// The same the other way round: what only led to `from`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unrecorded: Vec<RecordedEntry>,
     /// The subgraphs that differ. Of a deep one.
     pub subgraphs: Vec<SubgraphDiff>,
+}
+
+/// An entry of the journal of a task between two checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RecordedEntry {
+    /// The checkpoint that planned the task.
+    #[serde(serialize_with = "number")]
+    pub checkpoint: CheckpointId,
+    /// The task's id.
+    pub task: String,
+    /// The node.
+    pub node: String,
+    /// What it did or recorded.
+    pub entry: JournalEntry,
 }
 
 /// One of the two checkpoints.
@@ -120,7 +143,7 @@ pub enum Inside {
 }
 
 impl Diff {
-    /// Returns whether nothing differs but which checkpoints they are.
+    /// Returns whether nothing differs but which checkpoints they are, and what was recorded on the way to them.
     pub fn is_empty(&self) -> bool {
         let told = self.channels.is_empty() && self.asked.is_empty() && self.gone.is_empty();
         told && self.subgraphs.is_empty() && self.from.next == self.to.next

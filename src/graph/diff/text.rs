@@ -8,7 +8,9 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::edits::Edit;
-use super::{Asked, Change, ChannelDiff, Diff, Inside, Side, source_word};
+use super::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, source_word};
+use crate::checkpoint::time::{millis, rfc3339};
+use crate::graph::journal::task_journal::{JournalEntry, JournalKind};
 
 /// How many characters of a value are shown.
 const SHOWN: usize = 120;
@@ -29,7 +31,7 @@ impl fmt::Display for Diff {
 
 impl Diff {
     fn body(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_empty() {
+        if self.is_empty() && self.recorded.is_empty() && self.unrecorded.is_empty() {
             return write!(f, "\n{indent}nothing differs");
         }
         if self.from.next != self.to.next {
@@ -38,6 +40,8 @@ impl Diff {
         self.gone.iter().try_for_each(|asked| write!(f, "\n{indent}- {}", question(asked)))?;
         self.asked.iter().try_for_each(|asked| write!(f, "\n{indent}+ {}", question(asked)))?;
         self.channels.iter().try_for_each(|channel| channel.told(indent, f))?;
+        self.unrecorded.iter().try_for_each(|only| write!(f, "\n{indent}- {}", entry(only)))?;
+        self.recorded.iter().try_for_each(|only| write!(f, "\n{indent}+ {}", entry(only)))?;
         for subgraph in &self.subgraphs {
             let (node, deeper) = (printable(&subgraph.node), format!("{indent}  "));
             match &subgraph.inside {
@@ -85,6 +89,25 @@ fn names(next: &[String]) -> String {
 fn question(asked: &Asked) -> String {
     let way: Vec<String> = asked.namespace.iter().chain([&asked.node]).map(|name| printable(name)).collect();
     format!("question {} of {}: {}", printable(&asked.name), way.join("/"), shown(&asked.payload))
+}
+
+fn entry(recorded: &RecordedEntry) -> String {
+    let RecordedEntry { checkpoint, node, entry, .. } = recorded;
+    let JournalEntry { key, kind, .. } = entry;
+    let key = printable(key);
+    let what = match kind {
+        JournalKind::Effect(effect) => {
+            let result = effect.result.as_ref().map_or_else(|why| cut(&format!("failed: {why}")), shown);
+            format!("effect {key} {} -> {result}", shown(&effect.arguments))
+        }
+        JournalKind::Value(value) => format!("recorded {key}: {}", shown(value)),
+        JournalKind::Signal(signal) => format!("received signal {key}: {}", shown(signal)),
+        JournalKind::Time(at) => format!("recorded time {}", rfc3339(millis(*at))),
+        JournalKind::Random(number) => format!("recorded random {number}"),
+        JournalKind::Id(id) => format!("recorded id {}", printable(id)),
+        JournalKind::Sleep(until) => format!("waits until {}", rfc3339(millis(*until))),
+    };
+    format!("{} #{checkpoint}: {what}", printable(node))
 }
 
 fn told(edit: &Edit, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

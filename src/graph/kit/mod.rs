@@ -34,11 +34,13 @@
 
 mod alone;
 mod cuts;
+mod fixture;
 mod recorded;
 mod script;
 mod whole;
 
 pub use alone::{Alone, Routed};
 pub use cuts::CutError;
+pub use fixture::{Fixture, FixtureError};
 pub use script::{EffectCall, Test};
 pub use whole::Ran;

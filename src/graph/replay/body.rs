@@ -189,7 +189,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     ) -> Result<Option<Box<Finished<S>>>, Stopped> {
         let several = self.tasks.len() > 1;
         let Some(now) = self.body_now(at, step, comparison).await? else { return Ok(None) };
-        if let Some(difference) = compare::results(&self.table, recorded, &now, several).map_err(Some)? {
+        let lost = step.unsaved_writes(&self.tasks[at]);
+        if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, several).map_err(Some)? {
             return Err(self.note(at, comparison, difference));
         }
         if !self.table.row(self.tasks[at].node).options.subgraph {
@@ -300,7 +301,7 @@ pub(super) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S
 
 /// Says that channels were read whose values nobody knows.
 pub(super) fn unread<S: State>(what: &str, unsaved: &Unsaved<S>, schema: &S::Schema) -> String {
-    format!("{what} {}, never saved: declare what it reads with `.reads(..)`", unsaved.names(schema))
+    format!("{what} {}, {}: declare what it reads with `.reads(..)`", unsaved.names(schema), unsaved.why(schema))
 }
 
 /// What was recorded and is not asked for any more. `moved`: the state was updated after the questions were asked.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::compare;
 use super::report::{Comparison, Spot};
 use super::unsaved::Unsaved;
-use super::walk::Walk;
+use super::walk::{Walk, unsaved};
 use crate::checkpoint::Source;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
@@ -98,8 +98,9 @@ async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };
     let Some(start) = &record.control.start else { return Ok(()) };
     let mapping = comparison.reader.mapping(&run.table, *id, record).await?;
+    let lost = unsaved(start, &mapping);
     let start = comparison.reader.start(&run.table, &record.namespace, start, &mapping).await?;
-    if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0)? {
+    if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0, &lost)? {
         difference.what = format!("input, {}", difference.what);
         let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.level.names };
         comparison.differs(spot, "__start__", difference);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::report::Difference;
+use crate::checkpoint::Slot;
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::channel::Stored;
 use crate::graph::channels::state::State;
@@ -16,14 +17,16 @@ use crate::graph::thread::snapshot::planned;
 
 const SECRET: &str = "(secret)";
 
-/// What two results of a task differ in; routes only if they are chosen already.
+/// What two results of a task differ in; routes only if they are chosen already. `lost`: channels whose recorded values are not
+/// kept.
 pub(crate) fn results<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Finished<S>,
     now: &Finished<S>,
+    lost: &[usize],
     routed: bool,
 ) -> Result<Option<Difference>, RunError> {
-    let found = writes(table, &recorded.writes.0, &now.writes.0)?;
+    let found = writes(table, &recorded.writes.0, &now.writes.0, lost)?;
     if found.is_some() || !routed {
         return Ok(found);
     }
@@ -47,8 +50,12 @@ pub(crate) fn writes<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &[S::Write],
     now: &[S::Write],
+    lost: &[usize],
 ) -> Result<Option<Difference>, RunError> {
-    let saved = |write: &&S::Write| S::channels(&table.schema)[S::channel_of(write)].stored() != Stored::Never;
+    let saved = |write: &&S::Write| {
+        let at = S::channel_of(write);
+        !lost.contains(&at) && S::channels(&table.schema)[at].stored() != Stored::Never
+    };
     let recorded: Vec<&S::Write> = recorded.iter().filter(saved).collect();
     let now: Vec<&S::Write> = now.iter().filter(saved).collect();
     let place = |write: &&S::Write| (S::channel_of(write), S::overwrites(write));
@@ -128,14 +135,16 @@ fn sends<S: State, N: NodeId, C>(
     Ok(Some(Difference::new(what, told(was), told(is))))
 }
 
-/// Which channel has another value. Of those kept as logs the entries were compared as writes.
+/// Which channel has another value. Of those kept as logs the entries were compared as writes. A secret without a value may have
+/// been left out of an export.
 pub(crate) fn states<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Position<S>,
     now: &Position<S>,
 ) -> Result<Option<Difference>, RunError> {
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
-        if !matches!(channel.stored(), Stored::Value | Stored::Full) {
+        let was_left_out = channel.is_secret() && recorded.slots.get(at) == Some(&Slot::Absent);
+        if was_left_out || !matches!(channel.stored(), Stored::Value | Stored::Full) {
             continue;
         }
         let form = |pos: &Position<S>| match pos.state.is_set(&table.schema, at) {

@@ -25,6 +25,7 @@ use crate::graph::run::origin::{EventTask, task_id};
 use crate::graph::run::position::{Finished, Position};
 use crate::graph::run::task::{Stand, Task};
 use crate::graph::run::view::View;
+use crate::graph::thread::journal::Ledger;
 use crate::graph::thread::snapshot::{AnswerInfo, answer_info, planned, with_results};
 
 /// Who listens, and what was emitted.
@@ -136,6 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         }
         for task in step.tasks.iter().filter(started) {
             self.emitted(step, task).await;
+            self.journal(step, task).await?;
             self.inside(step, task).await?;
             let answered = self.asked(step, task).await?;
             if answered && !matches!(task.stand, Stand::Asked { .. }) {
@@ -165,6 +167,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     /// What a node emitted, and subgraphs of it that are not kept.
     async fn emitted(&self, step: &Recorded<S>, task: &Task<S>) {
         self.pass_on(self.telling.heard.of(step.made.id, stored(step, task))).await;
+    }
+
+    /// What a task of the root graph did and learned, those in its subgraphs included.
+    async fn journal(&self, step: &Recorded<S>, task: &Task<S>) -> Result<(), RunError> {
+        if !self.names.is_empty() || !self.telling.sink.wants(Mode::Journal, true) {
+            return Ok(());
+        }
+        let own = (step.made.id, stored(step, task));
+        let ledger = Ledger::of(self.table, self.reader, &step.before, own, task, true);
+        for entry in ledger.entries().await? {
+            let (node, task) = (self.name(task.node), self.event_task(step, task));
+            self.send(step.made.step + 1, EventKind::Journal { node, task, entry: Box::new(entry) }).await;
+        }
+        Ok(())
     }
 
     async fn pass_on(&self, told: Vec<Told>) {

@@ -50,6 +50,12 @@ impl<S: State> Unsaved<S> {
         self.unknown.iter().map(|at| format!("`{}`", channels[at].name())).collect::<Vec<_>>().join(" and ")
     }
 
+    /// Why the values of these channels are not known, for people.
+    pub(crate) fn why(&self, schema: &S::Schema) -> &'static str {
+        let never = unsaved::<S>(schema).any(|at| self.unknown.contains(at));
+        if never { "never saved" } else { "left out of the export" }
+    }
+
     /// The states that a task may have started with, over one that holds what was saved.
     pub(crate) fn states(&self, schema: &S::Schema, saved: &Arc<S>, reads: Option<&Mask>) -> Vec<Arc<S>> {
         let is_read = |at: usize| reads.is_none_or(|reads| reads.contains(at));

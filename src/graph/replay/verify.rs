@@ -133,7 +133,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             if self.tasks.len() > 1 {
                 self.pos.state = Arc::clone(&saved);
             }
-            if let Some(difference) = compare::results(&self.table, recorded, &now, self.tasks.len() > 1)?
+            let lost = step.unsaved_writes(&self.tasks[at]);
+            if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, self.tasks.len() > 1)?
                 && comparison.parts(self.spot(), &self.node_name(self.tasks[at].node), difference)
             {
                 return Ok(());
@@ -147,13 +148,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// What the tasks wrote to channels that are never saved, and which of them got values that nobody knows.
+    /// What the tasks wrote to channels that are never saved, and which channels got values that nobody knows: those, or secret
+    /// ones that an export left out.
     fn unsaved_writes(&self, step: &Recorded<S>) -> (Vec<S::Write>, Mask) {
         let (mut written, mut unknown) = (vec![], Mask::default());
         let never: Mask = unsaved::<S>(&self.table.schema).collect();
-        if never.is_empty() {
-            return (written, unknown);
-        }
         for task in &self.tasks {
             let Stand::Done(now) = &task.stand else { continue };
             let own = now.writes.0.iter().filter(|write| never.contains(S::channel_of(write)));

@@ -60,7 +60,7 @@ impl<S: State> Recorded<S> {
         self.is_whole() && all_ended && self.records.values().all(|record| record.status == TaskStatus::Done)
     }
 
-    /// The channels that a task wrote and that are never saved.
+    /// The channels that a task wrote and whose values are not kept: they are never saved, or an export left them out.
     pub(crate) fn unsaved_writes(&self, task: &Task<S>) -> Vec<usize> {
         match self.records.get(&task.key) {
             _ if task.node == START_NODE => self.unsaved_input.clone(),
@@ -205,8 +205,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     }
 }
 
-/// The channels of writes that have no row, because they are never saved.
-fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
+/// The channels of writes that have no row: they are never saved, or an export left them out.
+pub(super) fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
     let unsaved = writes.iter().filter(|write| write.row.is_none());
     unsaved.filter_map(|write| mapping.channel(write.channel)).map(|channel| channel as usize).collect()
 }

@@ -10,6 +10,7 @@ use crate::checkpoint::{CheckpointId, Source, ThreadId};
 use super::origin::{EventTask, MessageMetadata, node_of};
 use super::view::View;
 use crate::graph::define::interrupt::Question;
+use crate::graph::journal::task_journal::JournalEntry;
 use crate::graph::thread::snapshot::AnswerInfo;
 
 /// Which events a stream carries. The names and their meaning are LangGraph's stream modes.
@@ -29,6 +30,9 @@ pub enum Mode {
     Checkpoints,
     /// That what was told of ended tasks is on disk. LangGraph has no counterpart.
     Stored,
+    /// What tasks did in the world outside and learned from it: the entries of their journals. Only a
+    /// [replay](crate::graph::Replay) has them. LangGraph has no counterpart.
+    Journal,
     /// Tasks and checkpoints.
     Debug,
 }
@@ -83,6 +87,16 @@ pub enum EventKind {
         task: EventTask,
         /// The answer.
         answer: AnswerInfo,
+    },
+    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something. Told only by
+    /// a [replay](crate::graph::Replay), with [`Mode::Journal`].
+    Journal {
+        /// The node of the root graph.
+        node: Arc<str>,
+        /// Its task.
+        task: EventTask,
+        /// What was recorded. Messages of an effect are events of their own.
+        entry: Box<JournalEntry>,
     },
     /// A node emitted a value.
     Custom {
@@ -148,6 +162,7 @@ impl EventKind {
             Self::TaskStart { .. } | Self::TaskEnd { .. } => Mode::Tasks,
             Self::Checkpoint(_) => Mode::Checkpoints,
             Self::Stored => Mode::Stored,
+            Self::Journal { .. } => Mode::Journal,
         }
     }
 }
@@ -158,6 +173,7 @@ impl Event {
         match &self.kind {
             EventKind::Update { task, .. }
             | EventKind::Answered { task, .. }
+            | EventKind::Journal { task, .. }
             | EventKind::Custom { task, .. }
             | EventKind::Message { task, .. }
             | EventKind::TaskStart { task, .. }

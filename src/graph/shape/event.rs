@@ -37,6 +37,7 @@ fn kind(kind: &EventKind) -> Value {
             let AnswerShape { name, value, by, at, note } = answer.into();
             json!({ "kind": "answered", "node": &**node, "question": name, "answer": value, "by": by, "note": note, "at": at })
         }
+        EventKind::Journal { node, entry, .. } => json!({ "kind": "journal", "node": &**node, "entry": entry }),
         EventKind::Custom { node, value, .. } => json!({ "kind": "custom", "node": &**node, "value": value }),
         EventKind::Message { node, value, metadata, .. } => {
             json!({ "kind": "message", "node": &**node, "value": value, "tags": *metadata.tags })
@@ -93,7 +94,7 @@ pub(crate) fn brief(event: &Event) -> Option<Value> {
         }
         EventKind::TaskStart { .. } => &["input", "sent", "remaining_steps"],
         EventKind::Checkpoint(_) => &["ran", "state", "tasks"],
-        EventKind::Answered { .. } | EventKind::Custom { .. } => &[],
+        EventKind::Answered { .. } | EventKind::Journal { .. } | EventKind::Custom { .. } => &[],
         EventKind::Message { .. } | EventKind::TaskEnd { .. } => &[],
     };
     let Value::Object(told) = shape(event) else { return None };

@@ -37,6 +37,9 @@ pub(crate) struct TaskShape<Q = QuestionShape> {
     /// What it was started with. The command line prints it for a single task only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// Its journal. Only the command line reads it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Value>,
     /// The snapshot of its subgraph.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub inside: Option<Box<SnapshotShape<Q>>>,
@@ -79,6 +82,7 @@ impl<Q> TaskShape<Q> {
             questions: task.questions.iter().map(question).collect(),
             answers: task.answers.iter().map(AnswerShape::from).collect(),
             input: Some(task.input.json()),
+            journal: None,
             inside: task
                 .state
                 .as_ref()

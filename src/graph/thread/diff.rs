@@ -1,20 +1,26 @@
 //! Comparing checkpoints of threads. What differs is told in `diff`; here is only which checkpoints are meant.
 
-use crate::checkpoint::CheckpointId;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::checkpoint::{CheckpointId, Key, Order};
 
 use super::handle::Thread;
+use super::snapshot::{Seen, Snapshot};
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
-use crate::graph::diff::Diff;
 use crate::graph::diff::compare::compare;
 use crate::graph::diff::face::{Face, face};
+use crate::graph::diff::{Diff, RecordedEntry};
+use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
 use crate::graph::run::net::netted;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns what differs between two checkpoints of the thread: its channels, what runs next, what was asked. Both are taken
     /// as they were made, with the questions that their tasks asked last. What both share is not read: channels in the same
-    /// rows, and the entries of an appended list that was there before.
+    /// rows, and the entries of an appended list that was there before. Also what was done and recorded on the way from what
+    /// both have in common to the one and to the other.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State};
@@ -69,7 +75,37 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         to: &Thread<T, M, D>,
         deep: bool,
     ) -> Result<Diff, RunError> {
-        compare(&*self.face().await?, &*to.face().await?, deep).await
+        let mut diff = compare(&*self.face().await?, &*to.face().await?, deep).await?;
+        let stores = self.graph.store.as_ref().zip(to.graph.store.as_ref());
+        if self.id == to.id && stores.is_some_and(|(one, other)| Arc::ptr_eq(one, other)) {
+            let (reader, _) = self.reader("comparing checkpoints").await?;
+            let (old, new) = ways(&reader, diff.from.checkpoint, diff.to.checkpoint).await?;
+            diff.unrecorded = self.recorded(&reader, old).await?;
+            diff.recorded = to.recorded(&reader, new).await?;
+            let same = |one: &RecordedEntry, other: &RecordedEntry| one.node == other.node && one.entry == other.entry;
+            let both = diff.recorded.iter().filter(|new| diff.unrecorded.iter().any(|old| same(old, new)));
+            let both: Vec<RecordedEntry> = both.cloned().collect();
+            diff.recorded.retain(|only| !both.iter().any(|both| same(both, only)));
+            diff.unrecorded.retain(|only| !both.iter().any(|both| same(both, only)));
+        }
+        Ok(diff)
+    }
+
+    /// What the tasks of checkpoints recorded, oldest first.
+    async fn recorded(&self, reader: &Reader, way: Vec<CheckpointId>) -> Result<Vec<RecordedEntry>, RunError> {
+        let mut recorded = vec![];
+        for checkpoint in way {
+            let snapshot = Snapshot::read(&self.graph.table, reader, checkpoint, Seen::Past, false).await?;
+            for task in &snapshot.tasks {
+                let entries = task.ledger.entries().await?.into_iter();
+                let (task, node) = (task.id.clone(), task.name.clone());
+                recorded.extend(entries.map(|entry| {
+                    let (task, node) = (task.clone(), node.clone());
+                    RecordedEntry { checkpoint, task, node, entry }
+                }));
+            }
+        }
+        Ok(recorded)
     }
 
     async fn face(&self) -> Result<Box<dyn Face>, RunError> {
@@ -82,4 +118,51 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let id = self.at.or(newest).ok_or_else(|| self.unknown())?;
         face(&self.graph.table, &reader, id).await
     }
+}
+
+/// The checkpoints, oldest first, whose tasks led to one and to the other of two checkpoints and recorded anything, without
+/// those that came before both.
+async fn ways(
+    reader: &Reader,
+    from: CheckpointId,
+    to: CheckpointId,
+) -> Result<(Vec<CheckpointId>, Vec<CheckpointId>), RunError> {
+    if !reader.has_entries(from.max(to)).await? {
+        return Ok((vec![], vec![]));
+    }
+    let (mut one, mut other) = ((from, vec![]), (to, vec![]));
+    while one.0 != other.0 {
+        let later = if one.0 > other.0 { &mut one } else { &mut other };
+        let Some(record) = reader.record(later.0).await? else { break };
+        let Some(parent) = record.parent.filter(|_| record.namespace.is_empty()) else { break };
+        later.1.push(parent);
+        later.0 = parent;
+    }
+    let written = reader.with_entries(one.0.min(other.0), from.max(to)).await?;
+    let kept = |(_, way): (CheckpointId, Vec<CheckpointId>)| {
+        way.into_iter().rev().filter(|checkpoint| written.contains(checkpoint)).collect()
+    };
+    Ok((kept(one), kept(other)))
+}
+
+impl Reader {
+    /// Whether the tasks of any checkpoint up to this one recorded anything.
+    async fn has_entries(&self, last: CheckpointId) -> Result<bool, RunError> {
+        let range = entries_at(CheckpointId(0), 0)..=entries_at(last, u32::MAX);
+        Ok(!self.store.scan(&self.thread, range, Order::Ascending, 1).await?.is_empty())
+    }
+
+    /// The checkpoints of a range whose tasks recorded anything.
+    async fn with_entries(&self, first: CheckpointId, last: CheckpointId) -> Result<BTreeSet<CheckpointId>, RunError> {
+        let found = self.scan(entries_at(first, 0)..=entries_at(last, u32::MAX)).await?;
+        let checkpoint = |(key, _): (Key, Vec<u8>)| match key {
+            Key::Effect { checkpoint, key, .. } => Some(checkpoint).filter(|_| !key.is_empty()),
+            _ => None,
+        };
+        Ok(found.into_iter().filter_map(checkpoint).collect())
+    }
+}
+
+fn entries_at(checkpoint: CheckpointId, task: u32) -> Key {
+    Key::Effect { checkpoint, task, key: String::new() }
 }

@@ -19,11 +19,11 @@ use crate::graph::journal::secrets::Secrets;
 use crate::graph::journal::task_journal::{ChildRun, JournalEntry, JournalMessage, JournalQuestion, TaskJournal};
 use crate::graph::journal::told::entries;
 use crate::graph::records::foremost::is_over;
-use crate::graph::records::mapping::Mapping;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::children::BY_HANDLER;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
+use crate::graph::run::net::netted;
 use crate::graph::run::origin::{place, task_id};
 use crate::graph::run::position::Position;
 use crate::graph::run::task::{SENT, Stand, Task};
@@ -72,11 +72,11 @@ impl Ledger {
     pub(crate) fn of<S: State, N: NodeId, C: Send + Sync + 'static>(
         table: &Arc<Table<S, N, C>>,
         reader: &Reader,
-        (pos, mapping): (&Position<S>, &Mapping),
+        pos: &Position<S>,
+        own: (CheckpointId, u32),
         task: &Task<S>,
         is_root: bool,
     ) -> Self {
-        let own = (pos.id, mapping.stored_task(task.key));
         let (node, sent) = (name(table, task.node), task.key.checked_sub(SENT));
         let first = (task.node != START_NODE).then(|| escaped(&table.row(task.node).facts.first_name));
         let segment = first.unwrap_or_default() + &sent.map(|at| format!(".{at:x}")).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Ledger {
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => vec![],
         };
         Self {
-            place: place(&node, &task_id(pos.id, task.key)),
+            place: place(&node, &task_id(own.0, own.1)),
             secrets: Secrets::of(table, &pos.state, written),
             questions: questions(table, task, &node),
             version: pos.control.version,
@@ -133,6 +133,13 @@ impl Ledger {
         let mut journal = TaskJournal { entries, questions: self.questions.clone(), children, messages };
         self.secrets.hide(&mut journal);
         Ok(journal)
+    }
+
+    /// Returns the entries without what was emitted.
+    pub(crate) async fn entries(&self) -> Result<Vec<JournalEntry>, RunError> {
+        let mut entries = self.read().await?.entries;
+        entries.iter_mut().filter_map(JournalEntry::effect_mut).for_each(|effect| effect.messages.clear());
+        Ok(entries)
     }
 
     async fn recorded(&self, reader: &Reader) -> Result<(Vec<JournalEntry>, Vec<JournalMessage>), RunError> {
@@ -255,7 +262,7 @@ impl TaskSnapshot {
     /// # Errors
     /// [`RunError::NoCheckpointer`] if the store is closed; if it cannot be read.
     pub async fn journal(&self) -> Result<TaskJournal, RunError> {
-        self.ledger.read().await
+        netted("reading a journal", self.ledger.read()).await
     }
 
     /// Says of the tasks of its subgraph which task of the root graph they are in.

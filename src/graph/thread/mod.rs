@@ -11,7 +11,7 @@ pub(crate) mod filter;
 pub(crate) mod go;
 pub(crate) mod handle;
 pub(crate) mod history;
-mod journal;
+pub(crate) mod journal;
 mod keep;
 pub(crate) mod listing;
 mod mailbox;

@@ -93,7 +93,7 @@ pub(super) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         wake: task.wake.filter(|_| !task.is_done()).map(clock::time),
         awaits: awaited(task),
         effects: task.effects,
-        ledger: Ledger::of(table, reader, (pos, mapping), task, is_root),
+        ledger: Ledger::of(table, reader, pos, (pos.id, mapping.stored_task(task.key)), task, is_root),
         activation,
     };
     if is_root {

@@ -1,0 +1,215 @@
+//! A recorded thread in a file, as a test: written by `superstep export THREAD --fixture FILE`, compared with its graph as it is
+//! now. Knows files and the checks of imports; runs nothing but replays.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::checkpoint::{
+    CheckpointError, ImportOptions, Imported, MemoryCheckpointer, ThreadId, Unpacked, trust, unpack,
+};
+use crate::graph::channels::state::State;
+use crate::graph::compile::compiled::CompiledGraph;
+use crate::graph::define::node::NodeId;
+use crate::graph::journal::effect::{Stage, Staged};
+use crate::graph::replay::report::{Verdict, Verified};
+use crate::graph::run::ctx::DefaultContext;
+use crate::graph::run::error::RunError;
+use crate::graph::thread::handle::Thread;
+
+/// A recorded thread that a test holds its graph against.
+///
+/// ```no_run
+/// # use superstep::graph::kit::Fixture;
+/// # use superstep::graph::{CompiledGraph, NodeId, State};
+/// # async fn example<S: State, N: NodeId>(graph: CompiledGraph<S, N>) -> Result<(), Box<dyn std::error::Error>> {
+/// let fixture = Fixture::load("tests/fixtures/order-7.superstep")?;
+/// let report = fixture.verify(&graph).await?;
+/// assert!(report.agrees(), "{report}");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    path: PathBuf,
+    thread: Unpacked,
+}
+
+/// Why a fixture cannot be compared with a graph.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FixtureError {
+    /// The file cannot be opened.
+    #[error("the fixture {} cannot be opened: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no whole thread: cut short, damaged, something else, or of a later release.
+    #[error("the fixture {} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Box<CheckpointError>,
+    },
+    /// Another graph recorded it.
+    #[error("the fixture {} was recorded by the graph `{recorded}`, and this one is `{graph}`", path.display())]
+    OtherGraph {
+        /// The file.
+        path: PathBuf,
+        /// The name of the graph that recorded it.
+        recorded: String,
+        /// The name of the graph that it is compared with.
+        graph: String,
+    },
+    /// The graph cannot read it, or the comparison failed otherwise.
+    #[error("the fixture {}: {source}", path.display())]
+    Run {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Box<RunError>,
+    },
+    /// No body and no router of the graph was run over what was recorded, so that the comparison says nothing.
+    #[error("the fixture {} compares nothing: no body is `.replayable()`, and no router chose", path.display())]
+    NothingCompared {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Lets no effect happen that was not recorded.
+struct Sealed;
+
+impl Stage for Sealed {
+    fn result(&self, key: &str, _: &str, _: &str) -> Result<Option<Staged<Vec<u8>>>, RunError> {
+        Err(RunError::InvalidConfig { what: format!("the fixture has no result of effect `{key}`") })
+    }
+}
+
+impl FixtureError {
+    /// Returns what to do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Open { .. } => {
+                "write it with `superstep export THREAD --fixture FILE`; a relative path is taken from the folder of the package"
+                    .into()
+            }
+            Self::Unreadable { source, .. } => match **source {
+                CheckpointError::Format { .. } => "update superstep here, or export the thread with this release".into(),
+                _ => "export it anew: `superstep export THREAD --fixture FILE`".into(),
+            },
+            Self::OtherGraph { recorded, .. } => {
+                format!("compare it with `{recorded}`; after a rename, give the graph that name in the test")
+            }
+            Self::Run { source, .. } => source.help().unwrap_or_else(|| "see the cause".into()),
+            Self::NothingCompared { .. } => "mark bodies whose side effects all go through `ctx` as `.replayable()`".into(),
+        }
+    }
+}
+
+impl Fixture {
+    /// Reads a fixture, and checks the whole of it.
+    ///
+    /// # Errors
+    /// [`FixtureError::Open`] and [`FixtureError::Unreadable`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, FixtureError> {
+        let path = path.as_ref().to_path_buf();
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(source) => return Err(FixtureError::Open { path, source }),
+        };
+        match unpack(file, &ImportOptions::new()) {
+            Ok(thread) => Ok(Self { path, thread }),
+            Err(source) => Err(FixtureError::Unreadable { path, source: Box::new(source) }),
+        }
+    }
+
+    /// Returns what the file says of itself: the thread's name, its graph, the release that wrote it, what was left out.
+    pub fn about(&self) -> &Imported {
+        self.thread.imported()
+    }
+
+    /// Compares the thread with its graph as it is now, as [`Thread::verify`] does: no effect happens. The report says what
+    /// differs first, if anything does, and what was not compared.
+    ///
+    /// # Errors
+    /// [`FixtureError::OtherGraph`], [`FixtureError::Run`]; [`FixtureError::NothingCompared`], since a test that compares nothing
+    /// holds whatever becomes of the graph.
+    pub async fn verify<S: State, N: NodeId, C: DefaultContext + Send + Sync + 'static>(
+        &self,
+        graph: &CompiledGraph<S, N, C>,
+    ) -> Result<Verified, FixtureError> {
+        self.verify_with(graph, C::default_context()).await
+    }
+
+    /// The same with a context of your own.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    pub async fn verify_with<S: State, N: NodeId, C: Send + Sync + 'static>(
+        &self,
+        graph: &CompiledGraph<S, N, C>,
+        context: impl Into<Arc<C>>,
+    ) -> Result<Verified, FixtureError> {
+        let thread = self.thread_with(graph, context).await?;
+        let report = thread.verify().await.map_err(|error| self.failed(error))?;
+        match report.verdict() {
+            Verdict::NothingCompared => Err(FixtureError::NothingCompared { path: self.path.clone() }),
+            Verdict::Same | Verdict::SameInPart | Verdict::Different => Ok(report),
+        }
+    }
+
+    /// Returns the thread, in a store in memory of its own: for its state, its history, [`Thread::what_if`], or to resume it,
+    /// as with a body that failed and is mended now. Recorded effects give their results; any other effect fails with
+    /// [`RunError::InvalidConfig`], so that a test never does anything in the world outside.
+    ///
+    /// # Errors
+    /// [`FixtureError::OtherGraph`], [`FixtureError::Run`].
+    pub async fn thread<S: State, N: NodeId, C: DefaultContext + Send + Sync + 'static>(
+        &self,
+        graph: &CompiledGraph<S, N, C>,
+    ) -> Result<Thread<S, N, C>, FixtureError> {
+        self.thread_with(graph, C::default_context()).await
+    }
+
+    /// The same with a context of your own.
+    ///
+    /// # Errors
+    /// As [`thread`](Self::thread).
+    pub async fn thread_with<S: State, N: NodeId, C: Send + Sync + 'static>(
+        &self,
+        graph: &CompiledGraph<S, N, C>,
+        context: impl Into<Arc<C>>,
+    ) -> Result<Thread<S, N, C>, FixtureError> {
+        self.check_graph(graph.name())?;
+        let store = MemoryCheckpointer::new();
+        let id = self.about().thread.clone();
+        self.stored(&store, &id).await.map_err(|error| self.failed(error.into()))?;
+        let mut thread = graph.clone().with_checkpointer(store).thread_with(id, context);
+        thread.stage = Some(Arc::new(Sealed));
+        Ok(thread)
+    }
+
+    async fn stored(&self, store: &MemoryCheckpointer, id: &ThreadId) -> Result<(), CheckpointError> {
+        self.thread.clone().stored(store).await?;
+        trust(store, id).await.map(drop)
+    }
+
+    fn check_graph(&self, name: &str) -> Result<(), FixtureError> {
+        match &self.about().graph {
+            Some(recorded) if recorded != name => Err(FixtureError::OtherGraph {
+                path: self.path.clone(),
+                recorded: recorded.clone(),
+                graph: name.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, source: RunError) -> FixtureError {
+        FixtureError::Run { path: self.path.clone(), source: Box::new(source) }
+    }
+}

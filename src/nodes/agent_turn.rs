@@ -1,0 +1,116 @@
+//! Turns of agents, read back from the journal of their task. Knows the messages that `asking` keeps there; asks nobody.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::drivers::{AgentEvent, Finished};
+use crate::graph::{JournalEffect, TaskJournal};
+
+/// A turn of an agent as the journal of its task has it.
+///
+/// Turns are recorded in every thread with a store. The prompt is stored once, with the turn's first message; the arguments of
+/// the turn's effect have its hash.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct AgentTurn {
+    /// When it began, in milliseconds since 1970.
+    pub at: u64,
+    /// What was asked, of whom.
+    pub asked: AskedOfAgent,
+    /// The tools it called, in order.
+    pub calls: Vec<AgentCall>,
+    /// What it came to; none if it failed or was killed.
+    pub finished: Option<Finished>,
+}
+
+/// What an agent was asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AskedOfAgent {
+    /// Its role: `developer`.
+    pub role: String,
+    /// The name of its driver.
+    pub driver: String,
+    /// The model; none: the driver's own choice.
+    pub model: Option<String>,
+    /// The task's number in the plan; empty if the turn belongs to none.
+    pub task: String,
+    /// Which attempt at that task it was, from 1; 0 if it was none.
+    pub attempt: u32,
+    /// The folder it worked in.
+    pub directory: String,
+    /// What holds for the whole session, where a session began.
+    #[serde(default)]
+    pub system: Option<String>,
+    /// The file that the prompt was made from.
+    pub template: String,
+    /// The prompt as it was sent.
+    pub prompt: String,
+}
+
+/// A tool that an agent called.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct AgentCall {
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// The tool.
+    pub name: String,
+    /// What it was given.
+    pub arguments: Value,
+    /// Whether it did what it was asked, and its answer, cut where it is long; none if the turn ended before.
+    pub result: Option<(bool, String)>,
+}
+
+/// A message that begins a turn.
+#[derive(Deserialize)]
+struct Begins {
+    turn: AskedOfAgent,
+}
+
+impl AgentTurn {
+    /// Returns the turns of agents that a task took, in order.
+    ///
+    /// ```
+    /// # use superstep::graph::TaskSnapshot;
+    /// # use superstep::nodes::AgentTurn;
+    /// # use superstep::prelude::*;
+    /// # async fn example(task: &TaskSnapshot) -> Result<(), RunError> {
+    /// for turn in AgentTurn::all(&task.journal().await?) {
+    ///     println!("{}\n{} calls of tools", turn.asked.prompt, turn.calls.len());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn all(journal: &TaskJournal) -> Vec<Self> {
+        journal.effects().flat_map(|(_, effect)| Self::of(effect)).collect()
+    }
+
+    /// Returns the turns that an effect took: more than one if it was repeated.
+    pub fn of(effect: &JournalEffect) -> Vec<Self> {
+        let (mut turns, mut ids): (Vec<Self>, Vec<String>) = (vec![], vec![]);
+        for message in &effect.messages {
+            if let Ok(Begins { turn: asked }) = Begins::deserialize(&message.value) {
+                turns.push(Self { at: message.at, asked, calls: vec![], finished: None });
+                ids.clear();
+            }
+            let (Some(turn), Ok(event)) = (turns.last_mut(), AgentEvent::deserialize(&message.value)) else { continue };
+            match event {
+                AgentEvent::ToolCall { id, name, arguments } => {
+                    turn.calls.push(AgentCall { at: message.at, name, arguments, result: None });
+                    ids.push(id);
+                }
+                AgentEvent::ToolResult { id, ok, text } => {
+                    let call = ids.iter().rposition(|known| *known == id).and_then(|at| turn.calls.get_mut(at));
+                    call.into_iter().for_each(|call| call.result = Some((ok, text.clone())));
+                }
+                AgentEvent::Finished(finished) => turn.finished = Some(finished),
+                AgentEvent::Started(_)
+                | AgentEvent::Text(_)
+                | AgentEvent::Thinking(_)
+                | AgentEvent::Usage(_)
+                | AgentEvent::Notice(_) => {}
+            }
+        }
+        turns
+    }
+}
