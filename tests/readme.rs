@@ -114,6 +114,18 @@ fn the_page_on_signals_shows_the_compiled_example(#[case] name: &str) {
     assert!(page.contains(&format!("```rust,ignore\n{code}```\n")), "docs/guide/signals.md lacks:\n{code}");
 }
 
+#[rstest::rstest]
+#[case::questions("questions")]
+#[case::default("default")]
+#[case::pay("pay")]
+#[case::vote("vote")]
+#[case::cancel("cancel")]
+fn the_page_on_questions_shows_the_compiled_example(#[case] name: &str) {
+    let code = cut(include_str!("../examples/questions.rs"), name);
+    let page = include_str!("../docs/guide/questions.md");
+    assert!(page.contains(&format!("```rust,ignore\n{code}```\n")), "docs/guide/questions.md lacks:\n{code}");
+}
+
 #[test]
 fn the_driver_of_the_page_on_agent_workflows_is_compiled() {
     let code = snippet("driver");

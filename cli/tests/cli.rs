@@ -363,6 +363,7 @@ fn the_whole_help() {
       revise       Ask for another attempt, and go on
       edit         Answer an open question with a text that you edit, and go on
       signal       Send a signal to a thread, which may be running
+      dismiss      Cancel an open question, and go on
       cancel       Cancel the run of a thread in another process
       threads      List threads, or the questions that are open
       status       Show how a thread stands: its state, what runs next, what it asks

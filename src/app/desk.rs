@@ -81,6 +81,8 @@ pub(crate) enum Saying {
     Approve,
     Reject(Option<String>),
     Revise(String),
+    /// None: the question is cancelled.
+    Cancel,
     /// A text that `edit` has changed.
     Edited(String),
 }

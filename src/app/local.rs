@@ -147,7 +147,7 @@ impl Local {
     fn only_its_graph_knows(&self, info: &ThreadInfo) -> bool {
         let Some(graph) = self.graphs.find(&info.graph) else { return false };
         let ended = matches!(info.standing, Standing::New | Standing::Finished | Standing::Running | Standing::Damaged);
-        let stopped = info.standing == Standing::Pending && graph.has_breakpoints();
+        let stopped = info.standing == Standing::Pending && (info.has_stops || graph.has_breakpoints());
         stopped || (!ended && info.fingerprint != graph.fingerprint())
     }
 
@@ -267,6 +267,10 @@ pub(crate) async fn answer(thread: &dyn AnyThread, ask: AnswerAsk) -> Result<Ans
     let mut answer = match says {
         Saying::Json(value) => {
             let answer = Answer::json(&value);
+            if let Some(to) = to { answer.to(to) } else { answer }
+        }
+        Saying::Cancel => {
+            let answer = Answer::cancel();
             if let Some(to) = to { answer.to(to) } else { answer }
         }
         Saying::Approve => thread.decide(to, &reply(Verdict::Approve, None, &by)).await?,

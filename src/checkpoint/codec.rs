@@ -17,10 +17,10 @@ use super::id::ThreadId;
 use super::panics::{caught, serialize_panicked};
 
 /// The newest format of engine records that this release writes and reads.
-pub const FORMAT: u8 = 3;
+pub const FORMAT: u8 = 4;
 
 /// How many lists a record of each format before may lack at its end, beginning with format 1.
-const LACKING: [usize; 2] = [3, 2];
+const LACKING: [usize; 3] = [5, 4, 3];
 
 /// How deeply arrays and maps of a user's value may nest when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn record_of_a_newer_release_is_named() {
         let error = decode_record::<u64>(&thread(), "checkpoint #4", &[FORMAT + 1, 7]).unwrap_err();
-        assert_eq!(error.to_string(), "checkpoint #4 has format 4; this release reads up to 3");
+        assert_eq!(error.to_string(), "checkpoint #4 has format 5; this release reads up to 4");
     }
 
     #[rstest::rstest]

@@ -56,13 +56,13 @@ pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
     AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, FailureRecord,
-    ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source, TagRecord,
-    TaskRecord, TaskStatus, WriteRecord,
+    ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source, StopRecord,
+    TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
 #[cfg(feature = "sled")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
-pub(crate) use threads::foreign::of_store;
+pub(crate) use threads::foreign::{about_thread, of_store};
 pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
@@ -72,4 +72,4 @@ pub(crate) use transport::import::Unpacked;
 #[cfg(any(feature = "app", feature = "test-util"))]
 pub(crate) use transport::import::unpack;
 pub use transport::import::{ImportOptions, Imported, import_thread};
-pub use wait_record::{ReceiveRecord, SignalRecord};
+pub use wait_record::{ReceiveRecord, SignalRecord, TermsRecord, VoteRecord};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::id::CheckpointId;
 use super::key::RowId;
-use super::wait_record::ReceiveRecord;
+use super::wait_record::{ReceiveRecord, TermsRecord, VoteRecord};
 
 /// The names behind the indexes of records: one version of a graph. Stored once per thread, under its fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,17 @@ pub struct AboutRecord {
     pub created_at: u64,
     /// Where the thread was imported from, if it was not made in this store.
     pub foreign: Option<ForeignRecord>,
+    /// Where its runs stop, unless a handle says otherwise. Since format 4.
+    pub stops: Vec<StopRecord>,
+}
+
+/// A place where the runs of a thread stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopRecord {
+    /// The node; none: every superstep.
+    pub node: Option<String>,
+    /// Whether they stop after it, not before.
+    pub after: bool,
 }
 
 /// A thread that was made elsewhere: it may be read and compared, but not run, until a person trusts it.
@@ -271,6 +282,10 @@ pub struct TaskRecord {
     pub receives: Vec<ReceiveRecord>,
     /// Which attempts failed, from 1, of the last failures. Since format 3.
     pub failed: Vec<u32>,
+    /// The terms of its questions that have any. Since format 4.
+    pub terms: Vec<TermsRecord>,
+    /// Answers to questions that need several. Since format 4.
+    pub votes: Vec<VoteRecord>,
 }
 
 /// A failed attempt of a task.

@@ -109,6 +109,20 @@ pub(crate) struct Edit {
     pub to: AnswerTo,
 }
 
+/// Cancel an open question, and go on
+///
+/// Ends an open question without an answer, and goes on: the node that asked it can handle that, or fails.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} dismiss first --by ada --note 'no longer needed'")]
+pub(crate) struct Dismiss {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub thread: String,
+
+    #[command(flatten)]
+    pub to: AnswerTo,
+}
+
 /// One of `approve`, `reject`, `revise`.
 pub(crate) struct Decision {
     pub thread: String,

@@ -63,6 +63,7 @@ pub(crate) enum Verb {
     Revise(answers::Revise),
     Edit(Edit),
     Signal(Signal),
+    Dismiss(answers::Dismiss),
     Cancel(runs::Cancel),
     Threads(Threads),
     Status(Status),

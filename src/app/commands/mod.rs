@@ -26,7 +26,7 @@ use serde_json::Value;
 use super::args::{Verb, Wish};
 use super::caller::{Caller, quoted};
 use super::control::Control;
-use super::desk::Ask;
+use super::desk::{Ask, Saying};
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::local::json;
@@ -88,6 +88,7 @@ impl Session {
             Verb::Reject(args) => self.decided(args.into()).await,
             Verb::Revise(args) => self.decided(args.into()).await,
             Verb::Edit(args) => self.edit(args).await,
+            Verb::Dismiss(args) => self.answered(args.thread, Saying::Cancel, args.to).await,
             Verb::Signal(args) => self.signal(args).await,
             Verb::Cancel(args) => self.cancel(args.on.thread).await,
             Verb::Threads(args) => self.threads(args).await,

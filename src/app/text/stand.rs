@@ -85,12 +85,29 @@ fn question(asked: &Asked) -> String {
         None => text.push_str(&fields(&told_of(&asked.payload))),
     }
     text.push_str(&format!("  takes: {}\n", clean(&asked.takes)));
+    text.push_str(&terms(asked));
     if !asked.commands.is_empty() {
         text.push_str("answer with\n");
         asked.commands.iter().for_each(|command| text.push_str(&format!("  {}\n", clean(command))));
         meant(asked).iter().for_each(|meant| text.push_str(&format!("here {meant}\n")));
     }
     text
+}
+
+/// When a question expires, whom it needs, and what they have answered.
+fn terms(asked: &Asked) -> String {
+    let mut text = String::new();
+    if let Some(expires) = &asked.expires {
+        let then = asked.default.as_ref().map(|answer| format!(", then: {}", safe_json(&answer.to_string())));
+        text.push_str(&format!("  expires: {expires}{}\n", then.unwrap_or_default()));
+    }
+    if let Some(count) = asked.approvals {
+        text.push_str(&format!("  needs: {count} equal answers\n"));
+    }
+    if !asked.approvers.is_empty() {
+        text.push_str(&format!("  asks: {}\n", clean(&asked.approvers.join(", "))));
+    }
+    text + &asked.votes.iter().map(answered).collect::<String>()
 }
 
 /// The fields of a payload that say something.

@@ -57,8 +57,16 @@ pub(in crate::checkpoint) async fn imported(
     store: &dyn Checkpointer,
     thread: &ThreadId,
 ) -> Result<Option<ForeignRecord>, CheckpointError> {
+    Ok(about_thread(store, thread).await?.and_then(|about| about.foreign))
+}
+
+/// Returns what a thread as a whole is; none if nothing of it is stored.
+pub(crate) async fn about_thread(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+) -> Result<Option<AboutRecord>, CheckpointError> {
     let found = store.get(thread, vec![Key::About]).await?;
-    Ok(about(thread, found.first().and_then(Option::as_deref))?.and_then(|about| about.foreign))
+    about(thread, found.first().and_then(Option::as_deref))
 }
 
 /// Marks the records of a thread as made elsewhere: what a copy of an untrusted store holds is no more to be trusted.

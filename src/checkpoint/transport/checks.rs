@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::skim::{DEPTH, skim};
 use crate::checkpoint::threads::anatomy::{Anatomy, Made};
 use crate::checkpoint::threads::needs::Need;
 use crate::checkpoint::{
@@ -196,13 +197,24 @@ fn check_task(anatomy: &Anatomy, of: &CheckpointRecord, record: &TaskRecord, nex
         && record.receives.iter().all(|awaited| awaited.until.is_none_or(|until| until <= MOST));
     let places = record.questions.iter().all(|asked| asked.place <= MANY && asked.checkpoint.0 < next)
         && record.answers.iter().all(|answer| answer.place <= MANY && answer.at <= MOST);
-    ensure(counts && places && record.failures.iter().all(|failure| failure.at <= MOST), || {
+    ensure(counts && places && terms_fit(record) && record.failures.iter().all(|failure| failure.at <= MOST), || {
         "its counters are out of bounds".into()
     })?;
     let inside = |(name, child): &(String, CheckpointId)| {
         check_inside(anatomy, &of.namespace, *child).map_err(|reason| format!("subgraph `{name}`: {reason}"))
     };
     record.children.iter().try_for_each(inside)
+}
+
+fn terms_fit(record: &TaskRecord) -> bool {
+    let fits = |value: &[u8]| skim(value, DEPTH).is_ok();
+    let terms = record.terms.iter().all(|terms| {
+        terms.expires.is_none_or(|expires| expires <= MOST)
+            && terms.approvals <= MANY
+            && terms.place <= MANY
+            && terms.default.as_deref().is_none_or(fits)
+    });
+    terms && record.votes.iter().all(|vote| vote.at <= MOST && vote.place <= MANY && fits(&vote.value))
 }
 
 /// What there is of rows and entries.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::checks::{MOST, check};
 use super::file::{START, bad, begins, read};
-use super::skim::skim;
+use super::skim::{DEPTH, skim};
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::deposit::deposit;
 use crate::checkpoint::time::now;
@@ -18,9 +18,6 @@ use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
     Key, Record, SignalRecord, ThreadId, decode_record, encode_record,
 };
-
-/// How deeply a value may nest: what was written under the limit of 128 reads as no more than this.
-const DEPTH: usize = 512;
 
 /// How a file is imported.
 #[derive(Clone, Debug)]
@@ -220,7 +217,8 @@ fn undecoded(error: CheckpointError) -> CheckpointError {
 /// Notes that the thread came from elsewhere, whatever the file says of it.
 fn mark(records: &mut Vec<Record>, anatomy: &Anatomy, graph: Option<&str>) -> Result<(), CheckpointError> {
     let first = anatomy.checkpoints.values().next().map_or(0, |made| made.record.created_at);
-    let unnamed = || AboutRecord { graph: graph.unwrap_or_default().to_owned(), created_at: first, foreign: None };
+    let unnamed =
+        || AboutRecord { graph: graph.unwrap_or_default().to_owned(), created_at: first, ..AboutRecord::default() };
     let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
     let about = AboutRecord { foreign, ..anatomy.about.clone().unwrap_or_else(unnamed) };
     records.retain(|(key, _)| *key != Key::About);

@@ -6,6 +6,9 @@ const BINCODE: u8 = 2;
 /// The bytes before a value's type name: codec, schema version, length of the name.
 const HEAD: usize = 6;
 
+/// How deeply a value may nest: what was written under the limit of 128 reads as no more than this.
+pub(super) const DEPTH: usize = 512;
+
 /// Checks a stored value.
 ///
 /// # Errors

@@ -46,6 +46,11 @@ pub(crate) fn encode<T: Serialize + ?Sized>(
     Ok(out)
 }
 
+/// Whether a value was stored under this type name.
+pub(crate) fn is_named(bytes: &[u8], type_name: &str) -> bool {
+    Held::of(bytes).is_ok_and(|held| held.type_name == type_name)
+}
+
 fn refused(error: CheckpointError) -> RunError {
     match error {
         CheckpointError::Codec { what, reason } => RunError::Codec { what, reason },

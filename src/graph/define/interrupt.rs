@@ -3,15 +3,19 @@
 use std::any::type_name;
 use std::fmt;
 use std::str::FromStr;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::sketch::sketch;
+use super::terms::{Closing, Terms};
 use crate::checkpoint::panics::caught;
-use crate::checkpoint::{CheckpointId, QuestionRecord};
+use crate::checkpoint::{CheckpointId, QuestionRecord, VoteRecord};
 use crate::graph::channels::{reading, value};
+use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
+use crate::graph::thread::snapshot::AnswerInfo;
 
 /// A question that a node asks a person. `NAME` ties an answer to its question across processes.
 ///
@@ -99,6 +103,7 @@ pub struct Question {
     pub(crate) answered: bool,
     /// Which of those that ask in the name of its task.
     pub(crate) asker: String,
+    pub(crate) terms: Terms,
 }
 
 /// Shows questions of one type, and their answers, as JSON.
@@ -147,6 +152,7 @@ impl Question {
             shows: Shows::of::<AnyQuestion>(),
             answered: record.answered,
             asker: record.asker.clone().unwrap_or_default(),
+            terms: Terms::default(),
         }
     }
 
@@ -184,6 +190,38 @@ impl Question {
     /// again; or its subgraph was moved on by hand.
     pub fn is_answered(&self) -> bool {
         self.answered
+    }
+
+    /// Returns when it expires, if it does.
+    pub fn expires(&self) -> Option<SystemTime> {
+        self.terms.record.expires.map(clock::time)
+    }
+
+    /// Returns the answer that counts once it has expired, as JSON; none if it has no default.
+    pub fn default_answer(&self) -> Option<Value> {
+        self.terms.record.default.as_deref().map(self.shows.answer)
+    }
+
+    /// Returns how many equal answers it needs: 1 for most.
+    pub fn approvals(&self) -> u32 {
+        self.terms.record.approvals.max(1)
+    }
+
+    /// Returns the people who may answer it; empty: anybody.
+    pub fn approvers(&self) -> &[String] {
+        &self.terms.record.approvers
+    }
+
+    /// Returns the answers that it has got so far, if it needs several.
+    pub fn votes(&self) -> Vec<AnswerInfo> {
+        let vote = |vote: &VoteRecord| AnswerInfo {
+            name: self.name.clone(),
+            value: (self.shows.answer)(&vote.value),
+            by: Some(vote.by.clone()),
+            at: vote.at,
+            note: vote.note.clone(),
+        };
+        self.terms.votes.iter().map(vote).collect()
     }
 
     /// Returns what is asked, if it is of this type.
@@ -232,6 +270,10 @@ pub struct Answer {
     pub(crate) json: Option<Value>,
     pub(crate) by: Option<String>,
     pub(crate) note: Option<String>,
+    /// Why the question gets no answer, if this is none.
+    pub(crate) closing: Option<Closing>,
+    /// Whether the question's time gives it, not a person.
+    pub(crate) is_of_expiry: bool,
 }
 
 /// Which question an answer is for.
@@ -257,7 +299,14 @@ impl Answer {
     }
 
     fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, RunError>) -> Self {
-        Self { to: To::TheOnly, name, bytes, json: None, by: None, note: None }
+        let (json, by, note, closing) = (None, None, None, None);
+        Self { to: To::TheOnly, name, bytes, json, by, note, closing, is_of_expiry: false }
+    }
+
+    /// Returns what a question gets at the end of its time: its default, or no answer.
+    pub(crate) fn of_expiry(default: Option<Vec<u8>>) -> Self {
+        let closing = default.is_none().then_some(Closing::Expired);
+        Self { closing, is_of_expiry: true, ..Self::bytes(None, Ok(default.unwrap_or_default())) }
     }
 
     /// Sends the answer to this question.

@@ -16,3 +16,4 @@ pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod signal;
 pub(crate) mod sketch;
+pub(crate) mod terms;

@@ -92,7 +92,7 @@ pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
     let tasks = planned(table, &Position { control, start, ..Position::empty(table) });
     let mut questions = vec![];
     for record in tasks.iter().filter_map(|task| records.get(&task.key)) {
-        questions.extend(reader.questions(table, &record.questions).await?);
+        questions.extend(reader.questions(table, record).await?);
     }
     let kept: Vec<_> = record.children.iter().map(|(name, at)| (table.name_now(name.clone()), *at)).collect();
     let inside = inside(table, reader, &mapping, &tasks, &records, &kept).await?;

@@ -21,6 +21,7 @@ use crate::graph::channels::writes::Writes;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
+use crate::graph::define::terms::Terms;
 use crate::graph::journal::book::ORIGIN;
 use crate::graph::run::advance::NEW_LINE;
 use crate::graph::run::control::START_NODE;
@@ -237,8 +238,9 @@ impl Reader {
     pub(crate) async fn questions<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
-        records: &[QuestionRecord],
+        of: &TaskRecord,
     ) -> Result<Vec<Question>, RunError> {
+        let records = &of.questions;
         let rows = self.rows(records.iter().map(|record| Key::Row(record.payload)).collect()).await?;
         let question = |(record, payload): (&QuestionRecord, Vec<u8>)| Question {
             id: InterruptId {
@@ -254,6 +256,7 @@ impl Reader {
             shows: table.asks(&record.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
             answered: record.answered,
             asker: record.asker.clone().unwrap_or_default(),
+            terms: Terms::of(of, record),
         };
         Ok(records.iter().zip(rows).map(question).collect())
     }
@@ -316,6 +319,8 @@ impl Reader {
             (task.attempts, task.first_call) = (record.attempts, record.first_call);
             (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
             task.receives.clone_from(&record.receives);
+            task.terms.clone_from(&record.terms);
+            task.votes.clone_from(&record.votes);
             task.failures.clone_from(&record.failures);
             task.failed.clone_from(&record.failed);
             task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
@@ -324,7 +329,7 @@ impl Reader {
             task.questions.clone_from(&record.questions);
             task.answered.clone_from(&record.answers);
             task.payloads.clone_from(&record.payloads);
-            task.asked = self.questions(table, &record.questions).await?;
+            task.asked = self.questions(table, &record).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::mailbox::Mail;
 use super::noted::Noted;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, StopRecord};
 use crate::graph::run::trace;
 
 /// When a superstep counts as done. LangGraph: `durability`.
@@ -45,6 +45,8 @@ pub(crate) struct Recorder {
     graph: Arc<str>,
     /// The first number that this run may take for a checkpoint.
     pub(super) first: CheckpointId,
+    /// Where the runs of the thread stop, unless a handle says otherwise.
+    stops: OnceLock<Vec<StopRecord>>,
     inner: Mutex<Inner>,
 }
 
@@ -119,7 +121,25 @@ impl Recorder {
             noted: Noted::default(),
             mail: Mail::default(),
         };
-        Self { store, lease, durability, graph, first: CheckpointId(head.next), inner: Mutex::new(inner) }
+        Self {
+            store,
+            lease,
+            durability,
+            graph,
+            first: CheckpointId(head.next),
+            stops: OnceLock::new(),
+            inner: Mutex::new(inner),
+        }
+    }
+
+    /// Returns where the runs of the thread stop.
+    pub(crate) fn stops(&self) -> &[StopRecord] {
+        self.stops.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Sets where they stop; once.
+    pub(crate) fn stops_at(&self, stops: Vec<StopRecord>) {
+        _ = self.stops.set(stops);
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Checkpointer> {

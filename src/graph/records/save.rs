@@ -169,7 +169,8 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
         puts.push((Key::Shape(run.table.fingerprint), encode_record(&run.table.shape)?));
     }
     if let Some(graph) = recorder.introduction() {
-        let about = AboutRecord { graph: graph.to_owned(), created_at: run.pos.created_at, foreign: None };
+        let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());
+        let about = AboutRecord { graph, created_at: run.pos.created_at, foreign: None, stops };
         puts.push((Key::About, encode_record(&about)?));
     }
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };

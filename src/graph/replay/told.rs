@@ -14,6 +14,7 @@ use crate::graph::compile::described::AnyChild;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
 use crate::graph::define::node::NodeId;
+use crate::graph::define::terms::Terms;
 use crate::graph::diff::face::called;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::advance::shows;
@@ -257,6 +258,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
             shows,
             answered: true,
             asker: answer.asker.clone(),
+            terms: Terms::default(),
         }))
     }
 

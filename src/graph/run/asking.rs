@@ -7,9 +7,11 @@ use super::clock;
 use super::ctx::{Borrowed, Ctx, EarlierQuestion, Raised, TaskCtx};
 use super::error::RunError;
 use super::places::{Asking, Place};
+use crate::checkpoint::TermsRecord;
 use crate::graph::channels::canon::Canon;
 use crate::graph::channels::{reading, value};
 use crate::graph::define::interrupt::{Interrupt, InterruptId, Interrupted, Question, Shows};
+use crate::graph::define::terms::{Closed, Terms};
 
 impl<C> Ctx<C> {
     /// Returns a number that tells the run's thread from others of its name.
@@ -81,15 +83,33 @@ impl<C> Ctx<C> {
     }
 }
 
+/// What a question came to.
+pub(crate) enum Answered<T> {
+    Given(T),
+    Closed(Closed),
+}
+
 impl<C> TaskCtx<C> {
     fn interrupted<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
-        self.interrupt(key, question).map_err(|raised| {
-            self.raise(*raised);
-            Interrupted::new()
-        })
+        let raised = match self.interrupt(key, question, None) {
+            Ok(Answered::Given(answer)) => return Ok(answer),
+            Ok(Answered::Closed(closed)) => {
+                let (node, question) = (Arc::clone(&self.facts.name), I::NAME.to_owned());
+                Raised::Wrong(RunError::QuestionClosed { node, reason: closed.error(&question).to_string() })
+            }
+            Err(raised) => *raised,
+        };
+        self.raise(raised);
+        Err(Interrupted::new())
     }
 
-    fn interrupt<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Box<Raised>> {
+    /// Returns what a question came to, or what is to be raised.
+    pub(crate) fn interrupt<I: Interrupt>(
+        &self,
+        key: Option<&str>,
+        question: &I,
+        terms: Option<&TermsRecord>,
+    ) -> Result<Answered<I::Resume>, Box<Raised>> {
         let (asker, nth, rule) = self.asks_as(key);
         if let Some(key) = key
             && !self.inside().used.insert(format!("={asker}"))
@@ -104,12 +124,16 @@ impl<C> TaskCtx<C> {
             Place::Changed(place) => return Err(wrong(self.changed(&lent, place, &asking))),
         };
         let Some(bytes) = lent.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
-            return Err(Box::new(self.ask(place, asking.asker, question)));
+            return Err(Box::new(self.ask(place, asking.asker, question, terms)));
         };
         if let Some(differs) = self.asks_otherwise(&lent, place, &asking) {
             return Err(wrong(differs));
         }
+        if let Some(closed) = Closed::decode(bytes) {
+            return Ok(Answered::Closed(closed));
+        }
         reading::decode(bytes)
+            .map(Answered::Given)
             .map_err(|reason| wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
     }
 
@@ -126,7 +150,7 @@ impl<C> TaskCtx<C> {
         }
     }
 
-    fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I) -> Raised {
+    fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I, terms: Option<&TermsRecord>) -> Raised {
         if let Err(error) = self.check_declared::<I>() {
             return Raised::Wrong(error);
         }
@@ -136,6 +160,7 @@ impl<C> TaskCtx<C> {
         match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
             Ok(payload) => Raised::Ask(Question {
                 id: self.question_id(place),
+                terms: self.agreed(place, terms),
                 name: I::NAME.to_owned(),
                 node: self.facts.name.to_string(),
                 namespace: self.level.names.to_vec(),
@@ -146,6 +171,14 @@ impl<C> TaskCtx<C> {
             }),
             Err(error) => Raised::Wrong(error),
         }
+    }
+
+    /// The terms of a question that is asked now. The task runs again when it expires.
+    fn agreed(&self, place: u32, terms: Option<&TermsRecord>) -> Terms {
+        let Some(terms) = terms else { return Terms::default() };
+        self.inside().note_wake(terms.expires);
+        let Borrowed { checkpoint, task, .. } = *self.lend();
+        Terms { record: TermsRecord { checkpoint, task, place, ..terms.clone() }, votes: vec![] }
     }
 
     fn question_id(&self, place: u32) -> InterruptId {

@@ -264,7 +264,7 @@ pub(crate) struct Inside {
     pub wake: Option<u64>,
     /// The signals that it and the tasks of its subgraphs wait for.
     pub receives: Vec<ReceiveRecord>,
-    /// How many signals this attempt has asked for, by scope and type.
+    /// How many signals and questions with a time this attempt has asked for, by scope and type.
     pub received: HashMap<String, u32>,
     /// What it asked or waited for in a way that cannot be, after something else had stopped it.
     pub wrong: Option<super::error::RunError>,

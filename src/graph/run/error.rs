@@ -1,11 +1,11 @@
 //! What a run can fail with. Ids are turned into names before they get here; Display says what and where.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::checkpoint::near::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 
+pub use super::unreadable::Unreadable;
 use crate::graph::define::interrupt::InterruptId;
 use crate::graph::define::node::{Class, SharedNodeError};
 use crate::graph::define::signal::SignalId;
@@ -60,6 +60,15 @@ pub enum RunError {
     /// There is no such signal in the mailbox.
     #[error("signal {id} is not in the mailbox of thread `{thread}`")]
     NoSuchSignal { thread: ThreadId, id: SignalId },
+    /// A node asked, by a way that takes answers only, a question that got none and will get none.
+    #[error("node `{node}` has no answer: {reason}")]
+    QuestionClosed { node: Arc<str>, reason: String },
+    /// The question has expired: its default, or the want of one, counts.
+    #[error("question {id} has expired")]
+    QuestionExpired { id: InterruptId },
+    /// The question does not take an answer from this person.
+    #[error("question {id} does not take this answer: {reason}")]
+    NotAnApprover { id: InterruptId, reason: String },
     /// A node asked a question it did not declare.
     #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
@@ -191,52 +200,6 @@ pub enum RunError {
     HandUp(HandedUp),
 }
 
-/// A stored value that this version of the code cannot read.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-#[error(
-    "{what} at checkpoint {checkpoint} of thread `{thread}`: stored as `{stored}` (version {stored_version}), cannot be \
-     read as `{expected}` (version {expected_version}): {reason}"
-)]
-pub struct Unreadable {
-    /// What it is: a channel, the payload of a worker.
-    pub what: String,
-    /// The thread.
-    pub thread: ThreadId,
-    /// The checkpoint that holds it.
-    pub checkpoint: CheckpointId,
-    /// The type that stored it.
-    pub stored: String,
-    /// The version of that type's schema.
-    pub stored_version: u32,
-    /// The type it is to be read as.
-    pub expected: String,
-    /// The version of that type's schema.
-    pub expected_version: u32,
-    /// Why it cannot be.
-    pub reason: String,
-}
-
-impl Unreadable {
-    /// Returns what a person can do about it.
-    pub fn help(&self) -> String {
-        let back = "or run the thread with the code that stored it";
-        let next = self.stored_version.max(self.expected_version) + 1;
-        match self.stored_version.cmp(&self.expected_version) {
-            Ordering::Greater => "run the thread with the code that stored it, or a later one".into(),
-            _ if !self.what.starts_with("channel") => format!("let the type read it, {back}"),
-            Ordering::Less => {
-                format!("let `upgrade = <fn>` of the channel take version {}, {back}", self.stored_version)
-            }
-            Ordering::Equal => {
-                format!(
-                    "give the channel `version = {next}` and `upgrade = <fn>`, which is given the old value, {back}"
-                )
-            }
-        }
-    }
-}
-
 /// The message and the help: what a `main` that returns the error prints.
 impl std::fmt::Debug for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -270,6 +233,11 @@ impl RunError {
             Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
             Self::Panic { .. } => "mend what panicked: a method of the state's types, a filter, or a store of your own".into(),
             Self::QuestionIgnored { .. } => "return the error of `ctx.interrupt(..)` with `?`".into(),
+            Self::QuestionClosed { .. } => {
+                "ask with `ctx.ask(..)` and handle the error, or ask anew with `thread.retry()`".into()
+            }
+            Self::QuestionExpired { .. } => "nothing was written; `thread.proceed()` goes on with its default".into(),
+            Self::NotAnApprover { .. } => "nothing was written; answer with `.by(name)`, each person once".into(),
             Self::SignalIgnored { .. } => "return the error of `ctx.receive(..)` with `?`".into(),
             Self::UndeclaredSignal { type_name, .. } => {
                 let short = type_name.rsplit("::").next().unwrap_or(type_name);

@@ -38,6 +38,8 @@ pub(crate) mod subgraph;
 pub(crate) mod superstep;
 pub(crate) mod task;
 pub(crate) mod telling;
+pub(crate) mod terms;
 pub(crate) mod trace;
+mod unreadable;
 pub(crate) mod view;
 mod waiting;

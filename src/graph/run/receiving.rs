@@ -90,7 +90,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
             let (node, type_name) = (self.facts.name.clone(), std::any::type_name::<T>());
             return Err(wrong(RunError::UndeclaredSignal { node, signal: T::NAME, type_name }));
         }
-        let key = self.next_signal(T::NAME);
+        let key = self.counted(EffectKind::Signal, T::NAME);
         let mut entry = match self.begin_entry(EffectKind::Signal, &key, Ok(Canon::Nil)).await.map_err(wrong)? {
             Begun::Recorded(record) => return self.taken(&key, &record).map_err(wrong),
             Begun::Failed(_) => {
@@ -118,9 +118,9 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         Ok(None)
     }
 
-    /// The key of the next signal of a type: they are counted by type.
-    fn next_signal(&self, name: &str) -> String {
-        let place = self.entry_key(EffectKind::Signal, name);
+    /// The key of the next signal or question of a type: they are counted by type.
+    pub(crate) fn counted(&self, kind: EffectKind, name: &str) -> String {
+        let place = self.entry_key(kind, name);
         let nth = &mut *self.inside();
         let nth = nth.received.entry(place).or_default();
         *nth += 1;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::{
     AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, ReceiveRecord, RowId, TaskRecord,
+    TermsRecord, VoteRecord,
 };
 
 use super::control::START_NODE;
@@ -59,6 +60,9 @@ pub(crate) struct Task<S: State> {
     pub wake: Option<u64>,
     /// The signals that it, or a task of its subgraphs, waits for.
     pub receives: Vec<ReceiveRecord>,
+    /// The terms of its questions, and the answers to those that need several.
+    pub terms: Vec<TermsRecord>,
+    pub votes: Vec<VoteRecord>,
     /// How its attempts failed.
     pub failures: Vec<FailureRecord>,
     /// Which attempts the last failures were.
@@ -108,6 +112,8 @@ impl<S: State> Task<S> {
             error: None,
             wake: None,
             receives: vec![],
+            terms: vec![],
+            votes: vec![],
             failures: vec![],
             failed: vec![],
             journal: None,
@@ -161,6 +167,8 @@ impl<S: State> Task<S> {
             attempt: self.attempt,
             wake: self.wake,
             receives: self.receives.clone(),
+            terms: self.terms.clone(),
+            votes: self.votes.clone(),
             failures: self.failures.clone(),
             failed: self.failed.clone(),
             effects: self.effects,

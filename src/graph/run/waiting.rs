@@ -127,7 +127,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             namespace: question.namespace.clone(),
             answered: false,
         };
-        self.tasks[at].questions = questions.iter().map(record).collect();
+        let has_terms = |question: &&Question| question.terms.record.approvals > 0;
+        let terms = questions.iter().filter(has_terms).map(|question| question.terms.record.clone());
+        (self.tasks[at].questions, self.tasks[at].terms) = (questions.iter().map(record).collect(), terms.collect());
     }
 
     fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {

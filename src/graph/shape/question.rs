@@ -18,6 +18,21 @@ pub(crate) struct QuestionShape {
     pub payload: Value,
     /// What its answer looks like.
     pub takes: String,
+    /// When it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// The answer that counts then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// How many equal answers it needs, if several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<u32>,
+    /// Who may answer, if not anybody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    /// The answers so far, if it needs several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<AnswerShape>,
     /// Whether it has an answer that its task has not used yet.
     #[serde(default, skip_serializing_if = "is_false")]
     pub answered: bool,
@@ -35,13 +50,18 @@ impl From<&Question> for QuestionShape {
             node: [question.namespace(), &[question.node().to_owned()]].concat().join("/"),
             payload: question.json(),
             takes: question.answer_shape(),
+            expires: question.expires().map(super::time),
+            default: question.default_answer(),
+            approvals: Some(question.approvals()).filter(|&count| count > 1),
+            approvers: question.approvers().to_vec(),
+            votes: question.votes().iter().map(AnswerShape::from).collect(),
             answered: question.is_answered(),
         }
     }
 }
 
 /// An answer that a task has received.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnswerShape {
     pub name: String,
     pub value: Value,

@@ -7,6 +7,7 @@ use crate::checkpoint::{
 };
 
 use super::handle::Thread;
+use super::votes::{Came, came, check};
 use crate::graph::channels::state::State;
 use crate::graph::define::interrupt::{Answer, InterruptId, To};
 use crate::graph::define::node::NodeId;
@@ -57,7 +58,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
-            let matched = (matched, row, self.outside.now());
+            let now = self.outside.now();
+            let of_root = changed.get(&(run.pos.id, matched.root)).or(records.get(&matched.root));
+            let of_root = of_root.cloned().unwrap_or_default();
+            let matched = match came(&of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
+                Came::Decides { bytes, by } => {
+                    let answer = Answer { by, ..matched.answer };
+                    (Matched { bytes, answer, ..matched }, row, now)
+                }
+                Came::Counts(vote) => {
+                    let votes = [of_root.votes.clone(), vec![vote]].concat();
+                    changed.insert((run.pos.id, matched.root), TaskRecord { votes, ..of_root });
+                    continue;
+                }
+            };
             store(reader, run.pos.id, records, matched, &mut changed, &mut puts).await?;
         }
         for ((checkpoint, task), record) in changed {
@@ -86,8 +100,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
+        check(&records[&root], &question, id, &answer, self.outside.now())?;
         let mut bytes = answer.bytes.clone()?;
-        if let Some(asks) = self.graph.table.asked(&question.namespace, &question.node, &question.name) {
+        let asks = self.graph.table.asked(&question.namespace, &question.node, &question.name);
+        if let Some(asks) = asks.filter(|_| answer.closing.is_none()) {
             let taken = (asks.take)(&answer, bytes);
             bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
         }

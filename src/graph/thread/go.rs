@@ -93,7 +93,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             }
             Kind::Go { answers, command } => Box::pin(self.resumed(shared, answers, command)).await?,
         };
-        (run.before, run.after) = (self.before.clone(), self.after.clone());
+        (run.before, run.after) = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
@@ -249,6 +249,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let mapped_at = run.pos.id;
         self.forget_unasked(&mut records);
+        let answers = self.with_expired(&reader, &records, answers, travels || forks);
         if !answers.is_empty() {
             self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
         } else if travels && !forks {
@@ -278,7 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let asked = mapping.by_present_key(records);
             for task in &mut run.tasks {
                 let Some(record) = asked.get(&task.key) else { continue };
-                task.asked = reader.questions(&run.table, &record.questions).await?; // shown until it asks again
+                task.asked = reader.questions(&run.table, record).await?; // shown until it asks again
             }
         }
         let moved = (run.pos.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words

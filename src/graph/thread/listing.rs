@@ -13,6 +13,7 @@ use super::snapshot::is_failed;
 pub use super::standing::Standing;
 use crate::graph::define::interrupt::Question;
 use crate::graph::define::signal::{AwaitedSignal, SignalId};
+use crate::graph::define::terms::Terms;
 use crate::graph::records::reader::Tasks;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
@@ -55,6 +56,8 @@ pub struct ThreadInfo {
     pub(crate) ready: bool,
     /// How far the tasks of its newest checkpoint have come.
     pub(crate) progress: Progress,
+    /// Whether stop points are stored with it.
+    pub(crate) has_stops: bool,
 }
 
 impl ThreadInfo {
@@ -132,6 +135,7 @@ impl<'a> Listing<'a> {
         let commanded = found.pop().flatten().is_some();
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
+        let has_stops = !about.stops.is_empty();
         let Found { standing, questions, wake, awaits, ready, progress } =
             self.standing(id, head, record.as_ref(), commanded).await?;
         let metadata = record.as_ref().map(|record| record.metadata.clone()).unwrap_or_default();
@@ -152,6 +156,7 @@ impl<'a> Listing<'a> {
             reason: None,
             ready,
             progress,
+            has_stops,
         }))
     }
 
@@ -182,7 +187,8 @@ impl<'a> Listing<'a> {
         let found = self.waiting(&tasks, &came);
         let resting = tasks.iter().filter(|(task, record)| rests((**task, *record), &came, self.now)).count();
         if !questions.is_empty() {
-            let asking = tasks.iter().filter(|(task, record)| asks(record) && !came.signals(**task, record)).count();
+            let asking = tasks.iter().filter(|(task, record)| asks(record) && !came.wakes(**task, record, self.now));
+            let asking = asking.count();
             let ready = !failed && planned > done + asking + resting;
             return Ok(Found { standing: Standing::Interrupted, questions, ready, ..found });
         }
@@ -200,7 +206,7 @@ impl<'a> Listing<'a> {
     /// What the tasks wait for.
     fn waiting(&self, tasks: &Tasks, came: &Came) -> Found {
         let waiting = || tasks.values().filter(|task| may_wait(task));
-        let wakes = waiting().filter(|task| task.status == TaskStatus::Waiting).filter_map(|task| task.wake);
+        let wakes = waiting().filter_map(|task| task.wake);
         let signal = came.first(waiting());
         let progress = Progress { entries: tasks.values().map(|task| u64::from(task.effects)).sum(), signal };
         Found {
@@ -214,12 +220,14 @@ impl<'a> Listing<'a> {
     /// The pending questions, without the types that declare them.
     async fn questions(&self, id: &ThreadId, birth: u64, tasks: &Tasks) -> Result<Vec<Question>, RunError> {
         let asking = tasks.values().filter(|task| task.status == TaskStatus::Interrupted);
-        let open: Vec<&QuestionRecord> =
-            asking.flat_map(|task| &task.questions).filter(|asked| !asked.answered).collect();
-        let keys: Vec<Key> = open.iter().map(|asked| Key::Row(asked.payload)).collect();
+        let of = |task| move |asked| (task, asked);
+        let open = asking.flat_map(|task: &TaskRecord| task.questions.iter().map(of(task)));
+        let open: Vec<(&TaskRecord, &QuestionRecord)> = open.filter(|(_, asked)| !asked.answered).collect();
+        let keys: Vec<Key> = open.iter().map(|(_, asked)| Key::Row(asked.payload)).collect();
         let rows = if keys.is_empty() { vec![] } else { self.store.get(id, keys).await? };
-        let question = |(record, payload): (&QuestionRecord, Option<Vec<u8>>)| {
-            Question::untyped(record, birth, payload.unwrap_or_default())
+        let question = |((task, asked), payload): ((&TaskRecord, &QuestionRecord), Option<Vec<u8>>)| {
+            let terms = Terms::of(task, asked);
+            Question { terms, ..Question::untyped(asked, birth, payload.unwrap_or_default()) }
         };
         Ok(open.into_iter().zip(rows).map(question).collect())
     }
@@ -329,6 +337,7 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
         reason: Some(error.to_string()),
         ready: false,
         progress: Progress::default(),
+        has_stops: false,
     })
 }
 

@@ -153,7 +153,7 @@ impl Lost {
             id: task_id(pos.id, key),
             name: node,
             input: View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
-            questions: reader.questions(table, &record.questions).await?,
+            questions: reader.questions(table, &record).await?,
             error: record.error,
             result: None,
             answers: vec![],

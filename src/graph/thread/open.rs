@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use crate::checkpoint::near::near_threads;
-use crate::checkpoint::{Claim, Head, foreign};
+use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
 
 use super::handle::Thread;
 use crate::graph::channels::state::State;
@@ -74,17 +74,29 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
-        self.check_trusted().await?;
+        let about = about_thread(&**store, id).await?;
+        self.check_trust(&**store, id, about.as_ref())?;
         let born = || Head { checkpoint: None, next: 1, birth: self.outside.noise() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
-        Ok(Some(Arc::new(Recorder::new(Arc::clone(store), lease, head, self.durability, name))))
+        let recorder = Recorder::new(Arc::clone(store), lease, head, self.durability, name);
+        self.open_stops(&recorder, about).await?;
+        Ok(Some(Arc::new(recorder)))
     }
 
     /// Code is not run over what was made elsewhere until somebody trusts it.
     pub(crate) async fn check_trusted(&self) -> Result<(), RunError> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(()) };
-        let foreign = foreign(&**store, id).await?;
+        self.check_trust(&**store, id, about_thread(&**store, id).await?.as_ref())
+    }
+
+    fn check_trust(
+        &self,
+        store: &dyn Checkpointer,
+        id: &ThreadId,
+        about: Option<&AboutRecord>,
+    ) -> Result<(), RunError> {
+        let foreign = of_store(store, about.and_then(|about| about.foreign.clone()));
         match foreign.is_some_and(|foreign| !foreign.trusted) {
             true => Err(RunError::Foreign { thread: id.clone() }),
             false => Ok(()),

@@ -261,14 +261,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut pos, mapping) = position(reader, table, id).await?;
         reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
         let nodes = planned(table, &pos).into_iter().map(|task| task.node);
-        let before = Table::<S, N, C>::stops_at(self.before.as_ref().unwrap_or(&table.before), nodes);
-        Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos).await?))
+        let (before, after) = self.read_stops(reader).await?;
+        let before = Table::<S, N, C>::stops_at(before.as_ref().unwrap_or(&table.before), nodes);
+        Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
     }
 
     /// Whether a run stops after the superstep that a position comes from.
-    async fn stopped_after(&self, reader: &Reader, pos: &Position<S>) -> Result<bool, RunError> {
+    async fn stopped_after(
+        &self,
+        reader: &Reader,
+        pos: &Position<S>,
+        after: Option<Stops<u32>>,
+    ) -> Result<bool, RunError> {
         let table = &self.graph.table;
-        let after = self.after.as_ref().unwrap_or(&table.after);
+        let after = after.as_ref().unwrap_or(&table.after);
         let Some(parent) = pos.parent.filter(|_| pos.source == Source::Loop && !matches!(after, Stops::None)) else {
             return Ok(false);
         };

@@ -1,0 +1,87 @@
+//! Stop points that are stored with a thread: handles without stop points of their own stop there too.
+
+use crate::checkpoint::{AboutRecord, Key, StopRecord, about_thread, encode_record};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::define::builder::Stops;
+use crate::graph::define::node::NodeId;
+use crate::graph::records::reader::Reader;
+use crate::graph::records::recorder::Recorder;
+use crate::graph::run::error::RunError;
+
+/// Before which nodes and after which a run stops, where that is not left to the graph.
+pub(crate) type BeforeAfter = (Option<Stops<u32>>, Option<Stops<u32>>);
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Stores the stop points of this handle ([`interrupt_before`](Self::interrupt_before) and its like) with the thread, when it
+    /// runs or is updated next. From then on every handle that has none of its own stops there, in other processes and
+    /// [runners](crate::graph::runner()) too; they count before those of the graph. A handle that has none of its own removes
+    /// what is stored.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(graph: CompiledGraph<S, N, ()>, review: N, input: Writes<S>) -> Result<(), RunError> {
+    /// graph.thread("essay").interrupt_before([review]).remember_stops().invoke(input).await?;
+    /// graph.thread("essay").proceed().await?; // a loop that comes to `review` again stops before it again
+    /// graph.thread("essay").remember_stops().proceed().await?; // no more
+    /// # Ok(()) }
+    /// ```
+    pub fn remember_stops(mut self) -> Self {
+        self.remembers = true;
+        self
+    }
+
+    /// Notes the stop points of a thread that was opened; stores those of the handle, if it says so.
+    pub(crate) async fn open_stops(&self, recorder: &Recorder, about: Option<AboutRecord>) -> Result<(), RunError> {
+        let stored = about.as_ref().map(|about| about.stops.clone()).unwrap_or_default();
+        if !self.remembers {
+            recorder.stops_at(stored);
+            return Ok(());
+        }
+        let stops = self.own_stops();
+        recorder.stops_at(stops.clone());
+        if let Some(about) = about.filter(|_| stops != stored) {
+            let about = encode_record(&AboutRecord { stops, ..about })?;
+            recorder.commit_apart(vec![(Key::About, about)]).await?;
+        }
+        Ok(())
+    }
+
+    fn own_stops(&self) -> Vec<StopRecord> {
+        let before = self.before.iter().flat_map(|stops| self.records(stops, false));
+        before.chain(self.after.iter().flat_map(|stops| self.records(stops, true))).collect()
+    }
+
+    fn records(&self, stops: &Stops<u32>, after: bool) -> Vec<StopRecord> {
+        match stops {
+            Stops::None => vec![],
+            Stops::All => vec![StopRecord { node: None, after }],
+            Stops::At(nodes) => {
+                let name = |node: &u32| Some(self.graph.table.row(*node).name.to_string());
+                nodes.iter().map(|node| StopRecord { node: name(node), after }).collect()
+            }
+        }
+    }
+
+    /// Where a run stops: as the handle says, or else as the thread's record does.
+    pub(crate) fn stops_over(&self, stored: &[StopRecord]) -> BeforeAfter {
+        let of = |own: &Option<Stops<u32>>, after| own.clone().or_else(|| self.stored_stops(stored, after));
+        (of(&self.before, false), of(&self.after, true))
+    }
+
+    fn stored_stops(&self, stored: &[StopRecord], after: bool) -> Option<Stops<u32>> {
+        let mut stops = stored.iter().filter(|stop| stop.after == after).peekable();
+        stops.peek()?;
+        let nodes: Option<Vec<&str>> = stops.map(|stop| stop.node.as_deref()).collect();
+        let Some(nodes) = nodes else { return Some(Stops::All) };
+        Some(Stops::At(nodes.into_iter().filter_map(|name| self.graph.table.now(name)).collect()))
+    }
+
+    /// The same, read off the store.
+    pub(crate) async fn read_stops(&self, reader: &Reader) -> Result<BeforeAfter, RunError> {
+        let about = about_thread(&*reader.store, &reader.thread).await?;
+        Ok(self.stops_over(&about.map(|about| about.stops).unwrap_or_default()))
+    }
+}

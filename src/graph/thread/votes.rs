@@ -1,0 +1,142 @@
+//! What an answer does to a question with terms: it may be one of several that are needed, come too late, or be no answer at
+//! all. Pure, but for records.
+
+use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
+
+use super::handle::Thread;
+use crate::graph::channels::state::State;
+use crate::graph::channels::value;
+use crate::graph::define::interrupt::{Answer, InterruptId, To};
+use crate::graph::define::node::NodeId;
+use crate::graph::define::terms::{Closed, Closing, EXPIRY, terms_of, votes_of};
+use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::run::error::RunError;
+
+/// What an answer comes to.
+pub(crate) enum Came {
+    /// It is the answer, given by these.
+    Decides { bytes: Vec<u8>, by: Option<String> },
+    /// More are needed.
+    Counts(VoteRecord),
+}
+
+/// Checks that this person may answer the question, and now.
+pub(crate) fn check(
+    record: &TaskRecord,
+    asked: &QuestionRecord,
+    id: InterruptId,
+    answer: &Answer,
+    now: u64,
+) -> Result<(), RunError> {
+    let Some(terms) = terms_of(record, asked) else { return Ok(()) };
+    if answer.is_of_expiry {
+        return Ok(());
+    }
+    if terms.expires.is_some_and(|expires| expires <= now) {
+        return Err(RunError::QuestionExpired { id });
+    }
+    if answer.closing.is_some() {
+        return Ok(());
+    }
+    if terms.approvals <= 1 && terms.approvers.is_empty() {
+        return Ok(());
+    }
+    let refused = |reason: String| RunError::NotAnApprover { id, reason };
+    let Some(by) = &answer.by else { return Err(refused("it takes answers with a name only".into())) };
+    if !terms.approvers.is_empty() && !terms.approvers.contains(by) {
+        return Err(refused(format!("`{by}` is not among {}", terms.approvers.join(", "))));
+    }
+    if votes_of(record, asked).any(|vote| vote.by == *by) {
+        return Err(refused(format!("`{by}` has answered already")));
+    }
+    Ok(())
+}
+
+/// Returns what an answer that was checked comes to.
+pub(crate) fn came(
+    record: &TaskRecord,
+    asked: &QuestionRecord,
+    answer: &Answer,
+    bytes: Vec<u8>,
+    now: u64,
+) -> Result<Came, RunError> {
+    let alone = |bytes| Came::Decides { bytes, by: answer.by.clone() };
+    if let Some(how) = answer.closing {
+        let (by, note) = (answer.by.clone(), answer.note.clone());
+        return Ok(alone(Closed { how, by, note }.encode()?));
+    }
+    let Some(terms) = terms_of(record, asked).filter(|terms| terms.approvals > 1 && !answer.is_of_expiry) else {
+        return Ok(alone(bytes));
+    };
+    let by = answer.by.clone().unwrap_or_default();
+    let vote = VoteRecord {
+        checkpoint: asked.checkpoint,
+        task: asked.task,
+        place: asked.place,
+        by,
+        at: now,
+        note: answer.note.clone(),
+        value: bytes,
+    };
+    let votes: Vec<&VoteRecord> = votes_of(record, asked).chain([&vote]).collect();
+    let names = |votes: &[&VoteRecord]| {
+        let names: Vec<&str> = votes.iter().map(|vote| vote.by.as_str()).collect();
+        Some(names.join(", "))
+    };
+    let same: Vec<&VoteRecord> = votes.iter().filter(|other| is_same(&other.value, &vote.value)).copied().collect();
+    if same.len() >= terms.approvals as usize {
+        return Ok(Came::Decides { bytes: vote.value.clone(), by: names(&same) });
+    }
+    if is_hopeless(terms, &votes) {
+        let by = names(&votes);
+        let closed = Closed { how: Closing::Disagreed, by: by.clone(), note: None };
+        return Ok(Came::Decides { bytes: closed.encode()?, by });
+    }
+    Ok(Came::Counts(vote))
+}
+
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one == other || matches!((value::canon(one), value::canon(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Whether no answer can get enough approvals from those who are left.
+fn is_hopeless(terms: &TermsRecord, votes: &[&VoteRecord]) -> bool {
+    if terms.approvers.is_empty() {
+        return false;
+    }
+    let left = terms.approvers.len().saturating_sub(votes.len());
+    let most = votes.iter().map(|vote| votes.iter().filter(|other| is_same(&vote.value, &other.value)).count()).max();
+    most.unwrap_or(0) + left < terms.approvals as usize
+}
+
+/// Returns the answers to questions that have expired.
+pub(crate) fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer> {
+    let mut answers = vec![];
+    for record in records.values() {
+        for asked in record.questions.iter().filter(|asked| !asked.answered) {
+            let Some(terms) = terms_of(record, asked).filter(|terms| terms.expires.is_some_and(|at| at <= now)) else {
+                continue;
+            };
+            let QuestionRecord { checkpoint, task, place, .. } = *asked;
+            let answer = Answer::of_expiry(terms.default.clone()).by(EXPIRY);
+            answers.push(Answer { to: To::Id(InterruptId { birth: reader.birth, checkpoint, task, place }), ..answer });
+        }
+    }
+    answers
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Adds the answers to questions that have expired, unless the run begins a branch.
+    pub(crate) fn with_expired(
+        &self,
+        reader: &Reader,
+        records: &Tasks,
+        mut answers: Vec<Answer>,
+        branches: bool,
+    ) -> Vec<Answer> {
+        if !branches {
+            answers.extend(expired(reader, records, self.outside.now()));
+        }
+        answers
+    }
+}
