@@ -127,6 +127,18 @@ fn the_page_on_questions_shows_the_compiled_example(#[case] name: &str) {
 }
 
 #[test]
+fn the_page_on_documents_shows_what_is_compiled() {
+    let page = include_str!("../docs/guide/documents.md");
+    let block = |language: &str| page.split_once(&format!("```{language}\n")).unwrap().1.split_once("```").unwrap().0;
+    assert!(include_str!("app/spec.rs").contains(block("yaml")), "tests/app/spec.rs runs another document");
+    let shown = include_str!("../src/graph/spec/mod.rs");
+    let lacks = block("rust,ignore").lines().find(|line| !shown.contains(format!("/// {line}").trim_end()));
+    assert_eq!(lacks, None, "the example of `GraphSpec` has no such line");
+    let problems = block("text").lines().find(|line| !include_str!("app/spec.rs").contains(line));
+    assert_eq!(problems, None);
+}
+
+#[test]
 fn the_driver_of_the_page_on_agent_workflows_is_compiled() {
     let code = snippet("driver");
     assert!(AGENTS.contains(&format!("```rust,ignore\n{code}```\n")), "docs/agent-workflows.md lacks:\n{code}");
