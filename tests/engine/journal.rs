@@ -426,7 +426,7 @@ fn former(key: &Key, bytes: &[u8]) -> Vec<u8> {
         }
         _ => bytes.to_vec(),
     };
-    assert_eq!((bytes[0], bytes.last()), (3, Some(&0)), "{key}");
+    assert_eq!((bytes[0], bytes.last()), (superstep::checkpoint::FORMAT, Some(&0)), "{key}");
     [&[2], &bytes[1..bytes.len() - 1]].concat()
 }
 
