@@ -219,7 +219,7 @@ impl<'a> Listing<'a> {
 
     /// The pending questions, without the types that declare them.
     async fn questions(&self, id: &ThreadId, birth: u64, tasks: &Tasks) -> Result<Vec<Question>, RunError> {
-        let asking = tasks.values().filter(|task| task.status == TaskStatus::Interrupted);
+        let asking = tasks.values().filter(|task| task.status != TaskStatus::Done);
         let of = |task| move |asked| (task, asked);
         let open = asking.flat_map(|task: &TaskRecord| task.questions.iter().map(of(task)));
         let open: Vec<(&TaskRecord, &QuestionRecord)> = open.filter(|(_, asked)| !asked.answered).collect();
@@ -343,7 +343,7 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
 
 /// Whether a task waits for an answer.
 fn asks(task: &TaskRecord) -> bool {
-    task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
+    task.status != TaskStatus::Done && task.questions.iter().any(|asked| !asked.answered)
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(
