@@ -56,8 +56,8 @@ pub struct ThreadInfo {
     pub(crate) ready: bool,
     /// How far the tasks of its newest checkpoint have come.
     pub(crate) progress: Progress,
-    /// Whether stop points are stored with it.
-    pub(crate) has_stops: bool,
+    /// Whether stop points are stored with it: [`Thread::remember_stops`](crate::graph::Thread::remember_stops).
+    pub has_stops: bool,
 }
 
 impl ThreadInfo {
