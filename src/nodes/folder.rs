@@ -26,7 +26,7 @@ pub struct Folder {
 /// Where a task began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// The branch and its newest commit.
+    /// The branch, or a detached HEAD, and its commit.
     pub at: Standing,
     /// The files.
     pub tree: TreeId,
@@ -161,7 +161,7 @@ impl Folder {
         ctx.effect(effect, kept, keep).await
     }
 
-    /// Puts HEAD on the branch of the work, which a person may have left meanwhile; says where the task began, and where the
+    /// Puts HEAD on the branch of the work, or detaches it at its commit, which a person may have left meanwhile; says where the task began, and where the
     /// other branches stand now: they may have been moved by their owner.
     pub(super) async fn stand<C: Send + Sync + 'static>(
         &self,
@@ -183,7 +183,7 @@ impl Folder {
         base: &Base,
     ) -> Result<Standing, NodeError> {
         let workspace = self.hold(ctx).await?;
-        workspace.own_branch(&base.at.branch, base.at.commit.as_ref()).await.map_err(failed)?;
+        workspace.own_head(&base.at).await.map_err(failed)?;
         let others: Vec<&str> = base.at.others.keys().map(String::as_str).collect();
         workspace.standing(&others).await.map_err(failed)
     }

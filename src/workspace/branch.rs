@@ -8,6 +8,7 @@ use super::error::WorkspaceError;
 use super::head::Head;
 use super::id::CommitId;
 use super::open::{Fault, Workspace};
+use super::standing::Standing;
 
 /// A branch that HEAD is on now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,10 +145,48 @@ impl Workspace {
         self.git(&["switch", "--quiet", "--no-guess"]).arg(name).done().await.map(drop)
     }
 
-    /// Sets a branch to a commit, or takes it away; HEAD is on it afterwards.
-    pub(super) async fn set_branch(&self, name: &str, to: Option<&CommitId>) -> Result<(), WorkspaceError> {
-        let (reference, to) = (format!("refs/heads/{name}"), to.cloned());
-        self.read("set a branch", move |repository, _| {
+    /// Puts HEAD where a task began: on its branch, as [`own_branch`](Self::own_branch) does, or detached at its commit or after
+    /// it. A HEAD on a branch at such a commit is detached there. No file changes, unless a branch is switched back to.
+    ///
+    /// # Errors
+    /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be detached and
+    /// is at a commit of another history.
+    pub async fn own_head(&self, standing: &Standing) -> Result<Head, WorkspaceError> {
+        match (&standing.branch, &standing.commit) {
+            (Some(branch), left_at) => {
+                self.own_branch(branch, left_at.as_ref()).await?;
+            }
+            (None, Some(base)) => self.detach(base).await?,
+            (None, None) => {}
+        }
+        self.head().await
+    }
+
+    /// Detaches HEAD at the commit it is at, which is `base` or comes after it.
+    async fn detach(&self, base: &CommitId) -> Result<(), WorkspaceError> {
+        self.ensure_ready().await?;
+        let head = self.head().await?;
+        let is_after = match head.commit() {
+            Some(at) => self.descends(at, base).await?,
+            None => false,
+        };
+        if !is_after {
+            let expected = format!("detached at {base}, or after it");
+            return Err(WorkspaceError::HeadElsewhere { expected, found: head.to_string() });
+        }
+        if head.branch().is_some() { self.set_head(None, head.commit()).await } else { Ok(()) }
+    }
+
+    /// Sets a branch to a commit, or removes it; HEAD is on it afterwards. Without a branch, HEAD is detached at the commit.
+    pub(super) async fn set_head(&self, branch: Option<&str>, to: Option<&CommitId>) -> Result<(), WorkspaceError> {
+        let (reference, to) = (branch.map(|name| format!("refs/heads/{name}")), to.cloned());
+        self.read("set HEAD", move |repository, _| {
+            let Some(reference) = reference else {
+                if let Some(to) = to {
+                    repository.set_head_detached(to.oid()?)?;
+                }
+                return Ok(());
+            };
             if let Some(to) = to {
                 repository.reference(&reference, to.oid()?, true, "superstep: fold")?;
             } else if let Ok(mut found) = repository.find_reference(&reference) {

@@ -15,9 +15,9 @@ use super::open::{Fault, Workspace};
 /// A commit to be made.
 #[derive(Clone, Debug)]
 pub struct CommitRequest {
-    /// The branch that HEAD must be on.
-    pub branch: String,
-    /// The commit that HEAD must be at: the new one's parent. None if there is no commit yet.
+    /// The branch that HEAD must be on; none if HEAD must be detached.
+    pub branch: Option<String>,
+    /// The commit that HEAD must be at: the new one's parent. None if the branch has no commit yet.
     pub parent: Option<CommitId>,
     /// The files.
     pub tree: TreeId,
@@ -30,9 +30,10 @@ pub struct CommitRequest {
 impl CommitRequest {
     /// Where HEAD must be.
     fn place(&self) -> Head {
-        match self.parent.clone() {
-            Some(commit) => Head::Branch { name: self.branch.clone(), commit },
-            None => Head::Unborn { name: self.branch.clone() },
+        match (self.branch.clone(), self.parent.clone()) {
+            (Some(name), Some(commit)) => Head::Branch { name, commit },
+            (None, Some(commit)) => Head::Detached { commit },
+            (name, None) => Head::Unborn { name: name.unwrap_or_else(|| "HEAD".to_owned()) },
         }
     }
 }
@@ -71,7 +72,7 @@ pub struct MadeCommit {
 }
 
 impl Workspace {
-    /// Commits a tree onto the branch that HEAD is on. If the commit is there since `parent`, none is made.
+    /// Commits a tree onto the branch that HEAD is on, or onto a detached HEAD. If the commit is there since `parent`, none is made.
     ///
     /// Hooks run, and the commit is signed if the user has it so. If a hook refuses after it changed files, what it changed
     /// is taken in and the commit tried once more; if it changes files and accepts, the commit is amended once. Trailers that
@@ -289,7 +290,7 @@ impl Workspace {
         if tip.tree != *parent {
             return Ok(Committed::Now(MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }));
         }
-        self.set_branch(&request.branch, request.parent.as_ref()).await?;
+        self.set_head(request.branch.as_deref(), request.parent.as_ref()).await?;
         Ok(Committed::Nothing)
     }
 }

@@ -40,7 +40,7 @@
 //! assert_eq!(diff.to_string(), "1 file(s), +1 -0");
 //! let key = CommitKey { thread: "tides".into(), task: "1".into(), attempt: 1 };
 //! let tree = workspace.onto_head(&base.tree, &now.tree).await?;
-//! let request = CommitRequest { branch: branch.name, parent: branch.commit, tree, message: "feat: tides".into(), key };
+//! let request = CommitRequest { branch: Some(branch.name), parent: branch.commit, tree, message: "feat: tides".into(), key };
 //! assert!(workspace.commit(&request).await?.commit().is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;

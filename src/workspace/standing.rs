@@ -15,11 +15,11 @@ use super::open::{Fault, Workspace};
 /// Where a task began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The branch that HEAD is on.
-    pub branch: String,
-    /// Its newest commit; none if it has none yet.
+    /// The branch that HEAD is on; none if HEAD is detached.
+    pub branch: Option<String>,
+    /// HEAD's commit; none if the branch has none yet.
     pub commit: Option<CommitId>,
-    /// Other branches that must not move, such as the user's.
+    /// Other branches that must not move, such as the user's; all that there are if HEAD is detached.
     #[serde(default)]
     pub others: BTreeMap<String, CommitId>,
 }
@@ -39,12 +39,12 @@ pub struct Movement {
 pub enum HeadMove {
     /// It stands where it stood.
     None,
-    /// Its branch grew.
+    /// Its branch grew, or it is detached at a later commit.
     Ahead {
         /// The new commits, oldest first.
         commits: Vec<CommitId>,
     },
-    /// Its branch was set to a commit that does not come after where it stood; none if it has no commit any more.
+    /// It, or its branch, was set to a commit that does not come after where it stood; none if the branch has no commit any more.
     Moved {
         /// The commit.
         commit: Option<CommitId>,
@@ -54,7 +54,7 @@ pub enum HeadMove {
         /// Where.
         to: Head,
     },
-    /// It is on no branch.
+    /// It was on a branch and is on none.
     Detached {
         /// At which commit.
         commit: CommitId,
@@ -69,24 +69,19 @@ impl Movement {
 }
 
 impl Workspace {
-    /// Returns where HEAD stands, and the branches `others` that are not to move.
+    /// Returns where HEAD stands, and the branches `others` that are not to move; all branches, if HEAD is detached.
     ///
     /// # Errors
-    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is on no branch.
+    /// [`Git`](WorkspaceError::Git) if it cannot be read.
     pub async fn standing(&self, others: &[&str]) -> Result<Standing, WorkspaceError> {
         let others: Vec<String> = others.iter().map(|&name| name.to_owned()).collect();
         self.read("read the branches", move |repository, _| {
             let head = head_of(repository)?;
-            let Some(branch) = head.branch() else {
-                return Err(strayed("on a branch".to_owned(), &head).into());
+            let others = match head.branch() {
+                Some(branch) => some_branches(repository, others.into_iter().filter(|name| name != branch))?,
+                None => all_branches(repository)?,
             };
-            let mut kept = BTreeMap::new();
-            for name in others.into_iter().filter(|name| name != branch) {
-                if let Some(commit) = find_branch(repository, &name)? {
-                    kept.insert(name, commit.into());
-                }
-            }
-            Ok(Standing { branch: branch.to_owned(), commit: head.commit().cloned(), others: kept })
+            Ok(Standing { branch: head.branch().map(str::to_owned), commit: head.commit().cloned(), others })
         })
         .await
     }
@@ -99,8 +94,8 @@ impl Workspace {
         let standing = standing.clone();
         self.read("read the branches", move |repository, _| {
             let head = match head_of(repository)? {
-                Head::Detached { commit } => HeadMove::Detached { commit },
-                to if to.branch() != Some(&standing.branch) => HeadMove::Switched { to },
+                Head::Detached { commit } if standing.branch.is_some() => HeadMove::Detached { commit },
+                to if to.branch() != standing.branch.as_deref() => HeadMove::Switched { to },
                 to => moved(repository, standing.commit.as_ref(), to.commit())?,
             };
             Ok(Movement { head, others: strays(repository, &standing)? })
@@ -109,7 +104,8 @@ impl Workspace {
     }
 
     /// Puts HEAD and the branches back to where they stood, and leaves files and index as they are: what an agent committed
-    /// is work of its task like any other, and no commit is lost that its reflog knows.
+    /// is work of its task like any other, and no commit is lost that its reflog knows. Where a task began with a detached HEAD, a
+    /// branch that was made and switched to since then is deleted.
     ///
     /// # Errors
     /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is at a commit of another history, so that the files are not
@@ -119,7 +115,10 @@ impl Workspace {
         let movement = self.movement(standing).await?;
         self.ensure_foldable(standing, &movement.head).await?;
         if movement.head != HeadMove::None {
-            self.set_branch(&standing.branch, standing.commit.as_ref()).await?;
+            self.set_head(standing.branch.as_deref(), standing.commit.as_ref()).await?;
+        }
+        if let HeadMove::Switched { to: Head::Branch { name, .. } } = &movement.head {
+            self.delete_new_branch(standing, name).await?;
         }
         self.put_back(standing, &movement.others).await?;
         Ok(movement)
@@ -135,8 +134,25 @@ impl Workspace {
             (Some(at), Some(base)) => self.descends(at, base).await?,
             (_, base) => base.is_none(),
         };
-        let expected = || format!("on `{}`, or after it", standing.branch);
+        let expected = || match (&standing.branch, &standing.commit) {
+            (Some(branch), _) => format!("on `{branch}`, or after it"),
+            (None, Some(commit)) => format!("detached at {commit}, or after it"),
+            (None, None) => "detached".to_owned(),
+        };
         if is_after { Ok(()) } else { Err(strayed(expected(), &self.head().await?)) }
+    }
+
+    /// Deletes a branch that is not among all those that were there. If none is known, nobody can say whose it is.
+    async fn delete_new_branch(&self, standing: &Standing, name: &str) -> Result<(), WorkspaceError> {
+        if standing.branch.is_some() || standing.others.is_empty() || standing.others.contains_key(name) {
+            return Ok(());
+        }
+        let reference = format!("refs/heads/{name}");
+        self.objects("delete a branch", move |repository, _| match repository.find_reference(&reference) {
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
+            found => Ok(found?.delete()?),
+        })
+        .await
     }
 
     async fn put_back(&self, standing: &Standing, others: &[String]) -> Result<(), WorkspaceError> {
@@ -150,6 +166,28 @@ impl Workspace {
         })
         .await
     }
+}
+
+fn some_branches(
+    repository: &Repository,
+    names: impl Iterator<Item = String>,
+) -> Result<BTreeMap<String, CommitId>, Fault> {
+    let mut found = BTreeMap::new();
+    for name in names {
+        if let Some(commit) = find_branch(repository, &name)? {
+            found.insert(name, commit.into());
+        }
+    }
+    Ok(found)
+}
+
+fn all_branches(repository: &Repository) -> Result<BTreeMap<String, CommitId>, Fault> {
+    let mut names = Vec::new();
+    for branch in repository.branches(Some(git2::BranchType::Local))? {
+        let (branch, _) = branch?;
+        names.extend(branch.name().ok().flatten().map(str::to_owned));
+    }
+    some_branches(repository, names.into_iter())
 }
 
 fn strayed(expected: String, found: &Head) -> WorkspaceError {

@@ -167,7 +167,4 @@ async fn a_task_begins_on_a_branch() {
     assert_eq!(workspace.head().await.unwrap().commit(), None);
     let made = workspace.commit(&request_now(&workspace).await).await.unwrap();
     assert_eq!(made.commit().unwrap().key, key(1));
-
-    repo.git(&["checkout", "-q", "--detach"]);
-    assert!(matches!(workspace.standing(&[]).await, Err(WorkspaceError::HeadElsewhere { .. })));
 }

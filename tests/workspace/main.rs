@@ -4,6 +4,7 @@
 
 mod branches;
 mod commits;
+mod detached;
 mod dirt;
 mod discarding;
 mod guard;

@@ -146,7 +146,7 @@ pub(crate) fn key(attempt: u32) -> CommitKey {
 pub(crate) async fn request(workspace: &Workspace, tree: &TreeId) -> CommitRequest {
     let head = workspace.head().await.unwrap();
     CommitRequest {
-        branch: head.branch().unwrap().to_owned(),
+        branch: head.branch().map(str::to_owned),
         parent: head.commit().cloned(),
         tree: tree.clone(),
         message: "feat(X): complete task 2.1".to_owned(),

@@ -17,7 +17,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.extend(state.issue.as_ref().map(|issue| format!("issue {}: {}", issue.id, issue.title)));
     lines.extend(state.goal.as_ref().map(|goal| format!("goal: {}", goal.replace('\n', " "))));
     lines.extend(state.plan_path.as_ref().map(|path| format!("plan: {}", path.display())));
-    lines.extend(state.start.as_ref().map(|base| format!("branch: {}", base.at.branch)));
+    lines.extend(state.start.iter().filter_map(|base| Some(format!("branch: {}", base.at.branch.as_ref()?))));
     lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
     lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
     lines.extend(tasks(&state.tasks));

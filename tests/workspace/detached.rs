@@ -1,0 +1,146 @@
+//! Work trees whose HEAD is detached: agents that commit there, and commits that are made there.
+
+use rstest::rstest;
+use superstep::workspace::{Committed, HeadMove, Standing, Workspace, WorkspaceError};
+
+use crate::repo::{Repo, request, request_now};
+
+/// A repository with a linked work tree whose HEAD is detached at `main`.
+async fn linked(repo: &Repo) -> Workspace {
+    repo.write("second.txt", "").commit_all("second");
+    repo.git(&["branch", "other"]);
+    repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    Workspace::open_with(repo.beside("linked"), repo.options()).await.unwrap()
+}
+
+fn commits(repo: &Repo) {
+    for name in ["agent.txt", "agent2.txt"] {
+        repo.write(&format!("../linked/{name}"), "agent");
+        here(repo, &["add", "-A"]);
+        here(repo, &["commit", "-q", "-m", "by the agent"]);
+    }
+}
+
+fn here(repo: &Repo, args: &[&str]) {
+    repo.git_in(&repo.beside("linked"), args);
+}
+
+fn is_ahead(head: &HeadMove) -> bool {
+    matches!(head, HeadMove::Ahead { commits } if commits.len() == 2)
+}
+
+fn is_moved(head: &HeadMove) -> bool {
+    matches!(head, HeadMove::Moved { .. })
+}
+
+fn is_switched(head: &HeadMove) -> bool {
+    matches!(head, HeadMove::Switched { .. })
+}
+
+#[rstest]
+#[case::commits(commits, is_ahead)]
+#[case::amends(|repo: &Repo| here(repo, &["commit", "-q", "--amend", "-m", "x"]), is_moved)]
+#[case::resets_behind(|repo: &Repo| here(repo, &["reset", "-q", "--soft", "HEAD~1"]), is_moved)]
+#[case::makes_a_branch(|repo: &Repo| { here(repo, &["switch", "-q", "-c", "agents"]); commits(repo); }, is_switched)]
+#[case::switches(|repo: &Repo| { here(repo, &["switch", "-q", "other"]); commits(repo); }, is_switched)]
+#[case::moves_the_users_branch(|repo: &Repo| { here(repo, &["update-ref", "refs/heads/main", "HEAD~1"]); commits(repo); }, is_ahead)]
+#[case::deletes_a_branch(|repo: &Repo| here(repo, &["branch", "-q", "-D", "other"]), |head: &HeadMove| *head == HeadMove::None)]
+#[tokio::test]
+async fn what_an_agent_does_to_a_detached_head_is_folded_into_its_task(
+    #[case] agent: fn(&Repo),
+    #[case] is_expected: fn(&HeadMove) -> bool,
+) {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    let standing = workspace.standing(&[]).await.unwrap();
+    assert_eq!((&standing.branch, standing.others.len()), (&None, 2));
+    let branches = repo.git(&["show-ref", "--heads"]);
+    agent(&repo);
+    let files = workspace.snapshot().await.unwrap().tree;
+
+    let movement = workspace.fold(&standing).await.unwrap();
+    assert!(is_expected(&movement.head), "{movement:?}");
+    assert!(workspace.movement(&standing).await.unwrap().is_none());
+    assert_eq!(workspace.standing(&[]).await.unwrap(), standing);
+    assert_eq!(workspace.snapshot().await.unwrap().tree, files);
+    assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
+    workspace.commit(&request_now(&workspace).await).await.unwrap();
+    assert_eq!(repo.git_in(workspace.root(), &["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn a_branch_that_may_be_a_persons_is_kept() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    let standing = Standing { others: [].into(), ..workspace.standing(&[]).await.unwrap() };
+    here(&repo, &["switch", "-q", "-c", "persons"]);
+    workspace.fold(&standing).await.unwrap();
+    assert_eq!(repo.git(&["branch", "--list", "persons"]).trim(), "persons");
+    assert_eq!(workspace.head().await.unwrap().branch(), None);
+}
+
+#[tokio::test]
+async fn a_detached_head_is_where_it_was_left_or_after_it() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    let standing = workspace.standing(&[]).await.unwrap();
+    assert_eq!(workspace.own_head(&standing).await.unwrap().commit(), standing.commit.as_ref());
+    here(&repo, &["switch", "-q", "-c", "agents"]);
+    commits(&repo);
+    let head = workspace.own_head(&standing).await.unwrap();
+    assert!(head.branch().is_none() && head.commit() != standing.commit.as_ref());
+    here(&repo, &["checkout", "-q", "--detach", "main~1"]);
+    let error = workspace.own_head(&standing).await.unwrap_err();
+    let expected =
+        format!("HEAD is detached at {}, not detached at {}, or after it", tip(&repo, "main~1"), tip(&repo, "main"));
+    assert_eq!(error.to_string(), expected);
+    // In place, the same is about the branch.
+    let user = repo.open().await;
+    let standing = user.standing(&[]).await.unwrap();
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(user.own_head(&standing).await.unwrap().branch(), Some("main"));
+}
+
+fn tip(repo: &Repo, of: &str) -> String {
+    repo.git(&["rev-parse", of])
+}
+
+#[tokio::test]
+async fn a_commit_onto_a_detached_head_moves_no_branch() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    repo.hook("pre-commit", "echo formatted > formatted.txt");
+    let branches = repo.git(&["show-ref", "--heads"]);
+    std::fs::write(workspace.root().join("x.txt"), "x").unwrap();
+    let wanted = request_now(&workspace).await;
+    let made = workspace.commit(&wanted).await.unwrap();
+    let made = made.commit().unwrap();
+    assert_eq!(repo.files(made.tree.as_str()), ["a.txt", "formatted.txt", "second.txt", "src/b.txt", "x.txt"]);
+    assert!(matches!(workspace.commit(&wanted).await.unwrap(), Committed::Before(before) if before == *made));
+    assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
+    assert_eq!(repo.git_in(workspace.root(), &["rev-list", "--count", "main..HEAD"]), "1");
+}
+
+#[tokio::test]
+async fn a_commit_that_hooks_undo_is_taken_back() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    let at = workspace.head().await.unwrap();
+    repo.hook("pre-commit", "rm -f x.txt; git rm -q --cached x.txt");
+    std::fs::write(workspace.root().join("x.txt"), "x").unwrap();
+    assert_eq!(workspace.commit(&request_now(&workspace).await).await.ok(), Some(Committed::Nothing));
+    assert_eq!(workspace.head().await.unwrap(), at);
+}
+
+#[tokio::test]
+async fn a_commit_is_made_on_the_kind_of_head_it_was_meant_for() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    std::fs::write(workspace.root().join("x.txt"), "x").unwrap();
+    let wanted = request_now(&workspace).await;
+    here(&repo, &["switch", "-q", "-c", "agents"]);
+    let error = workspace.commit(&wanted).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::HeadElsewhere { .. }), "{error}");
+    let tree = workspace.snapshot().await.unwrap().tree;
+    workspace.commit(&request(&workspace, &tree).await).await.unwrap();
+}
