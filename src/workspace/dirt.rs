@@ -91,7 +91,7 @@ fn sorted(place: &Place, told: &[u8]) -> Changes {
 impl Changes {
     fn add(&mut self, place: &Place, (x, y): (u8, u8), path: &[u8]) {
         let file = place.root.join(as_path(path));
-        if components(path).any(|part| part == STORE) || place.apart.iter().any(|apart| apart == path) {
+        if components(path).any(|part| part == STORE) || place.is_apart(path) {
             return self.as_in_head.push(path.to_vec());
         }
         let is_gone = y == b'D' || file.symlink_metadata().is_err();

@@ -102,6 +102,30 @@ pub enum WorkspaceError {
         /// The branch that was to be checked out there.
         branch: String,
     },
+    /// The place for a linked work tree without a branch is taken.
+    #[error("`{}` is there already and is no work tree at commit {commit} or after it", path.display())]
+    WorktreeTaken {
+        /// The place.
+        path: PathBuf,
+        /// The commit that was to be checked out there.
+        commit: CommitId,
+    },
+    /// A folder that is to be removed is no linked work tree of this repository.
+    #[error("`{}` is no linked work tree of this repository", path.display())]
+    NotAWorktree {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file cannot be copied or linked into a work tree.
+    #[error("`{key}` in `[worktree]` names `{}`, which {why}", path.display())]
+    Unfurnished {
+        /// The key: `copy` or `link`.
+        key: &'static str,
+        /// The path it names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The repository has no commit yet, and one is needed.
     #[error("the repository at `{}` has no commit yet", root.display())]
     NoCommitYet {
@@ -226,6 +250,9 @@ impl WorkspaceError {
             Self::InTheWay { .. } => "commit, stash or move them first",
             Self::BranchTaken { .. } => "choose another name for the branch, or delete or rename that one",
             Self::BadBranch { .. } => "`git help check-ref-format` has the rules",
+            Self::WorktreeTaken { .. } => "move that folder away",
+            Self::NotAWorktree { .. } => "`git worktree list` shows them",
+            Self::Unfurnished { .. } => "correct the path in the profile, or make what it names in your checkout first",
             Self::PlaceTaken { .. } => "choose another folder, or move that one away",
             Self::NoCommitYet { .. } => "make a first commit",
             Self::HeadElsewhere { .. } => "`git switch` back to the run's branch; `git reflog` tells where it stood",

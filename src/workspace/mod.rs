@@ -5,6 +5,8 @@
 //!   [`ensure_clean`](Workspace::ensure_clean).
 //! - **A branch of the run's own.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
 //!   beside; [`lock`](Workspace::lock) keeps other runs out.
+//! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) makes one,
+//!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree) removes it.
 //! - **What changed.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
 //!   two of them.
 //! - **Commits.** [`commit`](Workspace::commit) makes one of exactly a tree, once: [`find_commit`](Workspace::find_commit)
@@ -53,6 +55,7 @@ mod commit;
 mod diff;
 mod dirt;
 mod error;
+mod furnish;
 mod guard;
 mod head;
 mod id;
@@ -72,11 +75,13 @@ mod salvage;
 mod snapshot;
 mod standing;
 mod trust;
+mod worktree;
 
 pub use branch::OwnBranch;
 pub use commit::{CommitRequest, Committed, MadeCommit};
 pub use diff::{Diff, FileDiff, FileStatus};
 pub use error::WorkspaceError;
+pub use furnish::Furnishings;
 pub use guard::{Fingerprint, Tampered, Tampering};
 pub use head::{Head, Ongoing};
 pub use id::{CommitId, TreeId};

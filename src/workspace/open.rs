@@ -32,8 +32,18 @@ pub(super) struct Place {
     /// Of all work trees: objects, branches, configuration.
     pub(super) common_dir: PathBuf,
     pub(super) options: WorkspaceOptions,
-    /// The files that are kept apart.
+    /// The files and folders that are kept apart.
     pub(super) apart: Vec<RepoPath>,
+}
+
+impl Place {
+    /// Whether a file is kept apart, or lies in a folder that is.
+    pub(super) fn is_apart(&self, file: &[u8]) -> bool {
+        let is_in = |apart: &RepoPath| {
+            file.strip_prefix(apart.as_slice()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        self.apart.iter().any(is_in)
+    }
 }
 
 impl Workspace {

@@ -72,7 +72,7 @@ impl WorkspaceOptions {
         Self::default()
     }
 
-    /// Keeps a file apart, such as the plan: it is no dirt, snapshots and commits have it as HEAD has it (not at all, if it
+    /// Keeps a file or folder apart, such as the plan: it is no dirt, snapshots and commits have it as HEAD has it (not at all, if it
     /// is not in HEAD), and nothing resets it. Paths count from the top of the work tree.
     pub fn apart(mut self, file: impl Into<PathBuf>) -> Self {
         self.apart.push(file.into());

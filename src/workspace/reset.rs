@@ -63,7 +63,7 @@ impl Workspace {
         self.objects("compare two trees", move |repository, place| {
             let mut steps = steps(repository, &from, &to)?;
             for files in [&mut steps.removed, &mut steps.new, &mut steps.changed] {
-                files.retain(|file| !place.apart.contains(file));
+                files.retain(|file| !place.is_apart(file));
             }
             Ok(steps)
         })

@@ -1,0 +1,157 @@
+//! What a linked work tree gets from the user's checkout beside what is in git: copies of files, links to files and folders. Knows
+//! files only; nothing is written outside of the work tree.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::WorkspaceError;
+use super::open::Workspace;
+
+/// What a linked work tree gets from the user's checkout. Paths count from the top of either.
+///
+/// Keep its [`paths`](Self::paths) [apart](super::WorkspaceOptions::apart) wherever the work tree is opened: then they are in no
+/// snapshot, diff or commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Furnishings {
+    /// Files that are copied, such as `.env.test`.
+    pub copy: Vec<PathBuf>,
+    /// Files and folders that are linked, such as `node_modules`.
+    pub link: Vec<PathBuf>,
+}
+
+impl Furnishings {
+    /// Returns all paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.copy.iter().chain(&self.link).map(PathBuf::as_path)
+    }
+
+    fn all(self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let copy = self.copy.into_iter().map(|path| ("copy", path));
+        copy.chain(self.link.into_iter().map(|path| ("link", path)))
+    }
+}
+
+impl Workspace {
+    /// Copies and links files of this work tree into the linked one. Copies are written over what is there; done twice, it is done
+    /// once.
+    ///
+    /// # Errors
+    /// [`Unfurnished`](WorkspaceError::Unfurnished) if a path is not relative, leaves the work tree or goes through a link, if
+    /// there is nothing to copy or link, or something else is in the place of a link. [`Io`](WorkspaceError::Io) if a file cannot
+    /// be written.
+    pub async fn furnish(&self, linked: &Self, with: &Furnishings) -> Result<(), WorkspaceError> {
+        let (with, into) = (with.clone(), linked.0.root.clone());
+        self.look(move |place| {
+            with.all().try_for_each(|(key, path)| {
+                let piece = Piece { key, path: &path };
+                let source = piece.source(&place.root)?;
+                match key {
+                    "copy" => piece.copy(&source, &into),
+                    _ => piece.link(&source, &into),
+                }
+            })
+        })
+        .await?
+    }
+}
+
+/// One path of a key.
+struct Piece<'a> {
+    key: &'static str,
+    path: &'a Path,
+}
+
+impl Piece<'_> {
+    fn refused(&self, why: impl Into<String>) -> WorkspaceError {
+        WorkspaceError::Unfurnished { key: self.key, path: self.path.to_owned(), why: why.into() }
+    }
+
+    fn failed(&self, doing: &'static str, path: &Path, source: io::Error) -> WorkspaceError {
+        WorkspaceError::Io { doing, path: path.to_owned(), source }
+    }
+
+    /// The file of the user's checkout.
+    fn source(&self, root: &Path) -> Result<PathBuf, WorkspaceError> {
+        let is_plain = self.path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !is_plain || self.path.components().all(|part| part == Component::CurDir) {
+            return Err(self.refused("is not a path below the top of the work tree"));
+        }
+        if self.path.components().any(|part| [".git", ".superstep"].iter().any(|own| part.as_os_str() == *own)) {
+            return Err(self.refused("belongs to git or superstep"));
+        }
+        let source = root.join(self.path);
+        match source.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(self.refused(format!("is not in `{}`", root.display())))
+            }
+            Err(error) => Err(self.failed("read", &source, error)),
+            Ok(real) if !real.starts_with(root) => Err(self.refused("leads out of the work tree through a link")),
+            Ok(_) => Ok(source),
+        }
+    }
+
+    fn copy(&self, source: &Path, into: &Path) -> Result<(), WorkspaceError> {
+        if !source.is_file() {
+            return Err(self.refused("is not a file; `link` takes folders"));
+        }
+        let target = self.target(into)?;
+        if target.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+            return Err(self.refused("is a folder in the worktree"));
+        }
+        // A new file: nothing is written through a link.
+        let removed = fs::remove_file(&target).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        });
+        let copied = removed.and_then(|()| fs::copy(source, &target));
+        copied.map(drop).map_err(|error| self.failed("write", &target, error))
+    }
+
+    fn link(&self, source: &Path, into: &Path) -> Result<(), WorkspaceError> {
+        let target = self.target(into)?;
+        match fs::read_link(&target) {
+            Ok(to) if to == source => Ok(()),
+            _ if target.symlink_metadata().is_ok() => {
+                Err(self.refused("is in the worktree already: git has it, or a command of `setup` made it"))
+            }
+            _ => symlink(source, &target).map_err(|error| self.failed("write", &target, error)),
+        }
+    }
+
+    /// The place in the linked work tree; folders above it are made, links are not followed.
+    fn target(&self, into: &Path) -> Result<PathBuf, WorkspaceError> {
+        let mut folder = into.to_owned();
+        for part in self.path.parent().into_iter().flat_map(Path::components) {
+            folder.push(part);
+            match fs::create_dir(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(|error| self.failed("write", &folder, error))?,
+            }
+            if !folder.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+                return Err(self.refused(format!("goes through `{}`, which is no folder", folder.display())));
+            }
+        }
+        Ok(into.join(self.path))
+    }
+}
+
+fn symlink(source: &Path, target: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(source, target)
+    }
+    #[cfg(windows)]
+    {
+        let link = if source.is_dir() { std::os::windows::fs::symlink_dir } else { std::os::windows::fs::symlink_file };
+        link(source, target)
+    }
+    #[cfg(not(any(unix, windows)))]
+    {
+        let _ = (source, target);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

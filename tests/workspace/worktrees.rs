@@ -1,0 +1,214 @@
+//! Linked work trees without a branch: made, found again, removed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use rstest::rstest;
+use superstep::workspace::{Workspace, WorkspaceError};
+
+use crate::repo::{Repo, executable, request_now};
+
+const PLACE: &str = ".superstep/worktrees/1";
+
+fn place(repo: &Repo) -> PathBuf {
+    repo.root().canonicalize().unwrap().join(PLACE)
+}
+
+async fn made(repo: &Repo) -> Workspace {
+    repo.open().await.detached_worktree(PLACE, &repo.tip()).await.unwrap()
+}
+
+/// The work trees that git knows, but for the user's.
+fn known(repo: &Repo) -> usize {
+    let list = repo.git(&["worktree", "list", "--porcelain"]);
+    list.lines().filter(|line| line.starts_with("worktree ")).count() - 1
+}
+
+#[tokio::test]
+async fn a_worktree_is_made_without_a_branch_or_a_hook_and_found_again() {
+    let repo = Repo::new();
+    repo.hook("post-checkout", "touch $HOME/ran");
+    repo.write("mine.txt", "uncommitted");
+    let (status, heads) = (repo.status(), repo.git(&["show-ref", "--heads"]));
+    let worktree = made(&repo).await;
+    assert_eq!(worktree.root(), place(&repo));
+    assert!(worktree.root().join("src/b.txt").exists() && !worktree.root().join("mine.txt").exists());
+    assert_eq!(worktree.head().await.unwrap().branch(), None);
+    fs::write(worktree.root().join("x.txt"), "x").unwrap();
+    let (first, user) = (repo.tip(), repo.open().await);
+    user.ignore_store().await.unwrap();
+    worktree.commit(&request_now(&worktree).await).await.unwrap();
+    fs::write(worktree.root().join("y.txt"), "y").unwrap();
+    let again = user.detached_worktree(PLACE, &first).await.unwrap();
+    assert!(again.root().join("y.txt").exists(), "work goes on");
+    assert_eq!((repo.status(), repo.git(&["show-ref", "--heads"])), (status, heads));
+    assert_eq!(user.worktrees_below(".superstep/worktrees").await.unwrap(), [place(&repo)]);
+    assert!(user.worktrees_below("src").await.unwrap().is_empty());
+    assert!(!repo.home().join("ran").exists());
+    user.remove_worktree(PLACE).await.unwrap();
+    user.remove_worktree(PLACE).await.unwrap();
+    assert_eq!((known(&repo), place(&repo).exists()), (0, false));
+}
+
+#[tokio::test]
+async fn a_worktree_elsewhere_and_what_is_no_worktree_are_left_alone() {
+    let repo = Repo::new();
+    let user = repo.open().await;
+    made(&repo).await;
+    let later = repo.write("later.txt", "").commit_all("later");
+    let error = user.detached_worktree(PLACE, &later).await.unwrap_err();
+    let text =
+        format!("`{}` is there already and is no work tree at commit {later} or after it", place(&repo).display());
+    assert_eq!(error.to_string(), text);
+    repo.write("../theirs/x", "");
+    for theirs in ["../theirs", "src", "."] {
+        let error = user.detached_worktree(theirs, &later).await.unwrap_err();
+        assert!(matches!(error, WorkspaceError::WorktreeTaken { .. }), "{error}");
+        let error = user.remove_worktree(theirs).await.unwrap_err();
+        assert!(matches!(error, WorkspaceError::NotAWorktree { .. }), "{error}");
+    }
+    assert!(repo.has("../theirs/x") && repo.has("src/b.txt"));
+    let error = user.detached_worktree("../new", &"0".repeat(40).parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::NoSuchObject { .. }), "{error}");
+}
+
+#[rstest]
+#[case::nothing_was_checked_out(|repo: &Repo| { repo.git(&["worktree", "add", "-q", "--no-checkout", "--detach", PLACE]); })]
+#[case::git_was_killed(|repo: &Repo| { repo.git(&["worktree", "add", "-q", "--no-checkout", "--detach", "--lock", PLACE]); repo.remove(".git/worktrees/1/HEAD"); })]
+#[case::no_folder(|repo: &Repo| { repo.git(&["worktree", "add", "-q", "--detach", PLACE]); fs::remove_dir_all(place(repo)).unwrap(); })]
+#[case::no_folder_of_gits(|repo: &Repo| { repo.git(&["worktree", "add", "-q", "--detach", PLACE]); fs::remove_dir_all(repo.root().join(".git/worktrees/1")).unwrap(); })]
+#[case::only_a_folder_of_gits(|repo: &Repo| { repo.write(".git/worktrees/1/gitdir", format!("{}/.git\n", place(repo).display())); })]
+#[tokio::test]
+async fn what_a_kill_left_half_made_is_made_again_or_removed(#[case] killed: fn(&Repo)) {
+    for remove_only in [false, true] {
+        let repo = Repo::new();
+        killed(&repo);
+        if !remove_only {
+            assert!(made(&repo).await.root().join("a.txt").exists());
+            assert_eq!(known(&repo), 1);
+        }
+        repo.open().await.remove_worktree(PLACE).await.unwrap();
+        assert_eq!((known(&repo), place(&repo).exists()), (0, false));
+        assert!(!repo.has(".git/worktrees/1"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_linked_from_a_worktree_outlives_it() {
+    let repo = Repo::new();
+    let worktree = made(&repo).await;
+    repo.write("../theirs/x", "theirs");
+    symlink(repo.beside("theirs"), worktree.root().join("link")).unwrap();
+    fs::create_dir_all(worktree.root().join("shut/inner")).unwrap();
+    symlink(repo.beside("theirs"), worktree.root().join("shut/inner/link")).unwrap();
+    for folder in ["shut/inner", "shut"] {
+        fs::set_permissions(worktree.root().join(folder), fs::Permissions::from_mode(0o500)).unwrap();
+    }
+    repo.git(&["worktree", "lock", PLACE]);
+    repo.open().await.remove_worktree(PLACE).await.unwrap();
+    assert_eq!((known(&repo), place(&repo).exists()), (0, false));
+    assert_eq!(repo.read("../theirs/x"), "theirs");
+    // A link in the place of a work tree is no way out either.
+    symlink(repo.beside("theirs"), place(&repo)).unwrap();
+    repo.open().await.remove_worktree(PLACE).await.unwrap();
+    assert!(repo.has("../theirs/x") && !repo.has(PLACE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_are_made_and_removed_at_once() {
+    let repo = Repo::new();
+    let (user, tip) = (repo.open().await, repo.tip());
+    let each = (0..16).map(|nth| {
+        let (user, tip) = (user.clone(), tip.clone());
+        tokio::spawn(async move {
+            let path = format!(".superstep/worktrees/{nth}/work");
+            let worktree = user.detached_worktree(&path, &tip).await.unwrap();
+            assert!(worktree.root().join("a.txt").exists());
+            fs::write(worktree.root().join("x.txt"), nth.to_string()).unwrap();
+            worktree.commit(&request_now(&worktree).await).await.unwrap();
+            if nth % 2 == 0 {
+                user.remove_worktree(&path).await.unwrap();
+            }
+        })
+    });
+    for task in each.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    assert_eq!(user.worktrees_below(".superstep").await.unwrap().len(), 8);
+    assert_eq!(known(&repo), 8);
+}
+
+#[tokio::test]
+async fn a_repository_with_submodules_filters_and_links_has_worktrees_too() {
+    let inner = Repo::new();
+    let repo = Repo::new();
+    repo.git(&["submodule", "add", "-q", &inner.root().display().to_string(), "sub"]);
+    repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
+    repo.git(&["config", "filter.upper.smudge", "tr A-Z a-z"]);
+    repo.write(".gitattributes", "*.up filter=upper\n*.bin filter=kept\n").write("word.up", "word\n");
+    repo.write("tool.sh", "#!/bin/sh\n");
+    executable(&repo.root().join("tool.sh"));
+    symlink("a.txt", repo.root().join("link")).unwrap();
+    repo.commit_all("all kinds");
+    let worktree = made(&repo).await;
+    let base = worktree.snapshot().await.unwrap();
+    assert_eq!(base.tree.to_string(), repo.git(&["rev-parse", "HEAD^{tree}"]));
+    assert_eq!(fs::read_to_string(worktree.root().join("word.up")).unwrap(), "word\n");
+    assert_eq!(fs::read_link(worktree.root().join("link")).unwrap(), PathBuf::from("a.txt"));
+    repo.git_in(worktree.root(), &["submodule", "update", "--init", "-q"]);
+    fs::write(worktree.root().join("word.up"), "other\n").unwrap();
+    let tree = worktree.snapshot().await.unwrap().tree;
+    assert_eq!(repo.content(&tree, "word.up"), "OTHER");
+    repo.open().await.remove_worktree(PLACE).await.unwrap();
+    assert_eq!((known(&repo), repo.git(&["submodule", "status"]).contains("sub")), (0, true));
+}
+
+/// A filter of git's long-running kind: what is read is written with a mark before it, which cleaning takes off.
+const PROCESS: &str = r#"
+import sys
+def packet():
+    head = sys.stdin.buffer.read(4)
+    if not head: sys.exit(0)
+    size = int(head, 16)
+    return sys.stdin.buffer.read(size - 4) if size else None
+def packets():
+    return list(iter(packet, None))
+def send(*parts):
+    for part in parts: sys.stdout.buffer.write(b"%04x" % (len(part) + 4) + part)
+    sys.stdout.buffer.write(b"0000"); sys.stdout.buffer.flush()
+packets(); send(b"git-filter-server\n", b"version=2\n")
+packets(); send(b"capability=clean\n", b"capability=smudge\n")
+while True:
+    head = packets()
+    text = b"".join(packets())
+    text = b"mark:" + text if b"command=smudge\n" in head else text.removeprefix(b"mark:")
+    send(b"status=success\n"); send(text); send()
+"#;
+
+#[tokio::test]
+async fn filters_that_are_processes_work_in_worktrees() {
+    let repo = Repo::new();
+    let filter = repo.home().join("filter.py");
+    fs::write(&filter, PROCESS).unwrap();
+    repo.git(&["config", "filter.mark.process", &format!("python3 {}", filter.display())]);
+    repo.git(&["config", "filter.mark.required", "true"]);
+    repo.write(".gitattributes", "*.big filter=mark\n").write("x.big", "mark:one").write("y.big", "mark:two");
+    repo.commit_all("filtered");
+    assert_eq!(repo.git(&["show", "HEAD:x.big"]), "one");
+    let worktree = made(&repo).await;
+    assert_eq!(fs::read_to_string(worktree.root().join("x.big")).unwrap(), "mark:one");
+    fs::write(worktree.root().join("x.big"), "mark:three").unwrap();
+    assert_eq!(repo.content(&worktree.snapshot().await.unwrap().tree, "x.big"), "three");
+}
+
+#[tokio::test]
+async fn a_linked_work_tree_has_worktrees_too() {
+    let repo = Repo::new();
+    let linked = repo.open().await.own_worktree("../linked", "one", None).await.unwrap();
+    let worktree = linked.detached_worktree(PLACE, &repo.tip()).await.unwrap();
+    assert_eq!(worktree.root(), repo.beside("linked").join(PLACE));
+    assert_eq!(linked.worktrees_below(".superstep").await.unwrap(), [worktree.root()]);
+    linked.remove_worktree(PLACE).await.unwrap();
+    assert_eq!((known(&repo), linked.root().join("a.txt").exists()), (1, true));
+}
