@@ -86,11 +86,15 @@ fn of_task<'h>(
     jump.into_iter().chain(untitled).collect()
 }
 
-/// The first number may be 0 or 1, the others rise by one.
+/// The first number may be 0 or 1, the others rise by one: `1`, `2`, or `1`, `2a`, `2b`, `3`.
 fn is_jump(previous: Option<&TaskId>, id: &TaskId) -> bool {
-    let Some(number) = id.last_number() else { return false };
-    match previous {
-        None => number > 1,
-        Some(previous) => previous.last_number().and_then(|before| before.checked_add(1)) != Some(number),
+    let Some((number, letters)) = id.last_number() else { return false };
+    match previous.map(TaskId::last_number) {
+        None => number > 1 || letters > 1,
+        Some(None) => true,
+        Some(Some((before, rank))) => {
+            let is_next_number = before.checked_add(1) == Some(number) && letters <= 1;
+            !is_next_number && (number, letters) != (before, rank + 1)
+        }
     }
 }

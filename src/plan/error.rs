@@ -43,7 +43,7 @@ impl PlanError {
             Self::NoSuchTask { .. } => {
                 Some("the plan was probably shortened during the run; restore it, or start a new run")
             }
-            Self::BadTaskId { .. } => Some("write a number like `3`, or `3.1` below task or phase 3"),
+            Self::BadTaskId { .. } => Some("write a number like `3` or `3a`, or `3.1` below task or phase 3"),
         }
     }
 }
@@ -99,9 +99,84 @@ pub enum PlanProblem {
         /// The character.
         character: char,
     },
+    /// A `Depends on` line has something else than ids of tasks.
+    #[error("line {line}: `Depends on` of task `{id}` {}", no_ids(text))]
+    BadDependency {
+        /// The id of the task.
+        id: TaskId,
+        /// The text; empty if the line has none.
+        text: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A task depends on a task that the plan does not have.
+    #[error("line {line}: task `{id}` depends on `{needs}`, but the plan has no task `{needs}`{}", near_ids(near))]
+    UnknownDependency {
+        /// The id of the task.
+        id: TaskId,
+        /// The id of the missing task.
+        needs: TaskId,
+        /// Similar ids of the plan.
+        near: Vec<TaskId>,
+        /// The line of the dependency, from 1.
+        line: usize,
+    },
+    /// A task depends on itself.
+    #[error("line {line}: task `{id}` depends on itself")]
+    SelfDependency {
+        /// The id.
+        id: TaskId,
+        /// The line of the dependency, from 1.
+        line: usize,
+    },
+    /// Tasks depend on each other in a cycle.
+    #[error("line {line}: the dependencies form a cycle: {}", path_of(path))]
+    Cycle {
+        /// Tasks, each of which depends on the next; the last is the first again.
+        path: Vec<TaskId>,
+        /// The line on which the first of them depends on the second, from 1.
+        line: usize,
+    },
+    /// A phase has no tasks, and the phases decide the order of execution.
+    #[error("line {line}: phase `{id}` has no tasks")]
+    EmptyPhase {
+        /// The number of the phase.
+        id: TaskId,
+        /// The line of its heading, from 1.
+        line: usize,
+    },
+}
+
+fn no_ids(text: &str) -> String {
+    if text.is_empty() { "names no task".to_owned() } else { format!("has `{text}`, which is not a list of task ids") }
+}
+
+fn near_ids(near: &[TaskId]) -> String {
+    let ids: Vec<String> = near.iter().map(|id| format!("`{id}`")).collect();
+    if ids.is_empty() { String::new() } else { format!("; similar ids: {}", ids.join(", ")) }
+}
+
+fn path_of(path: &[TaskId]) -> String {
+    path.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" -> ")
 }
 
 impl PlanProblem {
+    /// Returns the line that the problem is about, from 1; 0 for the whole plan.
+    pub fn line(&self) -> usize {
+        match self {
+            Self::Empty => 0,
+            Self::Duplicate { line, .. }
+            | Self::Orphan { line, .. }
+            | Self::MixedLevels { line, .. }
+            | Self::HiddenCharacter { line, .. }
+            | Self::BadDependency { line, .. }
+            | Self::UnknownDependency { line, .. }
+            | Self::SelfDependency { line, .. }
+            | Self::Cycle { line, .. }
+            | Self::EmptyPhase { line, .. } => *line,
+        }
+    }
+
     /// Returns what the author of the plan can do about it.
     pub fn help(&self) -> &'static str {
         match self {
@@ -114,6 +189,11 @@ impl PlanProblem {
             Self::HiddenCharacter { .. } => {
                 "type the command again: control characters and invisible ones stand in no command"
             }
+            Self::BadDependency { .. } => "write the ids of tasks, `**Depends on:** 1, 2a`, or `none`",
+            Self::UnknownDependency { .. } => "name a task of this plan by the id in its heading, or write `none`",
+            Self::SelfDependency { .. } => "remove the task's own id from the line, or write `none`",
+            Self::Cycle { .. } => "remove one of these dependencies, or merge the tasks",
+            Self::EmptyPhase { .. } => "put a task below the heading, or remove it",
         }
     }
 }

@@ -8,10 +8,12 @@ pub(super) enum Field {
     Acceptance,
     Verify,
     Changes,
+    DependsOn,
+    Files,
 }
 
 /// The words of each label, lower case.
-const LABELS: [(&str, Field); 10] = [
+const LABELS: [(&str, Field); 12] = [
     ("acceptance", Field::Acceptance),
     ("acceptance criteria", Field::Acceptance),
     ("acceptance criterion", Field::Acceptance),
@@ -22,11 +24,13 @@ const LABELS: [(&str, Field); 10] = [
     ("verification commands", Field::Verify),
     ("changes", Field::Changes),
     ("file changes", Field::Changes),
+    ("depends on", Field::DependsOn),
+    ("files", Field::Files),
 ];
 
 /// A line that begins with a label.
 pub(super) struct Labelled {
-    /// `None` for a label of something else, such as `**Files:**`.
+    /// `None` for a label of something else, such as `**Steps:**`.
     pub(super) field: Option<Field>,
     /// What stands after the label.
     pub(super) rest: Vec<Piece>,

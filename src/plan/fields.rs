@@ -1,10 +1,12 @@
-//! What the section of a task says about it in labelled parts: acceptance, verification, whether it changes files. Knows
-//! blocks of markdown and no plan.
+//! What the section of a task says about it in labelled parts: acceptance, verification, dependencies, files. Knows blocks of
+//! markdown and no plan.
 
 use super::blocks::{Block, Code, Kind};
 use super::command::{self, VerifyCommand};
+use super::declared;
 use super::field::{Field, Labelled};
 use super::inline::{Line, Piece};
+use super::needs::{self, Needs};
 use super::warning::PlanWarning;
 
 /// The labelled parts of a section.
@@ -13,6 +15,9 @@ pub(super) struct Fields {
     pub(super) acceptance: Vec<String>,
     pub(super) verify: Vec<VerifyCommand>,
     pub(super) changes_nothing: bool,
+    /// `None` without a `Depends on` line.
+    pub(super) needs: Option<Needs>,
+    pub(super) files: Vec<String>,
 }
 
 /// Reads the labelled parts of a section, and what in it looks like a command and is none.
@@ -41,6 +46,8 @@ struct Open {
     is_used: bool,
     /// Whether something else came between.
     is_over: bool,
+    /// Whether the text so far says that more follows.
+    continues: bool,
 }
 
 impl Reader {
@@ -78,9 +85,12 @@ impl Reader {
 
     fn open(&mut self, labelled: Labelled, line: &Line, is_heading: bool) {
         let Some(field) = labelled.field else { return };
-        let open = Open { field, line: line.line, text: line.text(), is_heading, is_used: false, is_over: false };
-        self.open = Some(open);
-        self.rest(field, &labelled.rest);
+        let (line, text) = (line.line, line.text());
+        self.open = Some(Open { field, line, text, is_heading, is_used: false, is_over: false, continues: false });
+        if field == Field::DependsOn {
+            self.fields.needs.get_or_insert_default();
+        }
+        self.rest(field, &labelled.rest, line);
     }
 
     /// A line of the paragraph that a label opened.
@@ -88,12 +98,13 @@ impl Reader {
         let Some(open) = &self.open else { return };
         match (open.field, self.fields.acceptance.last_mut().filter(|_| open.is_used)) {
             (Field::Acceptance, Some(text)) => *text = format!("{text} {}", line.text()),
-            (field, _) => self.rest(field, &line.pieces),
+            (Field::DependsOn | Field::Files, _) if open.is_used && !open.continues => self.end(),
+            (field, _) => self.rest(field, &line.pieces, line.line),
         }
     }
 
     /// What stands on a line after its label.
-    fn rest(&mut self, field: Field, pieces: &[Piece]) {
+    fn rest(&mut self, field: Field, pieces: &[Piece], line: usize) {
         let text = Line { line: 0, pieces: pieces.to_vec() }.text();
         match field {
             Field::Acceptance => self.accept(&text),
@@ -102,6 +113,47 @@ impl Reader {
                 self.used(found);
             }
             Field::Changes => self.fields.changes_nothing |= is_none(&text),
+            Field::DependsOn => self.depends_on(&text, &text, line),
+            Field::Files => self.declares(pieces),
+        }
+    }
+
+    /// Takes the ids of a text, which is a part of `whole`.
+    fn depends_on(&mut self, text: &str, whole: &str, line: usize) {
+        if text.is_empty() {
+            return;
+        }
+        let needs = self.fields.needs.get_or_insert_default();
+        if !is_none(&needs::without_remarks(text)) {
+            needs.read(text, line);
+        }
+        self.used(true);
+        self.continues(whole);
+    }
+
+    fn declares(&mut self, pieces: &[Piece]) {
+        let text = Line { line: 0, pieces: pieces.to_vec() }.text();
+        let has_code = pieces.iter().any(|piece| piece.is_code);
+        if text.is_empty() {
+            return;
+        }
+        if has_code || !is_none(&needs::without_remarks(&text)) {
+            let files = declared::of_pieces(pieces).into_iter();
+            let mut known = std::mem::take(&mut self.fields.files);
+            files.for_each(|file| {
+                if !known.contains(&file) {
+                    known.push(file)
+                }
+            });
+            self.fields.files = known;
+        }
+        self.used(true);
+        self.continues(&text);
+    }
+
+    fn continues(&mut self, text: &str) {
+        if let Some(open) = &mut self.open {
+            open.continues = needs::continues(text);
         }
     }
 
@@ -116,6 +168,14 @@ impl Reader {
             Field::Verify if open.is_used => self.end(),
             Field::Acceptance => self.accept(&text),
             Field::Changes => self.fields.changes_nothing |= is_none(&text),
+            Field::DependsOn | Field::Files if open.is_used => self.end(),
+            Field::DependsOn => self.depends_on(&text, &text, lines.first().map_or(0, |line| line.line)),
+            Field::Files => {
+                let pieces: Vec<Piece> = lines.iter().flat_map(|line| line.pieces.iter().cloned()).collect();
+                if pieces.iter().any(|piece| piece.is_code) {
+                    self.declares(&pieces);
+                }
+            }
             Field::Verify => {
                 let codes = lines.iter().flat_map(|line| line.pieces.iter()).filter(|piece| piece.is_code);
                 self.warnings.extend(codes.map(not_a_command));
@@ -125,18 +185,44 @@ impl Reader {
     }
 
     fn list(&mut self, items: &[Vec<Block>]) {
-        match self.open.as_ref().filter(|open| !open.is_over).map(|open| open.field) {
+        let open = self.open.as_ref().filter(|open| !open.is_over);
+        let takes_list = open.is_some_and(|open| !open.is_used || open.continues);
+        match open.map(|open| open.field) {
+            Some(Field::DependsOn) if takes_list && !has_label(items) => {
+                for item in items {
+                    let line = item.first().map_or(0, |block| block.line);
+                    let text = text_of(item);
+                    self.depends_on(needs::of_item(&text), &text, line);
+                }
+                self.end();
+            }
+            Some(Field::Files) if takes_list && !has_label(items) => {
+                items.iter().for_each(|item| self.file_item(item));
+                self.end();
+            }
             Some(Field::Acceptance) => {
                 self.fields.acceptance.extend(items.iter().map(|item| text_of(item)).filter(|text| !text.is_empty()));
                 self.end();
             }
             Some(Field::Verify) => items.iter().for_each(|item| self.verify_item(item)),
-            Some(Field::Changes) | None => {
+            Some(Field::Changes | Field::DependsOn | Field::Files) | None => {
                 for item in items {
                     self.close();
                     item.iter().for_each(|block| self.block(block, true));
                 }
                 self.close();
+            }
+        }
+    }
+
+    fn file_item(&mut self, item: &[Block]) {
+        for block in item {
+            match &block.kind {
+                Kind::Paragraph(lines) | Kind::Heading(lines) => {
+                    lines.iter().take(1).for_each(|line| self.declares(&line.pieces));
+                }
+                Kind::List(items) => items.iter().for_each(|item| self.file_item(item)),
+                Kind::Code(_) | Kind::Opaque => {}
             }
         }
     }
@@ -220,8 +306,13 @@ impl Reader {
     }
 
     fn close(&mut self) {
-        if let Some(open) = self.open.take().filter(|open| open.field == Field::Verify && !open.is_used) {
-            self.warnings.push(PlanWarning::NoCommand { line: open.line, text: open.text });
+        let Some(open) = self.open.take().filter(|open| !open.is_used) else { return };
+        match open.field {
+            Field::Verify => self.warnings.push(PlanWarning::NoCommand { line: open.line, text: open.text }),
+            Field::DependsOn => {
+                self.fields.needs.get_or_insert_default().bad.push((String::new(), open.line));
+            }
+            Field::Acceptance | Field::Changes | Field::Files => {}
         }
     }
 }
@@ -259,4 +350,13 @@ fn text_of(item: &[Block]) -> String {
         Kind::Opaque => String::new(),
     });
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// True if an item opens a part of its own.
+fn has_label(items: &[Vec<Block>]) -> bool {
+    let opens = |line: &Line| Labelled::of(line, false, false, false).is_some_and(|labelled| labelled.field.is_some());
+    items.iter().filter_map(|item| item.first()).any(|block| match &block.kind {
+        Kind::Paragraph(lines) | Kind::Heading(lines) => lines.first().is_some_and(opens),
+        Kind::List(_) | Kind::Code(_) | Kind::Opaque => false,
+    })
 }

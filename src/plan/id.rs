@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PlanError;
 
-/// The number of a task as its heading says it: `3`, or `3.1` for a task below task or phase 3.
+/// The number of a task as its heading says it: `3`, `3a`, or `3.1` for a task below task or phase 3. One or two letters
+/// may follow each number.
 ///
-/// Leading zeros are dropped, so `Task 03` and `Task 3` are one id. An id is not an index: a plan may start at 0, and
-/// have gaps.
+/// Leading zeros are dropped and letters are made lower case, so `Task 03A` and `Task 3a` are one id. An id is not an
+/// index: a plan may start at 0, and have gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId(String);
@@ -31,9 +32,13 @@ impl TaskId {
         self.0.rsplit_once('.').map(|(parent, _)| Self(parent.to_owned()))
     }
 
-    /// Returns the last number of the id: 1 of `3.1`. `None` if it is too large to count with.
-    pub(super) fn last_number(&self) -> Option<u64> {
-        self.0.rsplit('.').next()?.parse().ok()
+    /// Returns the last part of the id as a number and the rank of its letters: (1, 0) of `3.1`, (2, 1) of `2a`. `None` if
+    /// the number is too large to count with.
+    pub(super) fn last_number(&self) -> Option<(u64, u32)> {
+        let last = self.0.rsplit('.').next()?;
+        let number = last.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        let rank = last[number.len()..].bytes().fold(0, |rank, letter| rank * 26 + u32::from(letter - b'a') + 1);
+        Some((number.parse().ok()?, rank))
     }
 }
 
@@ -41,18 +46,25 @@ impl FromStr for TaskId {
     type Err = PlanError;
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
-        let parts: Option<Vec<&str>> = text.split('.').map(number).collect();
+        let parts: Option<Vec<String>> = text.split('.').map(part).collect();
         parts.map(|parts| Self(parts.join("."))).ok_or_else(|| PlanError::BadTaskId { text: text.to_owned() })
     }
 }
 
-/// Returns the digits without leading zeros.
-fn number(digits: &str) -> Option<&str> {
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+/// How many letters may follow a number.
+const LETTERS: usize = 2;
+
+/// Returns the number without leading zeros, with its letters in lower case.
+fn part(text: &str) -> Option<String> {
+    let letters = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = &text[..text.len() - letters.len()];
+    let is_suffix = letters.len() <= LETTERS && letters.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if digits.is_empty() || !is_suffix {
         return None;
     }
     let trimmed = digits.trim_start_matches('0');
-    Some(if trimmed.is_empty() { "0" } else { trimmed })
+    let number = if trimmed.is_empty() { "0" } else { trimmed };
+    Some(format!("{number}{}", letters.to_ascii_lowercase()))
 }
 
 impl TryFrom<String> for TaskId {

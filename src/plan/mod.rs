@@ -33,17 +33,40 @@
 //! - Prose is never a command. On a line or in an item the first code is one, and what follows it after nothing but `,`, `and`
 //!   and the like: in `` `curl x` returns `{}` `` the second is not. What looks like a command and is none is a warning.
 //! - `Changes`: `none` says that the task changes no file.
+//! - `Depends on`: the ids of the tasks it depends on, on the line or in the list that follows, or `none`. Remarks in
+//!   brackets do not count; anything else is a [`PlanProblem`].
+//! - `Files`: the paths and globs that the task may touch, in code or plain, on the line or in the list that follows. Words
+//!   such as `Create:` and line numbers at the end do not count.
 //!
 //! A command with characters that whoever approves it would not see is a problem.
+//!
+//! # Phases
+//!
+//! Tasks of one phase may run at the same time; each phase depends on the ones before it. [`Plan::phases`] computes them:
+//!
+//! - One `Depends on` line, also `none`, makes a plan phased. Tasks without the line depend on nothing then, and `Phase N`
+//!   headings are titles. The phases are the levels of Kahn's algorithm, each in the order of the plan.
+//! - If no task has the line and there are `Phase N` headings, each phase depends on the one before it, and a heading
+//!   without tasks is a problem. Tasks outside of them are a phase where they are.
+//! - Any other plan has no phases.
+//! - If `Files` of two tasks in one phase overlap, the later task moves into a phase of its own right after it, with a
+//!   warning. Two paths overlap if they are equal or one is a folder around the other. `*`, `?`, `[..]`, `{a,b}` and `**`
+//!   are globs; two globs overlap unless no path can match both. Case does not count, and a glob without `/` matches in
+//!   every folder.
+//!
+//! A dependency on an unknown task or on itself, and a cycle, are problems.
 
 mod blocks;
 mod check;
 mod command;
 mod decision;
+mod declared;
+mod dependencies;
 mod error;
 mod extract;
 mod field;
 mod fields;
+mod globs;
 mod head;
 mod headings;
 mod id;
@@ -51,9 +74,11 @@ mod inline;
 mod issue;
 mod label;
 mod markdown;
+mod needs;
 mod outline;
 mod parse;
 mod phases;
+mod phasing;
 mod progress;
 mod proposal;
 mod proposal_check;
@@ -71,6 +96,7 @@ pub use error::{PlanError, PlanProblem};
 pub use extract::{extract_task_count, extract_task_section};
 pub use id::TaskId;
 pub use issue::{Issue, IssueError, IssueProblem};
+pub use phasing::Phases;
 pub use progress::TaskProgress;
 pub use proposal::{PlanProposal, ProposedTask};
 pub use proposal_problem::ProposalProblem;

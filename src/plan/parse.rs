@@ -3,6 +3,7 @@
 use super::blocks::{self, Block};
 use super::check;
 use super::command::hidden_char;
+use super::dependencies;
 use super::error::{PlanError, PlanProblem};
 use super::fields::{self, Fields};
 use super::head;
@@ -20,7 +21,8 @@ impl Plan {
     /// # Errors
     ///
     /// [`PlanError::Invalid`] with every problem at once: an empty plan, two tasks with one number, a number before that
-    /// of its parent, tasks at two levels, hidden characters in a command.
+    /// of its parent, tasks at two levels, hidden characters in a command, dependencies on tasks that are not there or in
+    /// a cycle, a phase without tasks.
     pub fn parse(markdown: impl Into<String>) -> Result<Self, PlanError> {
         let markdown = markdown.into();
         let text = source::with_line_feeds(&markdown);
@@ -31,6 +33,11 @@ impl Plan {
         let plan = build(&text, &headings);
         let mut problems = check::problems(&headings);
         problems.extend(plan.entries.iter().flat_map(|entry| hidden(&entry.fields)));
+        problems.extend(dependencies::problems(&plan.entries));
+        if plan.entries.iter().all(|entry| entry.fields.needs.is_none()) {
+            problems.extend(phases::empty(&headings));
+        }
+        problems.sort_by_key(PlanProblem::line);
         if !problems.is_empty() {
             return Err(PlanError::Invalid { problems });
         }
@@ -59,6 +66,9 @@ fn build(text: &str, headings: &Headings) -> Plan {
     warnings.extend(read_fields(&mut entries, &blocks::blocks(text)));
     warnings.sort_by_key(PlanWarning::line);
     let preamble = if has_headings { 0..preamble_end(headings, first_task) } else { 0..0 };
+    if !has_headings {
+        entries.iter_mut().for_each(|entry| entry.fields.needs = None);
+    }
     let goal = head::goal(&text[..first_task]);
     Plan { markdown: String::new(), title, goal, preamble, entries, has_headings, warnings }
 }

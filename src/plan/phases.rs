@@ -1,8 +1,10 @@
-//! Which phase a task belongs to. Pure: headings in, the text that opens the phase out.
+//! The phase headings: which phase a task belongs to, which have no tasks. Pure: headings in, the text that opens the phase out.
 
 use std::ops::Range;
 
+use super::error::PlanProblem;
 use super::headings::{Headings, Labelled};
+use super::label::Label;
 
 /// A phase that is not over, and where its first task stands, which ends the text that opens it.
 struct Phase {
@@ -33,4 +35,18 @@ pub(super) fn of_tasks(headings: &Headings) -> Vec<Option<Range<usize>>> {
 fn new_phase(labelled: &Labelled, headings: &Headings) -> Option<Phase> {
     let (level, start) = (labelled.heading.level, labelled.heading.start);
     headings.is_phase(labelled).then_some(Phase { level, start, first_task: None })
+}
+
+/// Returns a problem for each phase without tasks. Plans without task headings have no phases.
+pub(super) fn empty(headings: &Headings) -> Vec<PlanProblem> {
+    let mut problems = Vec::new();
+    for (at, labelled) in headings.all.iter().enumerate().filter(|(_, labelled)| headings.is_phase(labelled)) {
+        let level = labelled.heading.level;
+        let after = headings.all.iter().skip(at + 1);
+        let inside = after.take_while(|next| headings.is_task(next) || next.heading.level > level);
+        if let (Label::Phase { id }, false) = (&labelled.label, inside.into_iter().any(|next| headings.is_task(next))) {
+            problems.push(PlanProblem::EmptyPhase { id: id.clone(), line: labelled.heading.line });
+        }
+    }
+    problems
 }

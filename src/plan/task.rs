@@ -68,6 +68,10 @@ pub struct Task<'p> {
     pub verify: &'p [VerifyCommand],
     /// Whether its section says that no file changes: `**Changes:** none`.
     pub changes_nothing: bool,
+    /// The tasks it depends on, each once: `**Depends on:** 1, 2a`. Empty for `none`, `None` without such a line.
+    pub depends_on: Option<&'p [TaskId]>,
+    /// The paths and globs that it may touch: what is below `Files` in its section.
+    pub files: &'p [String],
 }
 
 impl Plan {
@@ -158,6 +162,8 @@ impl Plan {
             acceptance: &entry.fields.acceptance,
             verify: &entry.fields.verify,
             changes_nothing: entry.fields.changes_nothing,
+            depends_on: entry.fields.needs.as_ref().map(|needs| needs.ids.as_slice()),
+            files: &entry.fields.files,
         }
     }
 }

@@ -80,6 +80,34 @@ pub enum PlanWarning {
         /// The line of the first of them, from 1.
         line: usize,
     },
+    /// Two tasks of one phase may touch the same files, so the later one gets a phase of its own.
+    #[error(
+        "line {line}: task `{id}` may touch the same files as task `{other}` (`{file}` and `{other_file}`); it runs after it, in a phase of its own"
+    )]
+    Overlap {
+        /// The line of the later task's heading, from 1.
+        line: usize,
+        /// The later task.
+        id: TaskId,
+        /// Its path or glob.
+        file: String,
+        /// The task before it in the same phase.
+        other: TaskId,
+        /// The path or glob of that one.
+        other_file: String,
+    },
+    /// A task depends on one that comes after it in the document.
+    #[error(
+        "line {line}: task `{id}` depends on `{needs}`, which comes after it; the phases decide the order of execution"
+    )]
+    OrderContradicted {
+        /// The line of the task's heading, from 1.
+        line: usize,
+        /// The task.
+        id: TaskId,
+        /// The task it depends on.
+        needs: TaskId,
+    },
 }
 
 impl PlanWarning {
@@ -94,7 +122,9 @@ impl PlanWarning {
             | Self::OpenFrontMatter { line }
             | Self::NoCommand { line, .. }
             | Self::NotACommand { line, .. }
-            | Self::OutsideTask { line } => *line,
+            | Self::OutsideTask { line }
+            | Self::Overlap { line, .. }
+            | Self::OrderContradicted { line, .. } => *line,
         }
     }
 }

@@ -35,7 +35,7 @@ use super::{ids, plan, refused, warned};
 #[case::bold("**Task 9: x**\n")]
 #[case::words("### Tasks 9: x\n### Task nine: x\n### Subtask 9: x\n### My Task 9: x\n")]
 #[case::signs(
-    "### Task -9: x\n### Task 9a: x\n### Task 9.: x\n### Task .9: x\n### Task 9..1: x\n### Task: x\n### Task9: x\n"
+    "### Task -9: x\n### Task 9abc: x\n### Task 9.: x\n### Task .9: x\n### Task 9..1: x\n### Task: x\n### Task9: x\n"
 )]
 #[case::digits("### Task ９: x\n### Task ٩: x\n### Task ⑨: x\n")]
 #[case::case("### task 9: x\n### TASK 9: x\n")]
