@@ -297,6 +297,26 @@ async fn a_superstep_that_another_run_began_with_durability_exit_is_told() {
     assert!(verified.to_string().contains("superstep 1, `a`: with durability `exit` it is not recorded"), "{verified}");
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_goto_over_results_that_were_not_applied_is_no_difference(
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+) {
+    let store = Store::memory();
+    let long = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().notes(["x".repeat(600)])) };
+    let counts = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().sum(1)) };
+    let builder = Builder::new().add_node(id("a"), long).add_node(id("b"), long).add_node(id("c"), counts);
+    let graph = fan(builder.allow(Lint::Unreachable), &["a", "b"]);
+    let thread = || store.thread(&graph).durability(durability);
+    let error = thread().max_state_bytes(1000).invoke(start()).await.unwrap_err();
+    assert!(matches!(error, RunError::StateTooLarge { .. }), "{error:?}");
+    thread().command(Command::to(id("c"))).await.unwrap().finished().unwrap();
+    let verified = thread().verify().await.unwrap();
+    assert_eq!(verified.divergence, None, "{verified}");
+    let taken_over = verified.to_string().contains("superstep 1, `a`: with durability `exit` it is not recorded");
+    assert_eq!(taken_over, durability == Durability::Exit, "{verified}");
+}
+
 mod unsaved {
     use superstep::prelude::*;
 

@@ -1,9 +1,9 @@
 //! The way of records into the store: numbers checkpoints, keeps order and durability. Knows no state and no node.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::held::is_dropped;
 use super::mailbox::Mail;
 use super::noted::Noted;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, StopRecord};
@@ -57,10 +57,11 @@ pub(super) struct Inner {
     pub(super) in_flight: VecDeque<Receipt>,
     pub(super) held: BTreeMap<Key, Vec<u8>>,
     /// With durability `exit`: checkpoints of this run that a later one of it replaces.
-    replaced: HashSet<CheckpointId>,
-    newest: HashMap<String, CheckpointId>,
-    /// Checkpoints that the run has moved on from: nothing more is noted there.
-    left: HashSet<CheckpointId>,
+    pub(super) replaced: HashSet<CheckpointId>,
+    pub(super) newest: HashMap<String, CheckpointId>,
+    /// Checkpoints that the run has moved on from: nothing more is noted there, except for what is under `kept`.
+    pub(super) left: HashSet<CheckpointId>,
+    pub(super) kept: HashSet<Key>,
     shapes: HashSet<u64>,
     /// Whether the store knows what the thread as a whole is.
     introduced: bool,
@@ -86,14 +87,6 @@ impl Inner {
         self.held.extend(puts);
         None
     }
-
-    fn keys(&self, range: &RangeInclusive<Key>) -> Vec<Key> {
-        self.held.range(range.clone()).map(|(key, _)| key.clone()).collect()
-    }
-}
-
-fn tasks_of(checkpoint: CheckpointId) -> RangeInclusive<Key> {
-    Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX }
 }
 
 impl Recorder {
@@ -112,6 +105,7 @@ impl Recorder {
             replaced: HashSet::new(),
             newest: HashMap::new(),
             left: HashSet::new(),
+            kept: HashSet::new(),
             shapes: HashSet::new(),
             introduced: head.checkpoint.is_some(),
             in_part: false,
@@ -179,43 +173,6 @@ impl Recorder {
     pub(crate) fn introduction(&self) -> Option<&str> {
         let known = std::mem::replace(&mut self.lock().introduced, true);
         (!known).then_some(&*self.graph)
-    }
-
-    /// Notes that a checkpoint follows another: with durability `exit` only the last of a run is kept, and nothing is noted
-    /// at the one the run began with.
-    pub(crate) fn supersede(&self, namespace: &str, before: CheckpointId, id: CheckpointId) {
-        if self.durability != Durability::Exit {
-            return; // every checkpoint is kept
-        }
-        let mut inner = self.lock();
-        let ours = inner.newest.insert(namespace.to_owned(), id);
-        inner.left.insert(before);
-        if let Some(old) = ours {
-            inner.replaced.insert(old);
-            inner.held.remove(&Key::Checkpoint(old));
-            inner.held.remove(&Key::Nested(old));
-        }
-        let entries = |key: &str, task| Key::Effect { checkpoint: before, task, key: key.to_owned() };
-        let journals = entries("", 0)..=entries("", u32::MAX);
-        for key in inner.keys(&tasks_of(before)).into_iter().chain(inner.keys(&journals)) {
-            inner.held.remove(&key);
-        }
-    }
-
-    /// With durability `exit`: where a subgraph with state of its own ended is kept, whatever its next activation comes to.
-    pub(crate) fn ended(&self, namespace: &str) {
-        self.lock().newest.remove(namespace);
-    }
-
-    /// With durability `exit`: a subgraph that came to its end leaves nothing behind; what an earlier run stored of it stays.
-    pub(crate) fn forget(&self, namespace: &str, pointer: &Key) {
-        let mut inner = self.lock();
-        let Some(last) = inner.newest.remove(namespace).filter(|_| self.durability == Durability::Exit) else { return };
-        inner.held.remove(&Key::Nested(last));
-        inner.held.remove(pointer);
-        for key in inner.keys(&tasks_of(last)) {
-            inner.held.remove(&key);
-        }
     }
 
     /// Begins to gather: what is written from outside becomes one commit, or is dropped whole. With durability `exit` it
@@ -388,13 +345,5 @@ impl Recorder {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
-    match key {
-        Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
-        Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => left.contains(checkpoint),
-        _ => false,
     }
 }

@@ -340,7 +340,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let updates = !command.writes.is_empty();
         let mut puts = vec![];
         let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
-        if updates && records.values().any(|record| record.status == TaskStatus::Done) {
+        let beside_results = records.values().any(|record| record.status == TaskStatus::Done);
+        if updates && beside_results {
             run.pos.line = NEW_LINE; // stored, but not part of the state: the entries of a log must not close over them
         }
         let record = run.command(command, before, &mut puts)?;
@@ -356,7 +357,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             recorder.commit(puts, None).await?;
             return Ok(());
         }
-        puts.push((run.task_key(COMMAND_KEY), encode_record(&record)?));
+        let key = run.task_key(COMMAND_KEY);
+        if beside_results {
+            recorder.keep(&key); // without it, the results alone would seem to have led to what comes next
+        }
+        puts.push((key, encode_record(&record)?));
         recorder.commit(puts, None).await?;
         Ok(())
     }
