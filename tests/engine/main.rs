@@ -10,6 +10,7 @@ mod cache;
 mod calls;
 mod carried_errors;
 mod changed;
+mod clock;
 mod commands;
 mod diff;
 mod durability;

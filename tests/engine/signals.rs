@@ -1,8 +1,7 @@
 //! Signals: sent at any time, received once, in order.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::json;
@@ -13,6 +12,7 @@ use superstep::graph::{Boxed, Persistence, SignalRequest, Standing, ThreadInfo, 
 use superstep::prelude::*;
 use tokio::sync::watch;
 
+use crate::clock::{Hand, at};
 use crate::pad::*;
 use crate::stores::Store;
 
@@ -46,25 +46,6 @@ pub(crate) fn hears(tally: &Tally, words: usize) -> impl Fn(Arc<Pad>, Ctx) -> Bo
 
 fn hearing(tally: &Tally, words: usize) -> Graph {
     chain(Builder::new().add_node(id("hear"), hears(tally, words).receives::<Word>().replayable()), &["hear"])
-}
-
-/// A clock that is set by hand, in seconds.
-#[derive(Clone, Debug, Default)]
-struct Hand(Arc<AtomicU64>);
-
-impl Hand {
-    fn set(&self, seconds: u64) {
-        self.0.store(seconds, Ordering::SeqCst);
-    }
-
-    fn on(&self, thread: PadThread) -> PadThread {
-        let hand = self.clone();
-        thread.clock(move || UNIX_EPOCH + Duration::from_secs(hand.0.load(Ordering::SeqCst)))
-    }
-}
-
-fn at(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 async fn notes(thread: &PadThread) -> String {

@@ -1,8 +1,7 @@
 //! Questions with terms: they expire, are cancelled, or need several people.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -10,6 +9,7 @@ use serde_json::json;
 use superstep::graph::{Answer, AskError, Boxed, Persistence, ThreadInfo, Until, runner};
 use superstep::prelude::*;
 
+use crate::clock::{Hand, at};
 use crate::pad::*;
 use crate::stores::Store;
 
@@ -43,28 +43,6 @@ fn asks(terms: Terms) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone
 
 fn asking(terms: Terms) -> Graph {
     chain(Builder::new().add_node(id("ask"), asks(terms).asks::<Approve>().replayable()), &["ask"])
-}
-
-#[derive(Clone, Debug, Default)]
-struct Hand(Arc<AtomicU64>);
-
-impl Hand {
-    fn set(&self, seconds: u64) {
-        self.0.store(seconds, Ordering::SeqCst);
-    }
-
-    fn on(&self, thread: PadThread) -> PadThread {
-        let hand = self.clone();
-        thread.clock(move || hand.now())
-    }
-
-    fn now(&self) -> SystemTime {
-        at(self.0.load(Ordering::SeqCst))
-    }
-}
-
-fn at(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 async fn question(thread: &PadThread) -> superstep::graph::Question {

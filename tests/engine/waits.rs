@@ -1,34 +1,15 @@
 //! Waiting for a time, across processes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rstest::rstest;
 use superstep::graph::{Answer, Boxed, CancellationToken, Standing, ThreadInfo, Until, runner};
 use superstep::prelude::*;
 
+use crate::clock::{Hand, at};
 use crate::pad::*;
 use crate::stores::Store;
-
-/// A clock that stands until it is set, in seconds.
-#[derive(Clone, Debug, Default)]
-struct Hand(Arc<AtomicU64>);
-
-impl Hand {
-    fn set(&self, seconds: u64) {
-        self.0.store(seconds, Ordering::SeqCst);
-    }
-
-    fn on(&self, thread: PadThread) -> PadThread {
-        let hand = self.clone();
-        thread.clock(move || at(hand.0.load(Ordering::SeqCst)))
-    }
-}
-
-fn at(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(seconds)
-}
 
 /// A node that waits for ten seconds, and then for twenty more.
 fn sleepy(tally: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
@@ -343,9 +324,9 @@ async fn a_runner_resumes_a_task_however_often_it_sleeps() {
     let graph = graph.with_shared_checkpointer(Arc::clone(&store.store));
     hand.on(graph.thread("t")).invoke(start()).await.unwrap();
     let (own, next) = (hand.clone(), hand.clone());
-    let drives = runner([graph.clone()]).clock(move || at(own.0.load(Ordering::SeqCst)));
+    let drives = runner([graph.clone()]).clock(move || own.now());
     let drives = drives.poll_every(Duration::from_millis(1)).on_stop(move |_| {
-        next.0.fetch_add(1, Ordering::SeqCst);
+        next.tick();
         async {}
     });
     hand.set(1);
