@@ -1,6 +1,6 @@
 //! An event as JSON: the same for a run under way and for one that is replayed.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::question::{AnswerShape, QuestionShape};
 use super::{serialize_as, source};
@@ -8,7 +8,16 @@ use crate::graph::define::interrupt::Question;
 use crate::graph::run::event::{CheckpointView, Event, EventKind, TaskView};
 
 fn shape(event: &Event) -> Value {
-    let mut told = kind(&event.kind);
+    let mut told = placed(kind(&event.kind), event);
+    told["seq"] = event.seq.into();
+    if let Some(thread) = &event.thread {
+        told["thread"] = thread.as_str().into();
+    }
+    told
+}
+
+/// Adds the superstep, the task and the subgraph of an event.
+fn placed(mut told: Value, event: &Event) -> Value {
     told["step"] = event.step.into();
     if let Some(task) = event.task() {
         told["task"] = (*task.id).into();
@@ -16,10 +25,6 @@ fn shape(event: &Event) -> Value {
     }
     if !event.namespace.is_empty() {
         told["namespace"] = json!(event.namespace.to_vec());
-    }
-    told["seq"] = event.seq.into();
-    if let Some(thread) = &event.thread {
-        told["thread"] = thread.as_str().into();
     }
     told
 }
@@ -42,9 +47,13 @@ fn kind(kind: &EventKind) -> Value {
         EventKind::Message { node, value, metadata, .. } => {
             json!({ "kind": "message", "node": &**node, "value": value, "tags": *metadata.tags })
         }
-        EventKind::TaskStart { node, input, sent, remaining_steps, .. } => json!({
-            "kind": "start", "node": &**node, "input": input.json(), "sent": sent, "remaining_steps": remaining_steps,
-        }),
+        EventKind::TaskStart { node, input, sent, remaining_steps, .. } => {
+            let mut told = task_start(node);
+            told["input"] = input.json();
+            told["sent"] = json!(sent);
+            told["remaining_steps"] = json!(remaining_steps);
+            told
+        }
         EventKind::TaskEnd { node, error: Some(error), .. } => {
             json!({ "kind": "failed", "node": &**node, "error": error })
         }
@@ -52,21 +61,23 @@ fn kind(kind: &EventKind) -> Value {
             json!({ "kind": "asked", "node": &**node, "questions": asked(questions) })
         }
         EventKind::TaskEnd { node, writes, .. } => json!({ "kind": "end", "node": &**node, "writes": writes.json() }),
-        EventKind::Checkpoint(made) => checkpoint(made),
+        EventKind::Checkpoint(made) => {
+            let mut told = checkpoint(made);
+            told["ran"] = json!(made.ran);
+            told["state"] = made.values.json();
+            told["tasks"] = made.tasks.iter().map(task).collect();
+            told
+        }
         EventKind::Stored => json!({ "kind": "stored" }),
     }
 }
 
+fn task_start(node: &str) -> Value {
+    json!({ "kind": "start", "node": node })
+}
+
 fn checkpoint(made: &CheckpointView) -> Value {
-    json!({
-        "kind": "checkpoint",
-        "checkpoint": made.id,
-        "source": source(made.source),
-        "next": made.next,
-        "ran": made.ran,
-        "state": made.values.json(),
-        "tasks": made.tasks.iter().map(task).collect::<Vec<_>>(),
-    })
+    json!({ "kind": "checkpoint", "checkpoint": made.id, "source": source(made.source), "next": made.next })
 }
 
 fn task(task: &TaskView) -> Value {
@@ -88,16 +99,14 @@ serialize_as!(Event => shape);
 /// its thread, which differ between a run and its replay, and states, which `show` prints.
 #[cfg_attr(not(feature = "app"), allow(dead_code, reason = "only the command line shows it"))]
 pub(crate) fn brief(event: &Event) -> Option<Value> {
-    let left_out: &[&str] = match &event.kind {
+    let told = match &event.kind {
         EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } | EventKind::Stored => {
             return None;
         }
-        EventKind::TaskStart { .. } => &["input", "sent", "remaining_steps"],
-        EventKind::Checkpoint(_) => &["ran", "state", "tasks"],
-        EventKind::Answered { .. } | EventKind::Journal { .. } | EventKind::Custom { .. } => &[],
-        EventKind::Message { .. } | EventKind::TaskEnd { .. } => &[],
+        EventKind::TaskStart { node, .. } => task_start(node),
+        EventKind::Checkpoint(made) => checkpoint(made),
+        EventKind::Answered { .. } | EventKind::Journal { .. } | EventKind::Custom { .. } => kind(&event.kind),
+        EventKind::Message { .. } | EventKind::TaskEnd { .. } => kind(&event.kind),
     };
-    let Value::Object(told) = shape(event) else { return None };
-    let is_told = |key: &str| key != "seq" && key != "thread" && !left_out.contains(&key);
-    Some(Value::Object(told.into_iter().filter(|(key, _)| is_told(key)).collect::<Map<_, _>>()))
+    Some(placed(told, event))
 }
