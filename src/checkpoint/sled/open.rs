@@ -91,7 +91,7 @@ pub(super) fn read(path: &Path) -> Result<Readable> {
         return Err(CheckpointError::NotWritable { path: path.into(), reason });
     }
     check_marker(path)?;
-    let witness = check(path)?;
+    let witness = check_beside_log(path)?;
     let image = Image::read(path, witness.as_ref().map(|witness| witness.number))?;
     witness.map_or(Ok(()), |witness| witness.check(&image, path))?;
     image.get(STORE)?.map_or(Ok(()), |row| read_store(path, &row).map(drop))?;
@@ -103,6 +103,13 @@ pub(super) fn read(path: &Path) -> Result<Readable> {
 
 /// Checks that the files of a store are whole, before sled gets to see them; writes nothing.
 fn check(path: &Path) -> Result<Option<Witness>> {
+    let witness = check_beside_log(path)?;
+    survey::check(path, witness.as_ref().map(|witness| witness.number))?;
+    Ok(witness)
+}
+
+/// Checks the same but for the log, which [`Image::read`] checks itself.
+fn check_beside_log(path: &Path) -> Result<Option<Witness>> {
     let witness = Witness::read(path)?;
     if witness.is_none() {
         survey::check_empty(path)?;
@@ -111,7 +118,6 @@ fn check(path: &Path) -> Result<Option<Witness>> {
         }
     }
     small::check(path)?;
-    survey::check(path, witness.as_ref().map(|witness| witness.number))?;
     Ok(witness)
 }
 
