@@ -142,7 +142,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.tasks[at].stand = Stand::Done(now);
         }
         let (written, unknown) = self.unsaved_writes(step);
-        let in_doubt = self.route_alone_now(step, recorded, &saved, Along { comparison, unsaved })?;
+        let in_doubt = unsaved.is_unknown(None) || !unknown.is_empty();
+        let in_doubt = self.route_alone_now(step, recorded, (&saved, in_doubt), Along { comparison, unsaved })?;
         self.applied_now(step, recorded, comparison, in_doubt)?;
         unsaved.advance(&self.table.schema, &saved, &written, unknown);
         Ok(())
@@ -208,12 +209,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Lets the routers of a lone task choose, over each state that they may have seen, until they choose what was recorded.
-    /// Returns whether their choice is in doubt: they may have seen values that nobody knows.
+    /// `in_doubt`: they may have seen values that nobody knows. Returns whether that leaves their choice in doubt.
     fn route_alone_now(
         &mut self,
         step: &Recorded<S>,
         recorded: &[Option<Box<Finished<S>>>],
-        saved: &Arc<S>,
+        (saved, in_doubt): (&Arc<S>, bool),
         Along { comparison, unsaved }: Along<'_, S>,
     ) -> Result<bool, RunError> {
         let ([task], [Some(recorded)]) = (&self.tasks[..], recorded) else { return Ok(false) };
@@ -224,7 +225,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(false);
         }
         comparison.ran_routers(exits.routers.len());
-        let in_doubt = unsaved.is_unknown(None) || !self.unsaved_writes(step).1.is_empty();
         if node == START_NODE && !step.records.contains_key(&key) {
             return Ok(in_doubt); // what it chose shows in what comes next
         }

@@ -20,7 +20,7 @@ use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
 use crate::graph::run::position::{Finished, Position};
 use crate::graph::run::task::{COMMAND_KEY, Task};
-use crate::graph::thread::snapshot::planned;
+use crate::graph::thread::snapshot::{add_command, planned};
 
 /// A superstep as it was recorded.
 pub(crate) struct Recorded<S: State> {
@@ -117,11 +117,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let (table, reader) = (&self.table, &self.reader);
         let mut records = reader.tasks(made.id).await?;
         let mut before = made.clone();
-        let command = match records.get(&COMMAND_KEY) {
-            Some(record) => Some(reader.finished(table, &path, record, &mapping).await?),
+        let command = match records.remove(&COMMAND_KEY) {
+            Some(record) => Some(reader.finished(table, &path, &record, &mapping).await?),
             None => None,
         };
-        reader.commanded(table, &mut before, &path, &mut records, &mapping).await?;
+        command.iter().for_each(|command| add_command(table, &mut before, command));
         let mut tasks = planned(table, &before);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let records = mapping.by_present_key(records);

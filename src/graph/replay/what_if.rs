@@ -30,7 +30,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             if !std::mem::replace(&mut begun, true) {
                 self.pos = step.before.clone();
             } else if let Some(command) = command {
-                add_command(&self.table, &mut self.pos, command);
+                add_command(&self.table, &mut self.pos, &command);
             }
             let recorded = self.matched(&mut step);
             if self.tasks.is_empty() || supersteps == limit {

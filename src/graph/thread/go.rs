@@ -237,7 +237,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut records = reader.tasks(run.pos.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
-            add_command(&run.table, &mut run.pos, before);
+            add_command(&run.table, &mut run.pos, &before);
         }
         let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
         let mut forks = behind || (travels && !own);

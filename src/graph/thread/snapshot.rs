@@ -240,22 +240,26 @@ impl Reader {
     ) -> Result<(), RunError> {
         if let Some(command) = records.remove(&COMMAND_KEY) {
             let command: Finished<S> = self.finished(table, path, &command, mapping).await?;
-            add_command(table, pos, command);
+            add_command(table, pos, &command);
         }
         Ok(())
     }
 }
 
 /// What a command from outside did to a checkpoint after it was made.
-pub(crate) fn add_command<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &mut Position<S>, command: Finished<S>) {
+pub(crate) fn add_command<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    pos: &mut Position<S>,
+    command: &Finished<S>,
+) {
     let mut state = S::clone(&pos.state);
-    if apply_writes(table, &mut state, command.writes.0, &mut Merge::default()).is_ok() {
+    if apply_writes(table, &mut state, command.writes.0.iter().cloned(), &mut Merge::default()).is_ok() {
         pos.state = Arc::new(state);
     }
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);
     command.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
-    control.sends.extend(command.sends);
+    control.sends.extend(command.sends.iter().cloned());
     control.end(&table.wiring, &applying, false);
 }
 
