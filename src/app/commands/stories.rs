@@ -59,7 +59,7 @@ impl Session {
         if events.is_empty() {
             return Err(nothing(&thread, &part));
         }
-        Told::new(text::story(&events, &Part::default()), &events)
+        Told::new(text::story(&events), &events)
     }
 }
 
