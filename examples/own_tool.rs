@@ -146,7 +146,7 @@ fn ends(release: &Release) -> Exit {
 struct Nap {
     millis: u64,
     rested: bool,
-    /// Whether a call ends it before its time.
+    /// A call may end it before its time.
     on_call: bool,
     caller: Option<String>,
 }

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
-/// How long a request waits for a letter to stop, and how long requests and runs may take once the service is to end.
+/// The longest time a request waits for a letter to stop, and the longest time requests and runs may take at shutdown.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 // --- the graph ---
@@ -94,7 +94,7 @@ fn graph() -> Result<CompiledGraph<Letter, Step>, CompileError> {
 // --- the service ---
 
 // <service>
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Clone)]
 struct Service {
     graph: CompiledGraph<Letter, Step>,
@@ -261,7 +261,7 @@ impl Refusal {
         Self(status, json!({ "error": error.to_string() }))
     }
 
-    /// What is wrong inside is for the log.
+    /// Logs an internal error; the client sees only that there was one.
     fn internal(error: impl Error) -> Self {
         eprintln!("error: {error}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the service failed")

@@ -131,7 +131,7 @@ fn show_disk(bench: &Bench, how: &str, folder: &Path, turns: usize, bare: Spread
     bench.print(&figure.limit(bare).target("<= 5x appended"));
 }
 
-/// What sled alone makes of the same lines.
+/// Measures how sled alone grows with the same lines.
 fn bare_growth(bench: &Bench, turns: usize) -> Spread {
     growth(bare_bytes(bench, &lines(turns)), turns)
 }

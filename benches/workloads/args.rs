@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// How long to measure.
+/// The time to spend on measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     Full,
@@ -15,7 +15,7 @@ pub(crate) enum Effort {
 pub(crate) struct Args {
     pub(crate) effort: Effort,
     pub(crate) list: bool,
-    /// Where the stores are put; their file system is what is measured.
+    /// The folder of the stores; its file system is measured.
     pub(crate) dir: PathBuf,
     filters: Vec<String>,
     ignored: bool,

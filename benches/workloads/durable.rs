@@ -46,7 +46,7 @@ struct Pair {
     graph: CompiledGraph<Tally, Name>,
     nodes: u64,
     durability: Durability,
-    /// What one run commits.
+    /// The commits of one run.
     commits: Vec<Values>,
     threads: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! What an effect costs: one commit, which effects under way at the same time share.
+//! The cost of an effect: one commit, which effects under way at the same time share.
 
 use std::sync::Arc;
 

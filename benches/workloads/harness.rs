@@ -1,4 +1,4 @@
-//! What every workload is handed: runtimes, a folder on the disk that is measured, batches by effort, the table. Knows no
+//! The tools of every workload: runtimes, a folder on the disk that is measured, batches by effort, the table. Knows no
 //! workload.
 
 use std::path::Path;
@@ -68,8 +68,8 @@ impl Bench {
         self.measure_on(runtime, units, || (), async |(), _| run().await)
     }
 
-    /// The same; each batch begins with something new, which is made and dropped off the clock. `run` is told which run of
-    /// the batch it is.
+    /// The same; each batch begins with something new, which is made and dropped off the clock. `run` gets the
+    /// number of the run in the batch.
     pub(crate) fn measure_on<T>(
         &self,
         runtime: &Runtime,
@@ -118,7 +118,7 @@ impl Bench {
     }
 }
 
-/// How busy the machine is; unknown where there is no `/proc`.
+/// Returns the load of the machine; `unknown` where there is no `/proc`.
 fn load() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()

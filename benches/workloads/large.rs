@@ -1,5 +1,5 @@
 //! Large threads: an append channel with very many entries, read whole and page by page; a thread of large values, exported.
-//! Each reading runs in a process of its own, whose greatest memory is told.
+//! Each reading runs in a process of its own, which prints its greatest memory.
 
 use std::io::sink;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn read(bench: &Bench, folder: &Path, task: &str, told: String) {
     bench.print(&Figure::new("large", format!("{told}: greatest memory"), peak, "MiB"));
 }
 
-/// What that process does.
+/// Runs the reading in that process, and prints its time and memory.
 pub(crate) fn child(task: &str, folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let began = Instant::now();

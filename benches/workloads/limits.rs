@@ -1,4 +1,4 @@
-//! What the machine itself can do: the limits that workloads are held against. Knows nothing of superstep.
+//! The limits of the machine itself, with which workloads are compared. Knows nothing of superstep.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ pub(crate) fn run(bench: &Bench) {
     show(Figure::wall("limit", "overwrite 200 bytes of a file, fdatasync", overwritten));
 }
 
-/// What one superstep of a chain cannot do without.
+/// Measures the least that a superstep of a chain needs: awaiting a boxed future.
 pub(crate) fn boxed_await(bench: &Bench) -> Timing {
     const AWAITS: u64 = 1000;
     bench.measure(&bench.lone, AWAITS, async || {
@@ -53,7 +53,7 @@ pub(crate) fn join_set(bench: &Bench, runtime: &Runtime) -> Timing {
     })
 }
 
-/// What the one written value of a superstep costs to encode.
+/// Measures the encoding of one written value.
 pub(crate) fn encode(bench: &Bench) -> Timing {
     bench.measure(&bench.lone, 100, async || {
         for value in 0..100u64 {
@@ -62,7 +62,8 @@ pub(crate) fn encode(bench: &Bench) -> Timing {
     })
 }
 
-/// What a durable superstep cannot do without: at the end of a file that grows, and within one that has its size.
+/// Measures the least that a durable superstep needs, a write and a sync: at the end of a file that grows, and within one of
+/// a fixed size.
 pub(crate) fn file_sync(bench: &Bench) -> (Timing, Timing) {
     let folder = bench.folder();
     let open = |name: &str| File::create(folder.path().join(name)).unwrap();

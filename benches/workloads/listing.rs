@@ -1,4 +1,4 @@
-//! What a person at a terminal waits for: ten thousand threads listed, the history of one of them, a thousand supersteps
+//! Commands that a person waits for at a terminal: ten thousand threads listed, the history of one of them, a thousand supersteps
 //! told again from their records.
 
 use std::sync::Arc;

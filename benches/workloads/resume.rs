@@ -80,7 +80,7 @@ fn resume(bench: &Bench, graph: &CompiledGraph<Count, Step>, nth: u64) {
     assert_eq!(outcome.finished().unwrap().n, 12);
 }
 
-/// What a resumed run commits.
+/// Records the commits of a resumed run.
 fn recorded(bench: &Bench) -> Vec<Values> {
     let recording = Recording::default();
     let graph = approval().with_checkpointer(recording.clone());

@@ -34,7 +34,7 @@ pub(crate) fn timing(gaps: &[(f64, f64)]) -> Timing {
     Timing { cpu: Spread::of(cpu), wall: Spread::of(wall) }
 }
 
-/// Of times of turns: those around the tenth, and as many at the end.
+/// Returns the timing of the turns around the tenth, and of as many at the end.
 pub(crate) fn early_and_late(gaps: &[(f64, f64)]) -> (Timing, Timing) {
     let width = 11.min(gaps.len());
     let from = 4.min(gaps.len() - width);

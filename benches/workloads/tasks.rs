@@ -59,7 +59,7 @@ fn overhead(bench: &Bench) {
     bench.print(&Figure::new("tasks", "value bytes per node", per_node(bytes), "bytes"));
 }
 
-/// What the effects of a real run came to, as a script.
+/// Records the results of the effects of a real run, as a script.
 async fn recorded(input: &ExecutionStateUpdate) -> Tasks {
     let test = || graph::<Crew>().unwrap().test_with(Crew::new()).answer::<ApprovePlan>(Decision::approve());
     let ran = test().real_effects().run(input.clone()).await.unwrap();

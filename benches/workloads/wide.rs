@@ -62,7 +62,7 @@ fn blob(bench: &Bench, bytes: usize) -> (Vec<(f64, f64)>, f64) {
     (stamps.take(), disk_bytes(folder.path()) as f64 / 1e6)
 }
 
-/// What sled alone makes of the same bytes.
+/// Measures the disk space that sled alone uses for the same bytes, in MB.
 fn bare_disk(bench: &Bench) -> f64 {
     let (folder, recording) = (bench.folder(), Recording::default());
     let graph = wide_graph(&Stamps::new()).with_checkpointer(recording.clone());

@@ -20,7 +20,7 @@ pub(crate) struct Signal {
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// What the signal says as JSON, or @FILE that holds it; `null` unless given
+    /// The value of the signal as JSON, or @FILE with it; `null` by default
     #[arg(value_name = "JSON|@FILE")]
     pub value: Option<String>,
 
