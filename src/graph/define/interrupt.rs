@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use super::not_an_id::NotAnId;
 use super::sketch::sketch;
 use super::terms::{Closing, Terms};
 use crate::checkpoint::panics::caught;
@@ -71,16 +72,11 @@ impl fmt::Display for InterruptId {
     }
 }
 
-/// The text is not the id of a question.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the id of a question")]
-pub struct NotAnId(String);
-
 impl FromStr for InterruptId {
     type Err = NotAnId;
 
     fn from_str(text: &str) -> Result<Self, NotAnId> {
-        let bad = || NotAnId(text.chars().take(80).collect());
+        let bad = || NotAnId::of("question", text);
         let mut parts = text.split('-');
         let mut part = || parts.next().ok_or_else(bad);
         let birth = u64::from_str_radix(part()?, 16).map_err(|_| bad())?;

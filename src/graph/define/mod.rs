@@ -10,6 +10,7 @@ pub(crate) mod history;
 pub(crate) mod interrupt;
 pub(crate) mod node;
 mod node_error;
+pub(crate) mod not_an_id;
 pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod retry;

@@ -306,3 +306,8 @@ fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payloa
 fn missing<I>() -> String {
     format!("a worker that takes `{}` was started without one", type_name::<I>())
 }
+
+/// Returns the path of a node: its name after the nodes whose subgraphs it is in, as in `Research/Ask`.
+pub(crate) fn node_path(namespace: &[String], node: &str) -> String {
+    namespace.iter().map(String::as_str).chain([node]).collect::<Vec<_>>().join("/")
+}

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::not_an_id::NotAnId;
 use super::sketch::sketch;
 use crate::checkpoint::{Key, ReceiveRecord, signal_name};
 use crate::graph::channels::{reading, value};
@@ -61,16 +62,11 @@ impl fmt::Display for SignalId {
     }
 }
 
-/// The text is not the id of a signal.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the id of a signal")]
-pub struct NotASignalId(String);
-
 impl FromStr for SignalId {
-    type Err = NotASignalId;
+    type Err = NotAnId;
 
-    fn from_str(text: &str) -> Result<Self, NotASignalId> {
-        let bad = || NotASignalId(text.chars().take(80).collect());
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let bad = || NotAnId::of("signal", text);
         let (order, id) = text.split_once('-').ok_or_else(bad)?;
         let number = |digits: &str| u64::from_str_radix(digits, 16).map_err(|_| bad());
         Ok(Self { order: number(order)?, id: number(id)? })

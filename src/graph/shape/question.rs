@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::serialize_as;
 use crate::checkpoint::time::rfc3339;
 use crate::graph::define::interrupt::{InterruptId, Question};
+use crate::graph::define::node::node_path;
 use crate::graph::thread::snapshot::AnswerInfo;
 
 /// A question.
@@ -47,7 +48,7 @@ impl From<&Question> for QuestionShape {
         Self {
             id: question.id().to_string(),
             name: question.name().to_owned(),
-            node: [question.namespace(), &[question.node().to_owned()]].concat().join("/"),
+            node: node_path(question.namespace(), question.node()),
             payload: question.json(),
             takes: question.answer_shape(),
             expires: question.expires().map(super::time),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::serialize_as;
 use crate::checkpoint::time::rfc3339;
+use crate::graph::define::node::node_path;
 use crate::graph::define::signal::{AwaitedSignal, SentSignal, SignalId};
 
 /// A signal that a thread waits for.
@@ -22,7 +23,7 @@ impl From<&AwaitedSignal> for AwaitedShape {
     fn from(signal: &AwaitedSignal) -> Self {
         Self {
             name: signal.name.clone(),
-            node: [&signal.namespace[..], std::slice::from_ref(&signal.node)].concat().join("/"),
+            node: node_path(&signal.namespace, &signal.node),
             until: signal.until.map(super::time),
         }
     }

@@ -13,7 +13,7 @@ use crate::graph::channels::state::State;
 use crate::graph::compile::rows::HANDLER;
 use crate::graph::compile::table::Table;
 use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
-use crate::graph::define::node::NodeId;
+use crate::graph::define::node::{NodeId, node_path};
 use crate::graph::journal::place::escaped;
 use crate::graph::journal::secrets::Secrets;
 use crate::graph::journal::task_journal::{ChildRun, JournalEntry, JournalMessage, JournalQuestion, TaskJournal};
@@ -237,7 +237,7 @@ fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, nod
     };
     let open = task.asked.iter().filter(|asked| !own(asked)).map(|asked| JournalQuestion {
         name: asked.name().to_owned(),
-        node: [asked.namespace(), &[asked.node().to_owned()]].concat().join("/"),
+        node: node_path(asked.namespace(), asked.node()),
         payload: asked.json(),
         answer: None,
     });
