@@ -27,7 +27,7 @@ pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
 pub use event::{AgentEvent, Finished, Status, Usage};
 pub use fenced::fenced_json;
-pub use ledger::{Account, Ledger, Left, RunLimits};
+pub use ledger::{Account, Ledger, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
 pub use name::{DriverName, UnknownDriver};
 pub use price::Price;
 pub(crate) use price::dollars;

@@ -8,7 +8,7 @@ use super::prompts::Prompt;
 use super::questions::{BudgetReached, SessionRefused};
 use super::step::step;
 use super::turn::{Answer, Taken, Then, Turn, Turned};
-use crate::drivers::{RunLimits, Session, SessionRef, Usage};
+use crate::drivers::{NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Issue, PlanProposal};
 
@@ -42,8 +42,8 @@ pub struct Architected {
     pub usage: Usage,
     /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
     pub model: Option<String>,
-    /// What a person added to the budget of the run.
-    pub raised: RunLimits,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
     /// Whether a person ended the run instead.
     pub is_aborted: bool,
 }

@@ -15,7 +15,7 @@ use super::recorded::{Recorded, cut, recorded};
 use super::submit::Submit;
 use super::turn::{Then, Turn};
 use crate::drivers::{
-    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, Place, RunLimits, Session, Usage,
+    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::Standing;
@@ -25,7 +25,7 @@ use crate::workspace::Standing;
 pub(super) struct Around {
     pub(super) tampered: Vec<String>,
     pub(super) at: Option<Standing>,
-    pub(super) raised: RunLimits,
+    pub(super) raised: NewLimits,
     /// What was used by turns that ended without an answer, and go on no more.
     pub(super) used: Usage,
     /// Whether a person ended the run when its budget was used up.
@@ -66,7 +66,7 @@ impl Turn {
         question: Option<&SessionRefused>,
         refusals: &mut u32,
     ) -> Result<(Ended, Around), NodeError> {
-        let (mut progress, mut raised) = (Progress::default(), RunLimits::default());
+        let (mut progress, mut raised) = (Progress::default(), NewLimits::default());
         let mut ended_before = Usage::default();
         loop {
             let failure = Mutex::new(None);
@@ -92,7 +92,7 @@ impl Turn {
                         around.is_aborted = true;
                         return Ok((Ended::Refused("its budget was used up".into(), Then::Abort), around));
                     };
-                    raised += by;
+                    raised = raised.later(by);
                     if turn.is_none() {
                         ended_before += used; // it is done in a new turn
                     }

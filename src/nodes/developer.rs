@@ -11,7 +11,7 @@ use super::prompts::{Brief, Feedback, Prompt};
 use super::questions::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
 use super::step::step;
 use super::turn::{Answer, Taken, Then, Turn, Turned};
-use crate::drivers::{Access, RunLimits, Session, SessionRef, Usage};
+use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
 use crate::workspace::TreeId;
@@ -67,8 +67,8 @@ pub struct Developed {
     pub model: Option<String>,
     /// Set if the server refused the session and a person gave the task up.
     pub given_up: Option<GivenUp>,
-    /// What a person added to the budget of the run.
-    pub raised: RunLimits,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
 }
 
 /// What a person decided of a task whose session the server refused.
@@ -177,7 +177,7 @@ async fn reply<C: Agents>(
     let mut feedback = job.feedback.clone();
     feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
     let anew = Prompt::developer(&job.brief, &feedback, salvaged);
-    let mut before = (Usage::default(), RunLimits::default());
+    let mut before = (Usage::default(), NewLimits::default());
     if let Some(session) = session {
         let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
         let (turned, then) = take(job, turn, &anew, ctx).await?;

@@ -3,15 +3,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
 use super::folder::thread;
-use super::questions::{AfterBudget, BudgetReached, Raise};
+use super::questions::{AfterBudget, BudgetReached};
 use crate::checkpoint::fnv::Fnv;
 use crate::drivers::{
-    Account, Driver, DriverError, ErrorClass, Finished, Ledger, Metered, RunLimits, SessionRef, Status, Usage,
+    Account, Driver, DriverError, ErrorClass, Finished, Ledger, LimitsAnswer, Metered, NewLimits, RunLimits,
+    SessionRef, Status, Usage,
 };
 use crate::graph::{Ctx, NodeError};
 
@@ -78,26 +80,32 @@ pub(super) struct Spent<'a> {
     pub(super) account: Account,
 }
 
-/// Asks a person for more, until it is enough; returns what was added, or none if the run ends.
-pub(super) async fn raised<C: Agents>(ctx: &Ctx<C>, spent: Spent<'_>) -> Result<Option<RunLimits>, NodeError> {
+/// Asks a person for new limits, until the run can continue; returns those that were set, or none if the run ends.
+pub(super) async fn raised<C: Agents>(ctx: &Ctx<C>, spent: Spent<'_>) -> Result<Option<NewLimits>, NodeError> {
     let Spent { agent, task, key, mut account } = spent;
-    let (mut all, mut problem) = (RunLimits::default(), None);
+    let mut problem = None;
     for nth in 0.. {
         let question = BudgetReached { problem, ..BudgetReached::of(&account, &agent.role, task) };
-        let by: Raise = match ctx.interrupt(question)? {
+        let to = match ctx.interrupt(question)? {
             AfterBudget::Abort => return Ok(None),
-            AfterBudget::Raise(by) => by,
+            AfterBudget::Raise(to) => RunLimits::from(to),
         };
-        let by = RunLimits::from(by);
-        let raise = |key: String| async move { ledger(ctx, agent)?.raise(&key, by) };
-        ctx.effect(format!("{key}/raise/{nth}"), &by, raise).await?;
-        all += by;
-        account.limits = account.limits.raised(by);
-        let reached = account.reached();
-        if reached.is_empty() {
-            break;
+        let set = |key: String| async move {
+            let ledger = ledger(ctx, agent)?;
+            let answer = ledger.set_limits(&key, to, now())?;
+            Ok::<_, DriverError>((answer, ledger.account()))
+        };
+        let (answer, after) = ctx.effect(format!("{key}/raise/{nth}"), &to, set).await?;
+        match answer {
+            LimitsAnswer::Set(limits) => return Ok(Some(limits)),
+            LimitsAnswer::Refused(why) => (problem, account) = (Some(why), after),
         }
-        problem = Some(format!("this is not enough: {} is reached still", reached.join(", ")));
     }
-    Ok(Some(all))
+    Ok(None)
+}
+
+/// The time in milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -212,13 +212,13 @@ pub struct BudgetReached {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterBudget {
-    /// It may use more.
+    /// The run continues with new limits.
     Raise(Raise),
     /// It ends.
     Abort,
 }
 
-/// How much is added to the limits of a run.
+/// The new limits of a run, in place of those before. A limit that is not named stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Raise {
@@ -244,7 +244,7 @@ impl Interrupt for BudgetReached {
     const NAME: &'static str = "budget";
 
     fn answer_shape() -> String {
-        r#"{"raise": {"cost": DOLLARS, "tokens": NUMBER, "wall": "30m"}}, added to the limits, or "abort""#.into()
+        r#"{"raise": {"cost": DOLLARS, "tokens": NUMBER, "wall": "30m"}}, the new limits of the whole run, above what is used, or "abort""#.into()
     }
 }
 

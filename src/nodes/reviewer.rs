@@ -10,7 +10,7 @@ use super::prompts::{Brief, Diff, Prompt, Work};
 use super::questions::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
 use super::step::step;
 use super::turn::{Answer, Taken, Turn};
-use crate::drivers::{RunLimits, Usage};
+use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Comment, Review, Severity};
 use crate::workspace::TreeId;
@@ -54,8 +54,8 @@ pub struct Reviewed {
     pub usage: Usage,
     /// The model that a person chose because the server refused a session; none: they were not asked, or chose none.
     pub model: Option<String>,
-    /// What a person added to the budget of the run.
-    pub raised: RunLimits,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
 }
 
 /// What a review came to.
@@ -91,7 +91,7 @@ where
 
 async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
     let changes = changes(&job, &ctx).await?;
-    let mut used = (Usage::default(), RunLimits::default());
+    let mut used = (Usage::default(), NewLimits::default());
     let mut all: Option<Review> = None;
     let mut said = vec![];
     let before = job.agent.model.clone();
@@ -125,7 +125,7 @@ async fn judged<C: Agents>(
     kind: &str,
     changes: &Changes,
     ctx: &Ctx<C>,
-    (usage, raised): &mut (Usage, RunLimits),
+    (usage, raised): &mut (Usage, NewLimits),
 ) -> Result<Verdict, NodeError> {
     for tries in 1.. {
         let key = format!("review/{kind}/{tries}");
@@ -136,7 +136,7 @@ async fn judged<C: Agents>(
         let Taken { turned, model, then, .. } = first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
         job.agent.model = model.or(job.agent.model.take());
         *usage += turned.usage;
-        *raised += turned.raised;
+        *raised = raised.later(turned.raised);
         if !turned.tampered.is_empty() {
             return Ok(Verdict::Tampered(turned.tampered));
         }

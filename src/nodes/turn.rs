@@ -7,7 +7,7 @@ use super::folder::{Base, Folder};
 use super::prompts::Prompt;
 use super::questions::SessionRefused;
 use super::submit::{Submit, submitted};
-use crate::drivers::{Access, Finished, RunLimits, Session, SessionRef, Status, Usage};
+use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, Status, Usage};
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::Standing;
 
@@ -55,17 +55,17 @@ pub struct Turned<T> {
     pub tampered: Vec<String>,
     /// Where the branches stood before the last request, if the turn says where its task began.
     pub at: Option<Standing>,
-    /// What a person added to the budget of the run.
-    pub raised: RunLimits,
-    /// Whether a person ended the run instead of adding to its budget; there is no answer then.
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
+    /// Whether a person ended the run instead of raising its budget; there is no answer then.
     pub is_aborted: bool,
 }
 
 impl<T> Turned<T> {
-    /// Counts what the turn before used, and what was added to the budget then.
-    pub(super) fn after(mut self, before: (Usage, RunLimits)) -> Self {
+    /// Counts what the turn before used, and the limits that were set then.
+    pub(super) fn after(mut self, before: (Usage, NewLimits)) -> Self {
         self.usage += before.0;
-        self.raised += before.1;
+        self.raised = self.raised.later(before.1);
         self
     }
 }
@@ -151,7 +151,7 @@ impl Turn {
     {
         let (key, mut nth) = (self.key.clone(), 0_u32);
         let (mut turn, mut usage, mut model) = (self, Usage::default(), None);
-        let mut raised = RunLimits::default();
+        let mut raised = NewLimits::default();
         loop {
             let mut taken = turn.taken::<T, C>(ctx, Some(&question)).await?;
             taken.turned = taken.turned.after((usage, raised));
@@ -209,7 +209,7 @@ impl Turn {
         let mut again = self.again::<T>(&first, &why);
         let (second, mut around) = again.ask::<T, C>(ctx, question, refusals).await?;
         self.agent.model = again.agent.model;
-        around.raised += raised;
+        around.raised = around.raised.later(raised);
         let second = match second {
             Ended::Finished(second) => second,
             Ended::Refused(why, then) => {

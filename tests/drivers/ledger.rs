@@ -7,7 +7,7 @@ use std::time::Duration;
 use rstest::rstest;
 use superstep::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverExt, ErrorClass, Finished, Ledger,
-    Metered, Price, RunLimits, Session, SessionRef, Status, Usage, events,
+    LimitsAnswer, Metered, Price, RunLimits, Session, SessionRef, Status, Usage, events,
 };
 
 /// An agent that asks its model for ever, 100 tokens each time, and keeps to nothing.
@@ -90,12 +90,51 @@ async fn a_ledger_in_a_file_knows_what_was_spent_before() {
     let refused = taken(&metered(1), "two", None).await.unwrap_err();
     assert_eq!(refused.message, "the budget of 500 tokens is used up: 600 tokens and $0.000000 spent");
     for _ in 0..2 {
-        ledger.raise("key", RunLimits { tokens: Some(300), ..RunLimits::default() }).unwrap(); // once
+        ledger.set_limits("key", tokens(800), 1).unwrap(); // once
     }
     drop(ledger);
     let again = taken(&metered(1), "two", None).await.unwrap();
     assert_eq!(again.usage.tokens(), 500, "with the try that was ended");
     assert_eq!(Ledger::open(&file).unwrap().limits(limits).account().limits.tokens, Some(800));
+}
+
+fn tokens(tokens: u64) -> RunLimits {
+    RunLimits { tokens: Some(tokens), ..RunLimits::default() }
+}
+
+#[tokio::test]
+async fn the_later_of_two_answers_sets_the_limit() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("run.jsonl");
+    let open = || Ledger::open(&file).unwrap().limits(tokens(100));
+    let ledger = open();
+    let cost = RunLimits { cost: Some(7), ..RunLimits::default() };
+    let set = |key, to, now| match ledger.set_limits(key, to, now).unwrap() {
+        LimitsAnswer::Set(limits) => limits,
+        LimitsAnswer::Refused(why) => panic!("{why}"),
+    };
+    let first = set("b", tokens(500), 9);
+    let second = set("a", tokens(400), 9); // a clock that did not move
+    assert_eq!(set("b", tokens(500), 20), first, "the same answer again");
+    let both = RunLimits { cost: Some(7), ..tokens(400) };
+    set("c", cost, 3);
+    assert_eq!((ledger.account().limits, first.later(second), second.later(first)), (both, second, second));
+    drop(ledger);
+    assert_eq!(open().account().limits, both);
+}
+
+#[tokio::test]
+async fn a_limit_that_is_not_above_what_is_used_is_refused() {
+    let ledger = Ledger::new().limits(tokens(300));
+    taken(&Metered::new(Greedy { requests: 3 }, ledger.clone()), "t", None).await.unwrap();
+    let refused = |to| match ledger.set_limits("key", to, 1).unwrap() {
+        LimitsAnswer::Refused(why) => why,
+        LimitsAnswer::Set(limits) => panic!("{limits:?}"),
+    };
+    insta::assert_snapshot!(refused(tokens(300)), @"the new limit `tokens`, 300, is not above what is used, 300");
+    let wall = RunLimits { wall: Some(Duration::from_secs(90)), ..RunLimits::default() };
+    insta::assert_snapshot!(refused(wall), @"the limit `tokens`, 300, is still reached, for 300 is used: name a new one for it");
+    assert_eq!(ledger.account().limits, tokens(300), "nothing is set");
 }
 
 #[tokio::test(start_paused = true)]

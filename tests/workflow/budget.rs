@@ -45,11 +45,27 @@ async fn a_run_that_has_used_its_budget_asks_and_goes_on_with_more() {
     assert_eq!((asked.role.as_str(), asked.task.as_str(), asked.cost, asked.tokens), ("reviewer", "2", 300, 45));
     assert_eq!((asked.reached, asked.spent), (vec!["cost".to_owned()], vec!["cost: $0.0003 of $0.0003".to_owned()]));
     let again = scene.thread.resume::<BudgetReached>(AfterBudget::Raise(Raise::default())).await.unwrap();
-    assert_eq!(question(&again).problem.unwrap(), "this is not enough: cost is reached still");
-    let state = scene.thread.resume::<BudgetReached>(raise(100)).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, state.usage.cost, state.raised.cost), (Some(RunOutcome::Completed), 400, Some(100)));
+    let unnamed = "the limit `cost`, $0.0003, is still reached, for $0.0003 is used: name a new one for it";
+    assert_eq!(question(&again).problem.unwrap(), unnamed);
+    let again = scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap();
+    assert_eq!(question(&again).problem.unwrap(), "the new limit `cost`, $0.0003, is not above what is used, $0.0003");
+    let state = scene.thread.resume::<BudgetReached>(raise(400)).await.unwrap().finished().unwrap();
+    let limit = state.raised.cost.unwrap().limit;
+    assert_eq!((state.outcome, state.usage.cost, limit), (Some(RunOutcome::Completed), 400, 400));
     assert_eq!((scene.commits(), scene.agent.count("developer")), (vec![done(1), done(2)], 2));
     assert!(summary(&state).contains("budget: cost: $0.0004 of $0.0004"), "{}", summary(&state));
+    assert!(scene.thread.verify().await.unwrap().agrees());
+}
+
+#[tokio::test]
+async fn each_answer_replaces_the_limit_before() {
+    let scene = Scene::new(Agent::willing());
+    question(&scene.run(&plan(2), cost(100)).await);
+    assert_eq!(question(&scene.thread.resume::<BudgetReached>(raise(200)).await.unwrap()).cost, 200);
+    let asked = question(&scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap());
+    assert_eq!(asked.spent, ["cost: $0.0003 of $0.0003"]);
+    let state = scene.thread.resume::<BudgetReached>(raise(50_000)).await.unwrap().finished().unwrap();
+    assert!(summary(&state).contains("budget: cost: $0.0004 of $0.0500"), "{}", summary(&state));
     assert!(scene.thread.verify().await.unwrap().agrees());
 }
 

@@ -8,6 +8,7 @@ mod approvals;
 mod attacks;
 mod begins;
 mod budget;
+mod budget_shared;
 mod cuts;
 mod defaults;
 mod drawing;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::file::{LedgerFile, Line};
-use super::{Account, Ledger, Left, RunLimits, TurnName, millis};
+use super::{Account, Ledger, Left, LimitsAnswer, NewLimits, RunLimits, TurnName, millis};
 use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::{Finished, Status, Usage};
 
@@ -14,8 +14,8 @@ use crate::drivers::event::{Finished, Status, Usage};
 #[derive(Debug, Default)]
 pub(in crate::drivers) struct Books {
     pub(super) limits: RunLimits,
-    /// What was added to them, by its key.
-    raised: BTreeMap<String, RunLimits>,
+    /// The answers that set others: the limits and the time, by key.
+    answers: BTreeMap<String, (RunLimits, u64)>,
     /// What was used by turns without a name.
     pub(super) spent: Usage,
     /// What each turn used, by its name: once for each try.
@@ -72,8 +72,8 @@ impl Books {
                     tries[nth] = usage;
                     books.worked.before = books.worked.before.max(Duration::from_millis(worked_ms));
                 }
-                Line::Raise { key, by } => {
-                    books.raised.insert(key, by);
+                Line::Limits { key, to, at } => {
+                    books.answers.insert(key, (to, at));
                 }
             }
         }
@@ -90,12 +90,18 @@ impl Books {
         };
     }
 
-    pub(super) fn raise(&mut self, key: &str, by: RunLimits) -> Result<(), DriverError> {
-        if !self.raised.contains_key(key) {
-            self.write(&Line::Raise { key: key.to_owned(), by })?;
-            self.raised.insert(key.to_owned(), by);
+    pub(super) fn set_limits(&mut self, key: &str, to: RunLimits, now: u64) -> Result<LimitsAnswer, DriverError> {
+        if let Some((_, at)) = self.answers.get(key).filter(|(before, _)| *before == to) {
+            return Ok(LimitsAnswer::Set(NewLimits::set(to, *at)));
         }
-        Ok(())
+        if let Some(objection) = self.account().objection(to) {
+            return Ok(LimitsAnswer::Refused(objection));
+        }
+        let last = self.answers.values().map(|(_, at)| *at).max();
+        let at = now.max(last.map_or(0, |last| last.saturating_add(1)));
+        self.write(&Line::Limits { key: key.to_owned(), to, at })?;
+        self.answers.insert(key.to_owned(), (to, at));
+        Ok(LimitsAnswer::Set(NewLimits::set(to, at)))
     }
 
     /// What named turns used, and unnamed ones that have ended.
@@ -113,7 +119,8 @@ impl Books {
     }
 
     fn allowed(&self) -> RunLimits {
-        self.raised.values().fold(self.limits, |limits, by| limits.raised(*by))
+        let new = self.answers.values().map(|(to, at)| NewLimits::set(*to, *at));
+        new.fold(NewLimits::default(), NewLimits::later).over(self.limits)
     }
 
     pub(super) fn account(&self) -> Account {

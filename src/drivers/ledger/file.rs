@@ -27,8 +27,8 @@ pub(super) enum Line {
         /// How long agents of the run have worked by then.
         worked_ms: u64,
     },
-    /// What a person added to the limits.
-    Raise { key: String, by: RunLimits },
+    /// The limits that a person set, and the time of the answer in milliseconds since 1970.
+    Limits { key: String, to: RunLimits, at: u64 },
 }
 
 /// More tries of one turn than this are no tries but damage.

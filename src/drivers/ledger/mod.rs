@@ -3,6 +3,7 @@
 
 mod books;
 mod file;
+mod new_limits;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use super::request::Limits;
 pub(in crate::drivers) use books::Hold;
 use books::{Books, Charge};
 use file::LedgerFile;
+pub use new_limits::{LimitsAnswer, NewLimit, NewLimits};
 
 /// What many turns may use together, and have used. Clones share it.
 ///
@@ -58,7 +60,7 @@ pub struct Account {
     pub spent: Usage,
     /// How long agents have worked, in milliseconds.
     pub worked_ms: u64,
-    /// What it may use, with what was added.
+    /// What it may use, with the limits that people set.
     pub limits: RunLimits,
 }
 
@@ -78,29 +80,6 @@ impl RunLimits {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
-
-    /// Returns the limits with something added to each that is there.
-    #[must_use]
-    pub fn raised(self, by: Self) -> Self {
-        let add = |limit: Option<u64>, by: Option<u64>| limit.map(|limit| limit.saturating_add(by.unwrap_or(0)));
-        let wall = self.wall.map(|wall| wall.saturating_add(by.wall.unwrap_or_default()));
-        Self { cost: add(self.cost, by.cost), tokens: add(self.tokens, by.tokens), wall }
-    }
-}
-
-impl std::ops::AddAssign for RunLimits {
-    /// Adds up what was added to limits: none and something is something.
-    fn add_assign(&mut self, other: Self) {
-        let add = |to: Option<u64>, more: Option<u64>| match (to, more) {
-            (None, None) => None,
-            (to, more) => Some(to.unwrap_or(0).saturating_add(more.unwrap_or(0))),
-        };
-        let wall = match (self.wall, other.wall) {
-            (None, None) => None,
-            (one, two) => Some(one.unwrap_or_default().saturating_add(two.unwrap_or_default())),
-        };
-        *self = Self { cost: add(self.cost, other.cost), tokens: add(self.tokens, other.tokens), wall };
-    }
 }
 
 impl Account {
@@ -119,11 +98,6 @@ impl Account {
     /// Returns what was used of what, a line for each limit: `cost: $5.0213 of $5.0000`.
     pub fn lines(&self) -> Vec<String> {
         let RunLimits { cost, tokens, wall } = self.limits;
-        let time = |seconds: u64| match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-            (0, 0, seconds) => format!("{seconds} s"),
-            (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-            (hours, minutes, _) => format!("{hours} h {minutes} min"),
-        };
         let worked = || time(self.worked_ms / 1000);
         [
             cost.map(|limit| format!("cost: {} of {}", dollars(self.spent.cost), dollars(limit))),
@@ -139,6 +113,14 @@ impl Account {
     pub(in crate::drivers) fn is_over(&self) -> bool {
         let is_over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used > limit);
         is_over(self.limits.cost, self.spent.cost) || is_over(self.limits.tokens, self.spent.tokens())
+    }
+}
+
+fn time(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 
@@ -183,7 +165,7 @@ impl Ledger {
         self
     }
 
-    /// Limits all of it. What was [added](Self::raise) stays added.
+    /// Limits all of it, except where a limit was [set](Self::set_limits) since.
     pub fn limits(self, limits: RunLimits) -> Self {
         self.books().limits = limits;
         self
@@ -201,12 +183,14 @@ impl Ledger {
         self
     }
 
-    /// Adds to the limits that are there, once for each key.
+    /// Sets the limits that `to` names in place of those before, once for each key: the same answer again changes nothing.
+    /// `now` is the time in milliseconds since 1970. An answer is refused if one of its limits is not above what is used, or
+    /// if another limit is still reached.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn raise(&self, key: &str, by: RunLimits) -> Result<(), DriverError> {
-        self.books().raise(key, by)
+    pub fn set_limits(&self, key: &str, to: RunLimits, now: u64) -> Result<LimitsAnswer, DriverError> {
+        self.books().set_limits(key, to, now)
     }
 
     /// Returns what turns that have ended used, in all.

@@ -7,7 +7,7 @@ use super::state::{
 };
 use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
 use super::unfinished::take;
-use crate::drivers::{RunLimits, Usage};
+use crate::drivers::{NewLimits, Usage};
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
@@ -29,7 +29,7 @@ pub(super) fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
 }
 
 /// What the turns of a role add to what the run has used, and may use.
-fn spend(update: Update, role: Role, usage: Usage, raised: RunLimits) -> Update {
+fn spend(update: Update, role: Role, usage: Usage, raised: NewLimits) -> Update {
     update.usage(usage).used(BTreeMap::from([(role, usage)])).raised(raised)
 }
 
@@ -326,7 +326,7 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
         Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
         None => (None, vec![]),
     };
-    spend(update(), Role::Reviewer, usage, RunLimits::default())
+    spend(update(), Role::Reviewer, usage, NewLimits::default())
         .tasks(put(closed(state, &moved)))
         .task_base(Some(moved.base))
         .developer_session(None)

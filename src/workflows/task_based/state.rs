@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::tasks::{LastReview, TaskLine, Unfinished, add_up};
-use crate::drivers::{RunLimits, SessionRef, Usage};
+use super::tasks::{LastReview, TaskLine, Unfinished, add_up, later};
+use crate::drivers::{NewLimits, SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
 use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
@@ -116,9 +116,9 @@ pub struct ExecutionState {
     /// What each role has used.
     #[channel(reduce = add_up)]
     pub used: BTreeMap<Role, Usage>,
-    /// What people have added to the budget of the run.
-    #[channel(add)]
-    pub raised: RunLimits,
+    /// The limits that people set in place of those of the profile.
+    #[channel(reduce = later)]
+    pub raised: NewLimits,
     /// What a reviewer says of all the work.
     pub final_review: Option<FinalReview>,
     /// What became of the run; none while it goes on.

@@ -86,7 +86,7 @@ fn costs(state: &ExecutionState) -> Vec<String> {
     if usage.tokens() > 0 {
         lines.push(format!("tokens: {}", usage.tokens()));
     }
-    let limits = state.profile.budget.raised(state.raised);
+    let limits = state.raised.over(state.profile.budget);
     let account = Account { spent: *usage, worked_ms: usage.ms, limits };
     lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
     let unknown = state.profile.unknown_costs();

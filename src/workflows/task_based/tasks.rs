@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::Usage;
+use crate::drivers::{NewLimits, Usage};
 use crate::graph::reducers::Keyed;
 use crate::plan::{Comment, Plan, Severity, TaskId};
 use crate::workflows::Role;
@@ -125,6 +125,11 @@ pub(super) fn next_after(lines: &[TaskLine], current: usize) -> Option<usize> {
 /// Adds what roles have used.
 pub(super) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
     more.into_iter().for_each(|(role, usage)| *all.entry(role).or_default() += usage);
+}
+
+/// Keeps the later one of each limit.
+pub(super) fn later(limits: &mut NewLimits, new: NewLimits) {
+    *limits = limits.later(new);
 }
 
 impl TaskLine {

@@ -72,7 +72,7 @@ impl ExecutionState {
         let Endpoint { base_url, api_key_env } = endpoint.unwrap_or_default();
         AgentSpec {
             price: self.profile.price(role),
-            purse: Purse { limits: self.profile.budget, spent: self.usage },
+            purse: Purse { limits: self.raised.over(self.profile.budget), spent: self.usage },
             role: role.name().to_owned(),
             driver: driver.to_string(),
             model,
