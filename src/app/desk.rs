@@ -30,6 +30,8 @@ pub(crate) enum Ask {
     Answer(AnswerAsk),
     /// Sends a signal; a [`Sent`](super::shapes::Sent).
     Signal(SignalAsk),
+    /// Removes a signal that no task has received; a [`Stand`](super::shapes::Stand).
+    Discard { thread: String, signal: String },
     /// Cancels a run; a [`Stand`](super::shapes::Stand).
     Cancel { thread: String },
 }
@@ -71,6 +73,9 @@ pub(crate) struct SignalAsk {
     pub value: Value,
     pub by: Option<String>,
     pub note: Option<String>,
+    /// The sender's key.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// What an answer says.

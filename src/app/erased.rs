@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{ArgMatches, Command};
 use serde_json::Value;
 
+use super::args::StopArgs;
 use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
@@ -35,10 +36,14 @@ pub(crate) trait AnyGraph: Send + Sync {
 /// A thread of a registered graph.
 pub(crate) trait AnyThread: Send + Sync {
     fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure>;
+    /// Returns the thread with these stop points, which its next run stores; none given: as it is.
+    fn stopping(self: Arc<Self>, stops: &StopArgs) -> Result<Arc<dyn AnyThread>, Failure>;
     /// Stores an answer and runs nothing.
     fn record(&self, answer: Answer) -> Call<'_, ()>;
     /// Stores a signal and runs nothing.
     fn send(&self, request: SignalRequest) -> Call<'_, SignalId>;
+    /// Removes a signal that no task has received.
+    fn discard(&self, signal: SignalId) -> Call<'_, ()>;
     fn stand(&self) -> Call<'_, Stand>;
     /// The status with its types' questions.
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;

@@ -181,6 +181,10 @@ fn hint(error: &RunError) -> Option<&'static str> {
             "to look at it is possible, with `--read-only`; to write, be its owner, give write permission back \
              (`chmod -R u+w`), or copy its directory and name the copy with `--store PATH`"
         }
+        RunError::NoSuchSignal { .. } => {
+            "a task has received it, or it was discarded; `{status}` lists the signals in the mailbox"
+        }
+        RunError::MailboxFull { .. } => "let the thread receive some, or discard one with `{signal} --discard ID`",
         RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
         RunError::Codec { .. } => "let the type write and read the value, then `{proceed}`, or `{retry}` the superstep",

@@ -15,7 +15,9 @@ use super::graphs::Graphs;
 use super::shapes::{Asked, Sent, Shown, Stand, ThreadLine};
 use crate::checkpoint::near::near_threads;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
-use crate::graph::{Answer, InterruptId, Question, RunError, SignalRequest, Standing, ThreadFilter, ThreadInfo};
+use crate::graph::{
+    Answer, InterruptId, Question, RunError, SignalId, SignalRequest, Standing, ThreadFilter, ThreadInfo,
+};
 
 pub(crate) struct Local {
     pub graphs: Arc<Graphs>,
@@ -174,11 +176,12 @@ impl Local {
     }
 
     async fn send(&self, ask: SignalAsk) -> Result<Value, Failure> {
-        let SignalAsk { thread, name, value, by, note } = ask;
+        let SignalAsk { thread, name, value, by, note, key } = ask;
         let thread = self.thread(&thread).await?;
         let mut request = SignalRequest::json(name, &value);
         request = by.into_iter().fold(request, SignalRequest::by);
         request = note.into_iter().fold(request, SignalRequest::note);
+        request = key.into_iter().fold(request, SignalRequest::key);
         let signal = thread.send(request).await?.to_string();
         json(&Sent { signal, stand: thread.stand().await? })
     }
@@ -215,6 +218,7 @@ impl Desk for Local {
                 Ask::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
                 Ask::Answer(ask) => self.record(ask).await,
                 Ask::Signal(ask) => self.send(ask).await,
+                Ask::Discard { thread, signal } => discard(&*self.thread(&thread).await?, &signal).await,
                 Ask::Cancel { thread } => {
                     self.info(&thread).await?;
                     let error = format!("thread `{thread}` is not running: there is nothing to cancel");
@@ -291,6 +295,13 @@ fn question_id(given: Option<String>) -> Result<Option<InterruptId>, Failure> {
 
 fn reply(verdict: Verdict, feedback: Option<String>, by: &Option<String>) -> Reply {
     Reply { verdict, feedback, by: by.clone() }
+}
+
+async fn discard(thread: &dyn AnyThread, signal: &str) -> Result<Value, Failure> {
+    let hint = "`{status}` lists the signals in the mailbox";
+    let id = signal.parse::<SignalId>().map_err(|error| Failure::usage(error.to_string()).hint(hint))?;
+    thread.discard(id).await?;
+    json(&thread.stand().await?)
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use crate::checkpoint::StopRecord;
 pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
 use crate::graph::shape::signal::SentShape;
 use crate::graph::shape::snapshot::{CheckpointShape, SnapshotShape};
@@ -37,9 +38,27 @@ pub(crate) struct Stand {
     /// Nodes that block the thread they run on, while a run of the thread is under way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocking: Vec<BlockingNode>,
+    /// The stop points that are stored with the thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<StopShape>,
     /// The signals that were sent and that no task has received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailbox: Vec<SentShape>,
+}
+
+/// A place where the runs of a thread stop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct StopShape {
+    /// The node; none: every node.
+    pub node: Option<String>,
+    /// Whether they stop after it, not before.
+    pub after: bool,
+}
+
+impl From<StopRecord> for StopShape {
+    fn from(StopRecord { node, after }: StopRecord) -> Self {
+        Self { node, after }
+    }
 }
 
 /// A signal that was sent, and the thread afterwards.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::args::StopArgs;
 use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
@@ -11,9 +12,9 @@ use super::happened::gap;
 use super::journals::add_journals;
 use super::local::json;
 use super::run::TypedRun;
-use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step};
+use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step, StopShape};
 use super::typed::Reading;
-use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, foreign};
+use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
 use crate::graph::shape::event::brief;
 use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
@@ -64,6 +65,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Ok(Box::new(TypedRun { stream: thread.stream_deep(request, MODES), reading: Arc::clone(&self.reading) }))
     }
 
+    fn stopping(self: Arc<Self>, stops: &StopArgs) -> Result<Arc<dyn AnyThread>, Failure> {
+        if stops.is_empty() {
+            return Ok(self);
+        }
+        let nodes = |names: &[String]| names.iter().map(|name| self.stop(name)).collect::<Result<Vec<N>, _>>();
+        let (before, after) = (nodes(&stops.stop_before)?, nodes(&stops.stop_after)?);
+        let mut thread = self.thread.clone().remember_stops();
+        if !stops.no_stops {
+            thread = thread.interrupt_before(before).interrupt_after(after);
+        }
+        let (graph, id, store, reading) =
+            (self.graph.clone(), self.id.clone(), Arc::clone(&self.store), Arc::clone(&self.reading));
+        Ok(Arc::new(Self { graph, thread, id, store, reading }))
+    }
+
     fn record(&self, answer: Answer) -> Call<'_, ()> {
         Box::pin(async move {
             self.thread.clone().max_supersteps(0).answer(answer).await?;
@@ -73,6 +89,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
 
     fn send(&self, request: SignalRequest) -> Call<'_, SignalId> {
         Box::pin(async move { Ok(self.thread.send(request).await?) })
+    }
+
+    fn discard(&self, signal: SignalId) -> Call<'_, ()> {
+        Box::pin(async move { Ok(self.thread.discard_signal(signal).await?) })
     }
 
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>> {
@@ -97,6 +117,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,
                 blocking: blocks.into_iter().map(Into::into).collect(),
+                stops: self.stops().await?,
                 mailbox: self.thread.mailbox().await?.iter().map(Into::into).collect(),
             })
         })
@@ -256,6 +277,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Ok(())
     }
 
+    /// The stop points that are stored with the thread.
+    async fn stops(&self) -> Result<Vec<StopShape>, Failure> {
+        let about = about_thread(&*self.store, &self.id).await?;
+        Ok(about.map(|about| about.stops).unwrap_or_default().into_iter().map(Into::into).collect())
+    }
+
     async fn origin(&self) -> Result<Origin, Failure> {
         Ok(foreign(&*self.store, &self.id).await?.into())
     }
@@ -264,6 +291,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         let nodes: Vec<&str> = self.graph.nodes().collect();
         let help = format!("the nodes are {}, and START", nodes.join(", "));
         self.graph.node(name).ok_or_else(|| Failure::usage(format!("there is no node `{name}`")).help(help))
+    }
+
+    fn stop(&self, name: &str) -> Result<N, Failure> {
+        let nodes: Vec<&str> = self.graph.nodes().collect();
+        let error = format!("graph `{}` has no node `{name}` to stop at", self.graph.name());
+        let help = format!("its nodes are {}", nodes.join(", "));
+        self.graph.node(name).ok_or_else(|| Failure::usage(error).help(help))
     }
 
     fn no_channel(&self, name: &str) -> Failure {

@@ -14,7 +14,9 @@ mod output;
 mod place;
 mod reads;
 mod runner;
+mod signals;
 mod spec;
+mod stops;
 mod unknown;
 mod words;
 
@@ -120,7 +122,9 @@ fn a_signal_needs_no_process_and_reaches_a_runner() {
     assert_eq!((&sent["status"], &sent["mailbox"][0]["by"]), (&json!("pending"), &json!("bob")));
     assert_eq!(sent["mailbox"][0]["id"], sent["signal"]);
     let status = place.call(&["status", "n1"]).out();
-    assert!(status.contains(r#"in its mailbox: `call` {"by":"ada"}, sent by bob at "#), "{status}");
+    let id = sent["signal"].as_str().unwrap();
+    let listed = format!(r#"in its mailbox: {id} `call` {{"by":"ada"}}, sent by bob at "#);
+    assert!(status.contains(&listed), "{status}");
     let end = place.json(0, &["proceed", "n1"]);
     assert_eq!((&end["state"]["caller"], end.get("mailbox")), (&json!("ada"), None));
     place.json(14, &["run", "nap", "--input", input, "--thread", "n2"]);

@@ -47,6 +47,7 @@ mod replay;
 mod retention;
 mod secrets;
 mod sends;
+mod signal_keys;
 mod signals;
 mod signals_random;
 mod stops;

@@ -46,7 +46,7 @@ async fn past(thread: &PadThread) -> Past {
     all.iter().map(|made| (made.id.0, told(made))).collect()
 }
 
-async fn close(store: Arc<SledCheckpointer>) {
+pub(crate) async fn close(store: Arc<SledCheckpointer>) {
     Arc::into_inner(store).unwrap().close().await.unwrap();
 }
 
@@ -228,7 +228,7 @@ async fn what_was_deleted_does_not_come_back() {
 }
 
 /// Flips a bit of every place where a text stands.
-fn wipe(log: &Path, text: &[u8]) -> usize {
+pub(crate) fn wipe(log: &Path, text: &[u8]) -> usize {
     let mut bytes = fs::read(log).unwrap();
     let places: Vec<usize> =
         bytes.windows(text.len()).enumerate().filter(|(_, at)| *at == text).map(|(at, _)| at).collect();

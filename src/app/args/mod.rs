@@ -9,6 +9,7 @@ mod replays;
 mod runner;
 mod runs;
 mod signals;
+mod stops;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub(crate) use replays::{Diff, Mode, Replay};
 pub(crate) use runner::Runner;
 pub(crate) use runs::{RunArgs, Talk};
 pub(crate) use signals::Signal;
+pub(crate) use stops::StopArgs;
 
 use super::erased::AnyGraph;
 use super::log::Level;

@@ -2,6 +2,7 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
+use super::stops::StopArgs;
 use crate::app::erased::AnyGraph;
 use crate::app::shapes::GraphLine;
 
@@ -50,6 +51,7 @@ fn of_graph(graph: &dyn AnyGraph) -> Command {
     own_names
         .arg(input)
         .arg(thread)
+        .args(StopArgs::of_run())
         .arg(Arg::new(INTERACTIVE).long("interactive").action(ArgAction::SetTrue).help(ASKS))
         .after_help(after)
 }
@@ -78,6 +80,7 @@ pub(crate) struct RunArgs<'a> {
     pub input: Option<&'a str>,
     pub thread: Option<&'a str>,
     pub talk: Talk,
+    pub stops: StopArgs,
     /// What the graph's own arguments are read from.
     pub own: &'a ArgMatches,
 }
@@ -88,7 +91,7 @@ impl<'a> RunArgs<'a> {
         let (graph, own) = run.subcommand().ok_or_else(missing)?;
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
         let talk = Talk { interactive: own.get_flag(INTERACTIVE) };
-        Ok(Self { graph, input: text(INPUT), thread: text(THREAD), talk, own })
+        Ok(Self { graph, input: text(INPUT), thread: text(THREAD), talk, stops: StopArgs::read(own), own })
     }
 }
 
@@ -112,10 +115,13 @@ pub(crate) struct OnThread {
 /// Goes on with a thread that was cancelled, killed, failed or stopped at a breakpoint, or whose time has come. Tasks whose
 /// results are stored do not run again.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  {bin} proceed first")]
+#[command(after_help = "Examples:\n  {bin} proceed first\n  {bin} proceed first --no-stops")]
 pub(crate) struct Proceed {
     #[command(flatten)]
     pub on: OnThread,
+
+    #[command(flatten)]
+    pub stops: StopArgs,
 
     #[command(flatten)]
     pub talk: Talk,

@@ -1,4 +1,4 @@
-//! The command that sends a signal.
+//! The command that sends a signal, or discards one.
 
 use clap::Args;
 
@@ -10,14 +10,16 @@ use clap::Args;
 #[command(after_help = "\
 Examples:
   {bin} signal first paid '{\"cents\": 500}' --by bank
-  {bin} signal first stop")]
+  {bin} signal first paid '{\"cents\": 500}' --key 'invoice 7'
+  {bin} signal first stop
+  {bin} signal first --discard 19a0b3c-5f")]
 pub(crate) struct Signal {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
     /// The signal's name; `graphs` lists those that a graph receives
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", required_unless_present = "discard", default_value = "", hide_default_value = true)]
     pub name: String,
 
     /// The value of the signal as JSON, or @FILE with it; `null` by default
@@ -31,4 +33,12 @@ pub(crate) struct Signal {
     /// A note; kept with the signal
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
+
+    /// The sender's key: a second signal with this name and key is not sent, and the id of the first is printed
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+
+    /// Remove this signal, which no task has received, and send nothing; `status` lists the ids
+    #[arg(long, value_name = "ID", conflicts_with_all = ["name", "value", "by", "note", "key"])]
+    pub discard: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Commands that answer a question.
 
 use super::{Session, Told, given};
-use crate::app::args::{AnswerTo, Decision, Resume};
+use crate::app::args::{AnswerTo, Decision, Resume, StopArgs};
 use crate::app::decide::Verdict;
 use crate::app::desk::{AnswerAsk, Ask, Saying};
 use crate::app::erased::Go;
@@ -16,7 +16,7 @@ impl Session {
             return if to.record_only || to.interrupt.is_some() {
                 Err(Failure::usage("there is no answer to store").help("add `--answer JSON`"))
             } else {
-                self.proceed(&thread, to.talk).await
+                self.proceed(&thread, &StopArgs::default(), to.talk).await
             };
         };
         self.answered(thread, Saying::Json(given::json("--answer", &text)?), to).await

@@ -116,7 +116,7 @@ impl Session {
                 // It ended just now; what only looks is asked again.
                 Err(_)
                     if desk.has_left()
-                        && !matches!(ask, Ask::Answer(_) | Ask::Signal(_))
+                        && !matches!(ask, Ask::Answer(_) | Ask::Signal(_) | Ask::Discard { .. })
                         && began.elapsed() < QUEUE => {}
                 Err(failure) => return Err(failure),
             }

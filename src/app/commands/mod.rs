@@ -82,7 +82,7 @@ impl Session {
     async fn verb(&self, verb: Verb) -> Result<Told, Failure> {
         match verb {
             Verb::Resume(args) => self.resume(args).await,
-            Verb::Proceed(args) => self.proceed(&args.on.thread, args.talk).await,
+            Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.talk).await,
             Verb::Retry(args) => self.retry(&args.on.thread, args.talk).await,
             Verb::Approve(args) => self.decided(args.into()).await,
             Verb::Reject(args) => self.decided(args.into()).await,

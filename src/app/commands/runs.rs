@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Session, Told, given};
-use crate::app::args::{RunArgs, Talk};
+use crate::app::args::{RunArgs, StopArgs, Talk};
 use crate::app::desk::Ask;
 use crate::app::erased::{AnyThread, Given, Go};
 use crate::app::exit::Exit;
@@ -31,7 +31,7 @@ impl Session {
             Some(name) => self.unused(&local, name).await?,
             None => fresh(&local, args.graph).await?,
         };
-        let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str()));
+        let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str())).stopping(&args.stops)?;
         self.converse(&*thread, &name, Go::Input(input), args.talk).await
     }
 
@@ -44,9 +44,9 @@ impl Session {
             .spelled(&self.caller, Some(name)))
     }
 
-    pub(super) async fn proceed(&self, name: &str, talk: Talk) -> Result<Told, Failure> {
+    pub(super) async fn proceed(&self, name: &str, stops: &StopArgs, talk: Talk) -> Result<Told, Failure> {
         let local = self.local()?;
-        let thread = local.thread(name).await?;
+        let thread = local.thread(name).await?.stopping(stops)?;
         self.converse(&*thread, name, Go::Proceed, talk).await
     }
 

@@ -1,19 +1,24 @@
-//! The command that sends a signal.
+//! The command that sends a signal, or discards one.
 
 use super::{Session, Told, given};
 use crate::app::args::Signal;
 use crate::app::desk::{Ask, SignalAsk};
 use crate::app::failure::Failure;
-use crate::app::shapes::Sent;
+use crate::app::shapes::{Sent, Stand};
+use crate::app::text::clean;
 
 impl Session {
     pub(super) async fn signal(&self, args: Signal) -> Result<Told, Failure> {
-        let Signal { thread, name, value, by, note } = args;
+        let Signal { thread, name, value, by, note, key, discard } = args;
+        if let Some(signal) = discard {
+            return self.discard(thread, signal).await;
+        }
         let value = value.map_or(Ok(serde_json::Value::Null), |text| given::json("JSON", &text))?;
-        let ask = SignalAsk { thread: thread.clone(), name: name.clone(), value, by, note };
+        let ask = SignalAsk { thread: thread.clone(), name: name.clone(), value, by, note, key: key.clone() };
         let sent: Sent = self.ask(Ask::Signal(ask)).await?;
         let mut told = self.stands(sent.stand.clone(), 0)?;
-        told.text.push_str(&format!("\nsignal `{name}` is stored ({})\n", sent.signal));
+        let with = key.map(|key| format!(" with the key `{}`", clean(&key))).unwrap_or_default();
+        told.text.push_str(&format!("\nsignal `{name}`{with} is stored ({})\n", sent.signal));
         if sent.stand.status == "pending" {
             told.text.push_str(&format!(
                 "unless a runner resumes it, go on with\n  {}\n",
@@ -21,5 +26,12 @@ impl Session {
             ));
         }
         Ok(Told { json: crate::app::local::json(&sent)?, ..told })
+    }
+
+    async fn discard(&self, thread: String, signal: String) -> Result<Told, Failure> {
+        let stand: Stand = self.ask(Ask::Discard { thread, signal: signal.clone() }).await?;
+        let mut told = self.stands(stand, 0)?;
+        told.text.push_str(&format!("\nsignal {} is discarded\n", clean(&signal)));
+        Ok(told)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::block::value;
 use super::escape::{clean, clean_lines, safe_json};
 use super::journal::journal;
-use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand};
+use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand, StopShape};
 
 /// How a thread stands, its state, what it asks.
 pub(crate) fn stand(stand: &Stand) -> String {
@@ -16,6 +16,7 @@ pub(crate) fn stand(stand: &Stand) -> String {
     if !stand.next.is_empty() {
         text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
     }
+    text.push_str(&stops(stand));
     text.push_str(&signals(stand));
     stand.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
     match &stand.summary {
@@ -48,6 +49,16 @@ fn told(stand: &Stand) -> String {
     }
 }
 
+/// The stop points that are stored with a thread.
+fn stops(stand: &Stand) -> String {
+    let stop = |stop: &StopShape| {
+        let node = stop.node.as_deref().unwrap_or("every node");
+        format!("{} {}", if stop.after { "after" } else { "before" }, clean(node))
+    };
+    let stops: Vec<String> = stand.stops.iter().map(stop).collect();
+    if stops.is_empty() { String::new() } else { format!("  stops: {}\n", stops.join(", ")) }
+}
+
 /// The signals that a thread waits for, and those in its mailbox.
 fn signals(stand: &Stand) -> String {
     let until = |until: &Option<String>| until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
@@ -57,7 +68,8 @@ fn signals(stand: &Stand) -> String {
     let by = |by: &Option<String>| by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let sent = stand.mailbox.iter().map(|sent| {
         let (value, by) = (sent.value.to_string(), by(&sent.by));
-        format!("  in its mailbox: `{}` {}, sent{} at {}\n", clean(&sent.name), safe_json(&value), clean(&by), sent.at)
+        let (id, name, value) = (&sent.id, clean(&sent.name), safe_json(&value));
+        format!("  in its mailbox: {id} `{name}` {value}, sent{} at {}\n", clean(&by), sent.at)
     });
     awaited.chain(sent).collect()
 }

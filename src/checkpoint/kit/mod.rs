@@ -20,6 +20,7 @@
 mod commits;
 mod durability;
 mod leases;
+mod mailbox;
 mod reads;
 mod scene;
 mod threads;
@@ -107,7 +108,7 @@ impl From<CheckpointError> for Broken {
 
 /// Returns all checks.
 pub fn checks() -> Vec<Check> {
-    [commits::CHECKS, leases::CHECKS, reads::CHECKS, threads::CHECKS, durability::CHECKS].concat()
+    [commits::CHECKS, leases::CHECKS, mailbox::CHECKS, reads::CHECKS, threads::CHECKS, durability::CHECKS].concat()
 }
 
 /// Returns the check of this name.

@@ -43,6 +43,9 @@ pub trait Signal: Serialize + DeserializeOwned + Send + 'static {
     }
 }
 
+/// The order of the records that hold senders' keys: behind all signals, whose order is a time.
+pub(crate) const KEYED: u64 = 1 << 60;
+
 /// Names one signal in the mailbox of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalId {
@@ -53,6 +56,11 @@ pub struct SignalId {
 impl SignalId {
     pub(crate) fn key(self) -> Key {
         Key::Signal { order: self.order, id: self.id }
+    }
+
+    /// Returns whether it names what is stored of a sender's key, and no signal.
+    pub(crate) fn is_keyed(self) -> bool {
+        self.order >= KEYED
     }
 }
 
@@ -92,6 +100,7 @@ pub struct SignalRequest {
     pub(crate) json: Option<Value>,
     pub(crate) by: Option<String>,
     pub(crate) note: Option<String>,
+    pub(crate) key: Option<String>,
 }
 
 impl SignalRequest {
@@ -109,7 +118,7 @@ impl SignalRequest {
     }
 
     fn bytes(name: &str, bytes: Result<Vec<u8>, RunError>) -> Self {
-        Self { name: name.to_owned(), bytes, json: None, by: None, note: None }
+        Self { name: name.to_owned(), bytes, json: None, by: None, note: None, key: None }
     }
 
     /// Says who sends it.
@@ -121,6 +130,14 @@ impl SignalRequest {
     /// Adds a note.
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = Some(text.into());
+        self
+    }
+
+    /// Sets the sender's key: of all signals to a thread with the same name and key, the first alone is delivered, and sending
+    /// another returns the id of the first, also after it was received or discarded. The thread keeps its keys until it is
+    /// deleted. A key has up to 4 KiB.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
         self
     }
 }

@@ -8,7 +8,7 @@ use crate::checkpoint::{
 };
 
 use super::recorder::{Durability, Puts, Recorder};
-use crate::graph::define::signal::SignalId;
+use crate::graph::define::signal::{KEYED, SignalId};
 
 /// How many signals may wait in the mailbox of one thread.
 pub(crate) const SIGNALS_LIMIT: usize = 1_000;
@@ -24,7 +24,7 @@ pub(crate) struct Letter {
 
 /// Returns the signals of a thread, in the order in which they were sent.
 pub(crate) async fn letters(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<Letter>, CheckpointError> {
-    let range = Key::Signal { order: 0, id: 0 }..=Key::Signal { order: u64::MAX, id: u64::MAX };
+    let range = Key::Signal { order: 0, id: 0 }..=Key::Signal { order: KEYED - 1, id: u64::MAX };
     let mut letters = vec![];
     for (key, bytes) in store.scan(thread, range, Order::Ascending, usize::MAX).await? {
         if let Key::Signal { order, id } = key {

@@ -6,6 +6,7 @@ mod claims;
 pub(crate) mod copies;
 pub(crate) mod foremost;
 mod held;
+pub(crate) mod keyed_signal;
 pub(crate) mod load;
 mod logs;
 pub(crate) mod mailbox;

@@ -7,8 +7,13 @@ use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::define::problem::short;
 use crate::graph::define::signal::{SentSignal, Signal, SignalId, SignalRequest, untyped};
+use crate::graph::records::keyed_signal::{KeyedSignal, check_key};
 use crate::graph::records::mailbox::{Letter, SIGNAL_BYTES, SIGNALS_LIMIT, letters};
+use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
+
+/// Held from the look for a key until its signal is stored. The other processes of a store send through this one.
+static KEYED_SENDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Sends a signal to the thread: durably, before this returns. It runs nothing.
@@ -30,6 +35,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.send(SignalRequest::new(&signal)).await
     }
 
+    /// Sends a signal as [`signal`](Self::signal) does, once for each key of the sender: a second one with the same name and key
+    /// is not sent, and the id of the first is returned; see [`SignalRequest::key`].
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # #[derive(Signal, Serialize, Deserialize)] struct Paid { cents: u64 }
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// let first = thread.signal_with_key(Paid { cents: 500 }, "invoice 7").await?;
+    /// assert_eq!(thread.signal_with_key(Paid { cents: 500 }, "invoice 7").await?, first); // a webhook that was repeated
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`signal`](Self::signal).
+    pub async fn signal_with_key<T: Signal>(&self, signal: T, key: impl Into<String>) -> Result<SignalId, RunError> {
+        self.send(SignalRequest::new(&signal).key(key)).await
+    }
+
     /// Sends a signal as [`signal`](Self::signal) does: as JSON, with who sent it; see [`SignalRequest`].
     ///
     /// # Errors
@@ -39,14 +63,36 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (reader, head) = self.known("a signal").await?;
         head.checkpoint.ok_or_else(|| self.unknown())?;
         self.check_trusted().await?;
+        let key = request.key.clone();
         let record = self.checked(request)?;
+        let Some(key) = key else { return self.post(&reader, record, None).await };
+        check_key(&key)?;
+        let _sending = KEYED_SENDING.lock().await;
+        let sent = KeyedSignal::find(&*reader.store, &reader.thread, &record.name, key).await?;
+        match sent.signal {
+            Some(first) => Ok(first),
+            None => self.post(&reader, record, Some(sent)).await,
+        }
+    }
+
+    /// Stores a signal, and its sender's key with it.
+    async fn post(
+        &self,
+        reader: &Reader,
+        record: SignalRecord,
+        keyed: Option<KeyedSignal>,
+    ) -> Result<SignalId, RunError> {
         let before = letters(&*reader.store, &reader.thread).await?;
         if before.len() >= SIGNALS_LIMIT {
-            return Err(RunError::MailboxFull { thread: reader.thread, limit: SIGNALS_LIMIT });
+            return Err(RunError::MailboxFull { thread: reader.thread.clone(), limit: SIGNALS_LIMIT });
         }
         let after = before.last().map_or(0, |last| last.id.order + 1);
         let id = SignalId { order: after.max(record.at), id: self.outside.noise() };
-        reader.store.post(&reader.thread, vec![(id.key(), encode_record(&record)?)]).await?;
+        let mut records = vec![(id.key(), encode_record(&record)?)];
+        if let Some(keyed) = keyed {
+            records.push(keyed.record(&record.name, id, record.at)?);
+        }
+        reader.store.post(&reader.thread, records).await?;
         Ok(id)
     }
 
@@ -71,7 +117,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let lease = reader.store.claim(&reader.thread, Claim::IfFree).await?;
         let Some(head) = reader.store.head(&reader.thread).await? else { return Err(self.unknown()) };
         let found = reader.store.get(&reader.thread, vec![id.key()]).await?;
-        if found.iter().all(Option::is_none) {
+        if id.is_keyed() || found.iter().all(Option::is_none) {
             return Err(RunError::NoSuchSignal { thread: reader.thread, id });
         }
         let (thread, epoch, deletes) = (reader.thread.clone(), lease.epoch(), vec![id.key()]);
