@@ -9,7 +9,7 @@ use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
 use super::happened::gap;
-use super::journals::add_journals;
+use super::journals::{add_journals, whole_event};
 use super::local::json;
 use super::run::TypedRun;
 use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step, StopShape};
@@ -182,6 +182,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 events.extend(brief(&event));
             }
             told.finish().await?;
+            events.iter_mut().for_each(whole_event);
             if from.is_none() {
                 self.tell_gap(&mut events).await?;
             }

@@ -1,10 +1,13 @@
 //! What nodes tell of agents and commands at work, besides what agents say themselves: messages for people who watch, and for
 //! the log of a run. They are emitted inside of effects, so that each is told once.
 
+use std::path::Path;
+
 use serde::Serialize;
 
+use super::prompts::Parts;
 use super::turn::Turn;
-use crate::drivers::Session;
+use super::turn_texts::RecordedTexts;
 use crate::graph::Ctx;
 
 /// Something that a node does; its JSON has one key, the kind.
@@ -21,10 +24,13 @@ pub(super) enum Activity<'a> {
         directory: String,
         /// What holds for a whole session, where it is a new one.
         #[serde(skip_serializing_if = "Option::is_none")]
-        system: Option<&'a str>,
+        system: Option<&'a Parts>,
         /// The file that the prompt was made from.
         template: &'a str,
-        prompt: &'a str,
+        prompt: &'a Parts,
+        /// The folder of the contents to which they refer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        contents: Option<&'a Path>,
     },
     /// A command of the plan begins.
     Check { command: &'a str },
@@ -47,8 +53,8 @@ impl Activity<'_> {
 }
 
 impl Turn {
-    /// That it begins.
-    pub(super) fn begins(&self) -> Activity<'_> {
+    /// Returns the message that begins it.
+    pub(super) fn begins<'a>(&'a self, texts: &'a RecordedTexts) -> Activity<'a> {
         Activity::Turn {
             role: &self.agent.role,
             driver: &self.agent.driver,
@@ -56,9 +62,10 @@ impl Turn {
             task: &self.task,
             attempt: self.attempt,
             directory: self.directory.display().to_string(),
-            system: matches!(self.session, Session::New).then(|| self.system.text()),
+            system: texts.system.as_ref(),
             template: self.prompt.name(),
-            prompt: self.prompt.text(),
+            prompt: &texts.prompt,
+            contents: texts.contents.as_deref(),
         }
     }
 }

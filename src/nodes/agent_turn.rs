@@ -1,15 +1,17 @@
-//! Turns of agents, read back from the journal of their task. Knows the messages that `asking` keeps there; asks nobody.
+//! Turns of agents, read back from the journal of their task. Knows the messages that `asking` keeps there, and the folder of
+//! contents; asks nobody.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::turn_texts::read_texts;
 use crate::drivers::{AgentEvent, Finished};
 use crate::graph::{JournalEffect, TaskJournal};
 
 /// A turn of an agent as the journal of its task has it.
 ///
-/// Turns are recorded in every thread with a store. The prompt is stored once, with the turn's first message; the arguments of
-/// the turn's effect have its hash.
+/// Turns are recorded in every thread with a store. Long texts of a prompt are files in the folder
+/// [`Contents`](super::Contents), each stored once; the journal has their hashes, and this type reads them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AgentTurn {
@@ -44,7 +46,7 @@ pub struct AskedOfAgent {
     pub system: Option<String>,
     /// The file that the prompt was made from.
     pub template: String,
-    /// The prompt as it was sent.
+    /// The prompt as it was sent, but without keys; in the place of a content that is gone, its hash and the path of its file.
     pub prompt: String,
 }
 
@@ -68,6 +70,14 @@ struct Begins {
     turn: AskedOfAgent,
 }
 
+/// Returns what a message asks that begins a turn.
+fn begun(message: &Value) -> Option<AskedOfAgent> {
+    message.get("turn")?;
+    let mut message = message.clone();
+    read_texts(&mut message);
+    Begins::deserialize(message).ok().map(|begins| begins.turn)
+}
+
 impl AgentTurn {
     /// Returns the turns of agents that a task took, in order.
     ///
@@ -89,7 +99,7 @@ impl AgentTurn {
     pub fn of(effect: &JournalEffect) -> Vec<Self> {
         let (mut turns, mut ids): (Vec<Self>, Vec<String>) = (vec![], vec![]);
         for message in &effect.messages {
-            if let Ok(Begins { turn: asked }) = Begins::deserialize(&message.value) {
+            if let Some(asked) = begun(&message.value) {
                 turns.push(Self { at: message.at, asked, calls: vec![], finished: None });
                 ids.clear();
             }

@@ -9,11 +9,13 @@ use serde::Serialize;
 use super::agents::Agents;
 use super::folder::thread;
 use super::outage::{Progress, Waits, told_outage, wait_until};
+use super::prompts::Parts;
 use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
 use super::recorded::{Recorded, cut, recorded};
 use super::submit::Submit;
 use super::turn::{Then, Turn};
+use super::turn_texts::{RecordedTexts, Texts};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
@@ -53,7 +55,8 @@ struct Asked<'a> {
     submit: &'static str,
     prompts: [&'a str; 2],
     hashes: [&'a str; 2],
-    prompt: &'a str,
+    /// Long texts are in it by their hashes.
+    prompt: &'a Parts,
 }
 
 impl Turn {
@@ -207,7 +210,8 @@ impl Turn {
         (progress, asks): (&Progress, bool),
         failure: &Mutex<Option<DriverError>>,
     ) -> Result<Recorded, NodeError> {
-        let digest = crate::plan::hash(self.prompt.text());
+        let digest = self.prompt.parts().digest();
+        let prompt = self.prompt.parts().hashed();
         let asked = Asked {
             digest: &digest,
             role: &self.agent.role,
@@ -217,7 +221,7 @@ impl Turn {
             submit: T::TOOL,
             prompts: [self.system.name(), self.prompt.name()],
             hashes: [self.system.hash(), self.prompt.hash()],
-            prompt: self.prompt.text(),
+            prompt: &prompt,
         };
         let first = &progress.turn;
         let body = |turn: String| async move {
@@ -227,10 +231,11 @@ impl Turn {
                     folder.stands(ctx, base).await?; // also after a kill
                 }
             }
-            let turn = first.clone().unwrap_or(turn);
+            let (turn, texts) = (first.clone().unwrap_or(turn), self.texts().await?);
+            let begins = self.recorded_texts(ctx.thread().is_some()).await?;
             let mut furthest = 0;
             let ledger = purse::ledger(ctx, &self.agent).map_err(failed)?;
-            let ended = self.run::<T, C>(ctx, &ledger, turn.clone(), &mut furthest).await;
+            let ended = self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, begins), &mut furthest).await;
             if let Some(spent) = purse::overdraft(&ledger, &ended, &turn) {
                 return Ok(Recorded::Spent(spent));
             }
@@ -267,12 +272,13 @@ impl Turn {
         ctx: &Ctx<C>,
         ledger: &Ledger,
         turn: String,
+        (texts, begins): (Texts, RecordedTexts),
         furthest: &mut u64,
     ) -> Result<Finished, DriverError> {
         let driver = purse::metered(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
-            system: self.system.text().to_owned(),
+            system: texts.system,
             session: self.session.clone(),
             turn,
             submit: Some(T::tool()),
@@ -280,9 +286,9 @@ impl Turn {
             files: self.files.clone(),
             place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
             limits: self.agent.limits,
-            ..AgentRequest::new(&self.agent.role, self.prompt.text(), &self.directory)
+            ..AgentRequest::new(&self.agent.role, texts.prompt, &self.directory)
         };
-        ctx.keep_message(&self.begins()).await;
+        ctx.keep_message(&self.begins(&begins)).await;
         let mut events = driver.run(request);
         while let Some(event) = events.next().await {
             ctx.heartbeat();

@@ -42,6 +42,7 @@ mod architect;
 mod asking;
 mod changes;
 mod commit;
+mod contents;
 mod crew;
 mod developer;
 mod finalize;
@@ -63,6 +64,7 @@ mod shell;
 mod step;
 mod submit;
 mod turn;
+mod turn_texts;
 mod verify;
 
 pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
@@ -70,6 +72,7 @@ pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
 pub use changes::DIFF_LIMIT;
 pub use commit::{CommitJob, Moved, commit_task};
+pub use contents::{Content, ContentError, Contents};
 pub use crew::Crew;
 pub use developer::{Developed, DeveloperJob, GivenUp, developer};
 pub use finalize::{FinalizeJob, Finalized, finalize};
@@ -81,7 +84,7 @@ pub use next_task::next_task_node;
 pub use plan_file::{Adopted, PlanFile};
 pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
-pub use prompts::{Brief, Diff, Feedback, Prompt, Work};
+pub use prompts::{Brief, Diff, Feedback, Prompt, Section, Work};
 pub use questions::{
     AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, PlanChanged, Raise,
     ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview,
@@ -91,4 +94,6 @@ pub use run_command::run_command;
 pub use shell::{CommandError, CommandOutput, ShellCommand};
 pub use submit::{Submit, submitted};
 pub use turn::{Answer, Turn, Turned};
+#[cfg(feature = "app")]
+pub(crate) use turn_texts::read_texts;
 pub use verify::{Check, Verified, VerifyJob, verify};

@@ -59,6 +59,10 @@ impl Key {
         &self.variable
     }
 
+    pub(super) fn into_value(self) -> String {
+        self.value
+    }
+
     /// Returns where a text holds the value, in bytes.
     pub fn place_in(&self, text: &str) -> Option<usize> {
         text.find(&self.value)

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::keys::Key;
+
 /// What stands in the place of a secret.
 const HIDDEN: &str = "[redacted]";
 /// How keys of services begin, after something that is no part of a word.
@@ -40,6 +42,11 @@ impl Redactor {
         // The longest first: one may begin with another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets.into())
+    }
+
+    /// Returns one that hides the keys of this process's environment, as [`Key::known`](super::Key::known) returns them.
+    pub fn keys() -> Self {
+        Self::new(Key::known().into_iter().map(Key::into_value))
     }
 
     /// Returns the text without secrets.

@@ -9,6 +9,7 @@ mod attacks;
 mod begins;
 mod budget;
 mod budget_shared;
+mod contents;
 mod cuts;
 mod defaults;
 mod drawing;

@@ -85,7 +85,7 @@ async fn judged(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> Wr
         FarSlot => ("Peace".to_owned(), padding + "Twice."),
         _ => ("Peace".to_owned(), padding),
     };
-    let brief = Brief { id: "1".into(), position: 1, total: 1, goal, section, ..Brief::default() };
+    let brief = Brief { id: "1".into(), position: 1, total: 1, goal, section: section.into(), ..Brief::default() };
     let prompt = Prompt::developer(&brief, &Feedback::default(), None);
     let turned = Turn::new::<Review>("judge", spec("reviewer", change), prompt, &letter.folder).take(&ctx).await?;
     let Answer::Given(review) = turned.answer else { return Err("no review".into()) };

@@ -1,13 +1,19 @@
 //! What agents are told: prompt files with named slots, and the functions that fill them from plain data. A prompt knows the
 //! file it was made from and that file's hash, which the journal keeps with each call. Pure; they know no driver and no graph.
 
+mod parts;
+mod section;
 mod template;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::contents::{Content, ContentError, Contents};
 use crate::plan::{Comment, Issue};
+pub(super) use parts::Parts;
+pub use section::Section;
 use template::{Template, fenced, listed};
 
 macro_rules! template {
@@ -29,25 +35,56 @@ const FINAL: Template = template!("final");
 const REPAIR: Template = template!("repair");
 
 /// A text for an agent, and where it comes from.
+///
+/// Long texts in it are [contents](Content): the journal has their hashes, and the folder [`Contents`] their text. A prompt can
+/// be made from a content's hash alone; its text is read when the agent is asked.
+///
+/// ```
+/// # let home = tempfile::tempdir()?;
+/// use superstep::nodes::{Contents, Prompt};
+/// let contents = Contents::at(home.path());
+/// let plan = contents.put("# Clock\n")?;
+/// let prompt = Prompt::new("mine", "Do the first task of this plan:\n\n").with_fenced("markdown", plan).with_text("\n");
+/// assert_eq!(prompt.resolve(&contents)?, "Do the first task of this plan:\n\n```markdown\n# Clock\n```\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     name: String,
     hash: String,
-    text: String,
+    text: Parts,
 }
 
 impl Prompt {
     /// Returns a prompt of your own. The name tells people what it is.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { name: name.into(), hash: crate::plan::hash(&text), text }
+        Self { name: name.into(), hash: crate::plan::hash(&text), text: text.into() }
     }
 
-    fn of(template: &Template, slots: &[(&str, &str)]) -> Self {
+    /// Returns the prompt with a content at its end.
+    #[must_use]
+    pub fn with_content(self, content: Content) -> Self {
+        Self { text: self.text.with(content), ..self }
+    }
+
+    /// Returns the prompt with a content at its end, as a block of data of a kind such as `markdown` or `diff`.
+    #[must_use]
+    pub fn with_fenced(self, kind: &str, content: Content) -> Self {
+        Self { text: self.text.with(Parts::fenced_content(kind, content)), ..self }
+    }
+
+    /// Returns the prompt with a text at its end.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<String>) -> Self {
+        Self { text: self.text.with(text.into()), ..self }
+    }
+
+    fn of(template: &Template, slots: &[(&str, Parts)]) -> Self {
         Self {
             name: template.name.into(),
             hash: crate::plan::hash(template.text),
-            text: template.fill(slots).trim_end().to_owned() + "\n",
+            text: template.fill(slots).trim_end().with("\n"),
         }
     }
 
@@ -61,15 +98,27 @@ impl Prompt {
         &self.hash
     }
 
-    /// Returns the text.
-    pub fn text(&self) -> &str {
+    /// Returns the text; in the place of a content whose text is not known, its hash. [`resolve`](Self::resolve) returns all.
+    pub fn text(&self) -> Cow<'_, str> {
+        self.text.text()
+    }
+
+    /// Returns the text as an agent gets it. Blocks where it reads contents.
+    ///
+    /// # Errors
+    /// As [`Contents::get`].
+    pub fn resolve(&self, contents: &Contents) -> Result<String, ContentError> {
+        self.text.resolve(contents)
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
         &self.text
     }
 
     /// Returns a prompt that says both.
     #[must_use]
     pub fn followed_by(&self, other: &Self) -> Self {
-        Self { text: format!("{}\n\n{}", self.text, other.text), ..self.clone() }
+        Self { text: self.text.clone().with("\n\n").with(other.text.clone()), ..self.clone() }
     }
 
     /// Returns what an agent in a role of the usual ones is told first: `architect`, `developer`, `reviewer`; others get the
@@ -81,28 +130,31 @@ impl Prompt {
             "reviewer" => "You judge the work of others: you read, change nothing, and hand over a review.",
             _ => "You do what you are told below.",
         };
-        Self::of(&FRAME, &[("role", role), ("duty", duty), ("tool", tool)])
+        Self::of(&FRAME, &[("role", role.into()), ("duty", duty.into()), ("tool", tool.into())])
     }
 
     /// Returns the wish for a result that can be read.
     pub fn repair(tool: &str, why: &str) -> Self {
-        Self::of(&REPAIR, &[("tool", tool), ("why", why)])
+        Self::of(&REPAIR, &[("tool", tool.into()), ("why", why.into())])
     }
 
     /// Returns the wish for a plan; `former`: the plan before; `issues`: what has to be changed, or heeded.
     pub fn architect(issue: &Issue, former: Option<&str>, issues: &[String]) -> Self {
         let listed = listed("", issues);
-        let issues = [("issues", listed.trim())];
+        let issues = [("issues", Parts::from(listed.trim()))];
         let former = match former {
-            _ if listed.is_empty() => String::new(),
-            Some(plan) => FORMER.fill(&[issues[0], ("plan", &fenced("markdown", plan))]),
+            _ if listed.is_empty() => Parts::default(),
+            Some(plan) => {
+                let [issues] = issues;
+                FORMER.fill(&[issues, ("plan", Parts::fenced("markdown", plan))])
+            }
             None => WISHES.fill(&issues),
         };
         let slots = [
-            ("id", issue.id.as_str()),
-            ("title", &issue.title),
-            ("description", &fenced("markdown", &issue.description)),
-            ("former", &former),
+            ("id", issue.id.as_str().into()),
+            ("title", issue.title.as_str().into()),
+            ("description", Parts::fenced("markdown", issue.description.as_str())),
+            ("former", former),
         ];
         Self::of(&ARCHITECT, &slots)
     }
@@ -116,26 +168,22 @@ impl Prompt {
         if let Some(file) = &brief.plan_file {
             around.push_str(&format!("The whole plan stands in `{}`; it is not yours to change.\n\n", file.display()));
         }
-        let breadcrumb = brief.breadcrumb();
+        let verify = brief.verify.iter().map(|line| format!("`{line}`"));
         let slots = [
-            ("breadcrumb", breadcrumb.as_str()),
-            ("goal", &goal_line(&brief.goal)),
-            ("section", &fenced("markdown", &brief.section)),
-            ("around", &around),
-            ("acceptance", &listed("It is done when:", &brief.acceptance)),
-            (
-                "verify",
-                &listed("These commands have to succeed then:", brief.verify.iter().map(|line| format!("`{line}`"))),
-            ),
-            ("salvage", &salvaged(salvage)),
-            ("feedback", &feedback.text("An earlier attempt was not accepted:")),
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("goal", goal_line(&brief.goal).into()),
+            ("section", brief.section.fenced()),
+            ("around", around.into()),
+            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
+            ("verify", listed("These commands have to succeed then:", verify).into()),
+            ("salvage", salvaged(salvage).into()),
+            ("feedback", feedback.text("An earlier attempt was not accepted:").into()),
         ];
         Self::of(&DEVELOPER, &slots)
     }
 
     /// Returns the prompt of another attempt in the same session.
     pub fn retry(brief: &Brief, feedback: &Feedback, salvage: Option<&str>) -> Self {
-        let breadcrumb = brief.breadcrumb();
         let mut found = feedback.text("");
         if found.is_empty() {
             found =
@@ -143,26 +191,33 @@ impl Prompt {
                      missing.\n\n"
                     .into();
         }
-        let slots = [("breadcrumb", breadcrumb.as_str()), ("feedback", &found), ("salvage", &salvaged(salvage))];
+        let slots = [
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("feedback", found.into()),
+            ("salvage", salvaged(salvage).into()),
+        ];
         Self::of(&RETRY, &slots)
     }
 
     /// Returns a person's answer to a developer's question.
     pub fn reply(text: &str) -> Self {
-        Self::of(&REPLY, &[("reply", text)])
+        Self::of(&REPLY, &[("reply", text.into())])
     }
 
     /// Returns what a developer has to know who goes on with the work of another session.
     pub fn so_far(changes: &Diff) -> Self {
-        Self::of(&SO_FAR, &[("diff", &changes.text())])
+        Self::of(&SO_FAR, &[("diff", changes.text())])
     }
 
     /// Returns the wish for a review.
     pub fn reviewer(brief: &Brief, work: &Work<'_>) -> Self {
         let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
         let delta = match work.delta {
-            "" => String::new(),
-            delta => format!("What has changed since the last review:\n\n{}\n\n", fenced("diff", delta)),
+            "" => Parts::default(),
+            delta => {
+                let heading = Parts::from("What has changed since the last review:\n\n");
+                heading.with(Parts::fenced("diff", delta)).with("\n\n")
+            }
         };
         let earlier = work.earlier.iter().map(told);
         let earlier = listed(
@@ -170,22 +225,22 @@ impl Prompt {
             earlier,
         );
         let slots = [
-            ("kind", kind.as_str()),
-            ("breadcrumb", &brief.breadcrumb()),
-            ("goal", &goal_line(&brief.goal)),
-            ("section", &fenced("markdown", &brief.section)),
-            ("acceptance", &listed("It is done when:", &brief.acceptance)),
-            ("checks", &listed("The checks ended so:", work.checks)),
-            ("earlier", &earlier),
-            ("diff", &work.diff.text()),
-            ("delta", &delta),
+            ("kind", kind.into()),
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("goal", goal_line(&brief.goal).into()),
+            ("section", brief.section.fenced()),
+            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
+            ("checks", listed("The checks ended so:", work.checks).into()),
+            ("earlier", earlier.into()),
+            ("diff", work.diff.text()),
+            ("delta", delta),
         ];
         Self::of(&REVIEWER, &slots)
     }
 
     /// Returns the wish for a review of everything.
     pub fn final_review(goal: &str, outline: &str, diff: &Diff) -> Self {
-        Self::of(&FINAL, &[("goal", &goal_line(goal)), ("outline", outline), ("diff", &diff.text())])
+        Self::of(&FINAL, &[("goal", goal_line(goal).into()), ("outline", outline.into()), ("diff", diff.text())])
     }
 }
 
@@ -203,7 +258,7 @@ pub struct Brief {
     /// What the plan is for.
     pub goal: String,
     /// What the plan says of it.
-    pub section: String,
+    pub section: Section,
     /// How one can tell that it is done.
     pub acceptance: Vec<String>,
     /// The commands that have to succeed then.
@@ -301,12 +356,12 @@ impl Diff {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self) -> Parts {
         match self {
-            Self::Text(text) => fenced("diff", text),
+            Self::Text(text) => Parts::fenced("diff", text.as_str()),
             Self::File { path, files } => {
-                let listed = fenced("text", files);
-                format!("The diff is long. It is in the file {path}\n\nThese files changed:\n\n{listed}")
+                let place = format!("The diff is long. It is in the file {path}\n\nThese files changed:\n\n");
+                Parts::from(place).with(Parts::fenced("text", files.as_str()))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Text with named slots. Pure.
 
+use super::parts::Parts;
+
 /// A prompt file: text in which `{{name}}` is a slot.
 pub(super) struct Template {
     pub name: &'static str,
@@ -7,20 +9,20 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// The text with its slots filled, in one pass: what is filled in is never read for slots. One without a value stays.
-    pub(super) fn fill(&self, slots: &[(&str, &str)]) -> String {
+    /// Returns the text with its slots filled, in one pass: what is filled in is never read for slots. One without a value stays.
+    pub(super) fn fill(&self, slots: &[(&str, Parts)]) -> Parts {
         let mut rest = self.text;
-        let mut filled = String::with_capacity(rest.len());
+        let mut filled = Parts::default();
         while let Some((before, after)) = rest.split_once("{{") {
             let Some((slot, end)) = after.split_once("}}") else { break };
-            filled.push_str(before);
+            filled.push_literal(before);
             match slots.iter().find(|(name, _)| *name == slot) {
-                Some((_, value)) => filled.push_str(value),
-                None => filled.extend(["{{", slot, "}}"]),
+                Some((_, value)) => filled.push(value.clone()),
+                None => filled.push_literal(&format!("{{{{{slot}}}}}")),
             }
             rest = end;
         }
-        filled.push_str(rest);
+        filled.push_literal(rest);
         filled
     }
 }

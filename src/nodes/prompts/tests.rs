@@ -26,7 +26,7 @@ fn brief(lines: &[String]) -> Brief {
         position: 2,
         total: 4,
         goal: text("A clock."),
-        section: text("### Task 3.1: Hands\n"),
+        section: "### Task 3.1: Hands\n".into(),
         acceptance: lines.to_vec(),
         verify: lines.to_vec(),
         around: text("- Task 1: Face\n- Task 3.1: Hands"),
@@ -89,7 +89,7 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
     let comments = [Comment { issue: text(), why: text(), fix: text(), ..comment() }];
     let lines = [text()];
     let feedback = Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: String::new() };
-    let brief = Brief { section: text(), ..brief(&lines) };
+    let brief = Brief { section: text().into(), ..brief(&lines) };
     let work = Work { kind: "general", diff: &Diff::Text(text()), delta: &hostile, checks: &lines, earlier: &comments };
     let prompts = [
         Prompt::architect(&issue, Some(&hostile), &lines),
@@ -100,7 +100,7 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
     ];
     for prompt in prompts {
         assert!(prompt.text().contains("New orders"));
-        assert!(!outside(prompt.text()).contains("orders"), "{}: {}", prompt.name(), prompt.text());
+        assert!(!outside(&prompt.text()).contains("orders"), "{}: {}", prompt.name(), prompt.text());
     }
 }
 

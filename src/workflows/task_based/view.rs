@@ -154,7 +154,7 @@ impl ExecutionState {
             position: task.index + 1,
             total: plan.task_count(),
             goal: self.goal.clone().unwrap_or_default(),
-            section,
+            section: section.into(),
             acceptance: task.acceptance.to_vec(),
             verify: task.verify.iter().map(ToString::to_string).collect(),
             around,

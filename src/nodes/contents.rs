@@ -1,0 +1,203 @@
+//! Texts that are stored once, each in a file named by its hash, for prompts that repeat them. Knows files and keys; must not
+//! know what a text is for.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use crate::process::Redactor;
+
+/// The length of a hash in hexadecimal digits.
+const DIGITS: usize = 64;
+
+/// Numbers the temporary files of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// A reference to a text in [`Contents`]. Plain data, so that it can be part of a graph's state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Content {
+    /// The SHA-256 of the text in hexadecimal digits, which is also the name of its file.
+    pub hash: String,
+    /// The length of the text in bytes.
+    pub bytes: u64,
+}
+
+impl Content {
+    pub(super) fn of(text: &str) -> Self {
+        let hash = digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { hash, bytes: text.len() as u64 }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.hash.len() == DIGITS && self.hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    }
+}
+
+/// Texts that prompts refer to: files in the folder `contents` of an agent's [`home`](super::AgentSpec::home).
+///
+/// ```
+/// # let home = tempfile::tempdir()?;
+/// use superstep::nodes::Contents;
+/// let contents = Contents::at(home.path());
+/// let plan = contents.put("# Clock\n")?;
+/// assert_eq!(contents.get(&plan)?, "# Clock\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    folder: PathBuf,
+}
+
+/// A content that cannot be stored or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContentError {
+    /// There is no file with this content.
+    #[error("content {} ({} bytes) is missing: there is no file {}", content.hash, content.bytes, path.display())]
+    Missing {
+        /// The content.
+        content: Content,
+        /// The path of its file.
+        path: PathBuf,
+    },
+    /// The file holds something else.
+    #[error("the file {} does not hold the content {}", path.display(), content.hash)]
+    Damaged {
+        /// The content.
+        content: Content,
+        /// The path of its file.
+        path: PathBuf,
+    },
+    /// The hash is no SHA-256.
+    #[error("`{hash}` is not the hash of a content")]
+    Invalid {
+        /// The hash.
+        hash: String,
+    },
+    /// The system failed to read the file.
+    #[error("the content in {} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The system failed to write the file.
+    #[error("the content cannot be written to {}: {source}", path.display())]
+    Unwritable {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl ContentError {
+    /// Returns what can be done about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "restore the file from a backup of the folder, or start the run again",
+            Self::Damaged { .. } => "remove the file and restore it from a backup, or start the run again",
+            Self::Invalid { .. } => "use a `Content` that `Contents::put` returned",
+            Self::Unreadable { .. } => "make the file readable for the user who runs this program",
+            Self::Unwritable { .. } => "make the folder a directory that this program can write to, with free space",
+        }
+    }
+}
+
+impl Contents {
+    /// Returns the contents in an agent's home; creates nothing.
+    pub fn at(home: impl AsRef<Path>) -> Self {
+        Self { folder: home.as_ref().join("contents") }
+    }
+
+    pub(super) fn of_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Stores a text, unless it is stored already, and returns when it is on disk. Values of keys that this process knows are
+    /// replaced first ([`Redactor::keys`]): the content is the text without them. Blocks.
+    ///
+    /// # Errors
+    /// [`ContentError::Unwritable`].
+    pub fn put(&self, text: &str) -> Result<Content, ContentError> {
+        let text = Redactor::keys().known(text.to_owned());
+        let content = Content::of(&text);
+        let path = self.folder.join(&content.hash);
+        if self.get(&content).is_err() {
+            self.write(&path, &text).map_err(|source| ContentError::Unwritable { path, source })?;
+        }
+        Ok(content)
+    }
+
+    /// Returns a text. Blocks.
+    ///
+    /// # Errors
+    /// [`ContentError::Missing`] or [`ContentError::Damaged`], which name the file; a hash that is none; errors of the system.
+    pub fn get(&self, content: &Content) -> Result<String, ContentError> {
+        if !content.is_valid() {
+            return Err(ContentError::Invalid { hash: content.hash.clone() });
+        }
+        let path = self.folder.join(&content.hash);
+        let read = match read(&self.folder, &path, content.bytes) {
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(ContentError::Missing { content: content.clone(), path });
+            }
+            Err(source) => return Err(ContentError::Unreadable { path, source }),
+        };
+        match String::from_utf8(read) {
+            Ok(text) if Content::of(&text) == *content => Ok(text),
+            Ok(_) | Err(_) => Err(ContentError::Damaged { content: content.clone(), path }),
+        }
+    }
+
+    /// Writes a file that is there whole or not at all.
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        no_link(&self.folder)?;
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_extension(format!("{}-{nth}.tmp", std::process::id()));
+        let written = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+        if written.is_err() {
+            _ = fs::remove_file(&temporary);
+        }
+        written.and_then(|()| File::open(&self.folder)?.sync_all())
+    }
+}
+
+/// An agent may have replaced the folder by a link to elsewhere.
+fn no_link(folder: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(folder)?.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::NotADirectory, "the folder of contents is a link or a file")),
+    }
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Reads one byte more than expected at most: enough to know that it is another text.
+fn read(folder: &Path, path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+    no_link(folder)?;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file"));
+    }
+    let mut read = vec![];
+    file.take(bytes.saturating_add(1)).read_to_end(&mut read)?;
+    Ok(read)
+}

@@ -1,0 +1,238 @@
+//! The parts of a prompt: texts, and references to contents. Pure but for the reading of contents.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::template::fenced;
+use crate::nodes::contents::{Content, ContentError, Contents};
+use crate::process::Redactor;
+
+/// The length in bytes from which a text is a content of its own.
+const LONG: usize = 1024;
+
+/// A text in parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub(in crate::nodes) struct Parts(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Part {
+    Text(String),
+    Content {
+        content: Content,
+        /// The kind of the block that the text becomes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fence: Option<String>,
+        /// The text, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+}
+
+/// Parts as they are stored: a short prompt is a text, as it was before there were parts.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+impl From<Stored> for Parts {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Text(text) => Self(vec![Part::Text(text)]),
+            Stored::Parts(parts) => Self(parts),
+        }
+    }
+}
+
+impl From<Parts> for Stored {
+    fn from(Parts(parts): Parts) -> Self {
+        match <[Part; 1]>::try_from(parts) {
+            Ok([Part::Text(text)]) => Self::Text(text),
+            Ok(other) => Self::Parts(other.into()),
+            Err(parts) => Self::Parts(parts),
+        }
+    }
+}
+
+impl From<String> for Parts {
+    fn from(text: String) -> Self {
+        Self(if text.is_empty() { vec![] } else { vec![part(None, text)] })
+    }
+}
+
+impl From<&str> for Parts {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<Content> for Parts {
+    fn from(content: Content) -> Self {
+        Self(vec![Part::Content { content, fence: None, text: None }])
+    }
+}
+
+fn part(fence: Option<&str>, text: String) -> Part {
+    let fence = fence.map(str::to_owned);
+    match (text.len() < LONG, fence) {
+        (true, None) => Part::Text(text),
+        (true, Some(kind)) => Part::Text(fenced(&kind, &text)),
+        (false, fence) => Part::Content { content: Content::of(&text), fence, text: Some(text) },
+    }
+}
+
+fn in_fence(fence: Option<&str>, text: &str) -> String {
+    fence.map_or_else(|| text.to_owned(), |kind| fenced(kind, text))
+}
+
+impl Parts {
+    /// Returns a text as a block of data.
+    pub(super) fn fenced(kind: &str, text: impl Into<String>) -> Self {
+        Self(vec![part(Some(kind), text.into())])
+    }
+
+    /// Returns the text of a content as a block of data.
+    pub(super) fn fenced_content(kind: &str, content: Content) -> Self {
+        Self(vec![Part::Content { content, fence: Some(kind.to_owned()), text: None }])
+    }
+
+    pub(super) fn push(&mut self, others: impl Into<Self>) {
+        for part in others.into().0 {
+            match (self.0.last_mut(), part) {
+                (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+                (_, part) => self.0.push(part),
+            }
+        }
+    }
+
+    #[must_use]
+    pub(super) fn with(mut self, others: impl Into<Self>) -> Self {
+        self.push(others);
+        self
+    }
+
+    /// Adds a part of a template, which stays a text however long it is.
+    pub(super) fn push_literal(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.push(Self(vec![Part::Text(text.to_owned())]));
+        }
+    }
+
+    /// Returns the parts without white space at the end. That of a content whose text is not known stays.
+    #[must_use]
+    pub(super) fn trim_end(mut self) -> Self {
+        while let Some(last) = self.0.pop() {
+            let kept = match last {
+                Part::Text(text) => Part::Text(text.trim_end().to_owned()),
+                Part::Content { fence: None, text: Some(text), .. } => part(None, text.trim_end().to_owned()),
+                content @ Part::Content { .. } => content,
+            };
+            if kept != Part::Text(String::new()) {
+                self.0.push(kept);
+                break;
+            }
+        }
+        self
+    }
+
+    /// Returns the text; in the place of a content whose text is not known, its hash.
+    pub(in crate::nodes) fn text(&self) -> Cow<'_, str> {
+        match self.0.as_slice() {
+            [Part::Text(text)] => Cow::Borrowed(text),
+            parts => Cow::Owned(parts.iter().map(shown).collect()),
+        }
+    }
+
+    /// Returns the text with every content read.
+    pub(in crate::nodes) fn resolve(&self, contents: &Contents) -> Result<String, ContentError> {
+        self.0.iter().map(|part| resolved(part, contents)).collect()
+    }
+
+    /// Returns the text; in the place of a content that cannot be read, the reason.
+    pub(in crate::nodes) fn readable(&self, contents: &Contents) -> String {
+        let read = |part| resolved(part, contents).unwrap_or_else(|error| format!("[{error}]\n"));
+        self.0.iter().map(read).collect()
+    }
+
+    /// Returns a number that other parts do not have; it does not depend on which texts are known.
+    pub(in crate::nodes) fn digest(&self) -> String {
+        let named = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Content { content, fence, .. } => {
+                format!("\0{}\0{}\0", fence.as_deref().unwrap_or_default(), content.hash)
+            }
+        };
+        crate::plan::hash(&self.0.iter().map(named).collect::<String>())
+    }
+
+    /// Returns the parts with long texts by their hashes alone.
+    pub(in crate::nodes) fn hashed(&self) -> Self {
+        let hashed = |part: &Part| match part.clone() {
+            Part::Content { content, fence, .. } => Part::Content { content, fence, text: None },
+            text @ Part::Text(_) => text,
+        };
+        Self(self.0.iter().map(hashed).collect())
+    }
+
+    /// Returns the parts without the secrets that a redactor knows.
+    pub(in crate::nodes) fn redacted(&self, redactor: &Redactor) -> Self {
+        let redacted = |part: &Part| match part.clone() {
+            Part::Text(text) => Part::Text(redactor.known(text)),
+            Part::Content { fence, text: Some(text), .. } => {
+                let text = redactor.known(text);
+                Part::Content { content: Content::of(&text), fence, text: Some(text) }
+            }
+            unknown @ Part::Content { .. } => unknown,
+        };
+        Self(self.0.iter().map(redacted).collect())
+    }
+
+    /// Stores the long texts that are known, and returns the parts with their hashes alone. A text that cannot be stored stays
+    /// as it is.
+    pub(in crate::nodes) fn stored(&self, contents: &Contents) -> Self {
+        let stored = |part: &Part| match part.clone() {
+            Part::Content { fence, text: Some(text), .. } => match contents.put(&text) {
+                Ok(content) => Part::Content { content, fence, text: None },
+                Err(_) => Part::Text(in_fence(fence.as_deref(), &text)),
+            },
+            other => other,
+        };
+        Self(self.0.iter().map(stored).collect())
+    }
+
+    /// Returns the parts with all texts that are known written out.
+    pub(in crate::nodes) fn literal(&self) -> Self {
+        let mut all = Self::default();
+        for part in &self.0 {
+            match part {
+                Part::Content { text: None, .. } => all.push(Self(vec![part.clone()])),
+                known => all.push_literal(&shown(known)),
+            }
+        }
+        all
+    }
+
+    /// Returns whether a part is a reference.
+    pub(in crate::nodes) fn has_contents(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Content { .. }))
+    }
+}
+
+fn shown(part: &Part) -> String {
+    match part {
+        Part::Text(text) => text.clone(),
+        Part::Content { fence, text: Some(text), .. } => in_fence(fence.as_deref(), text),
+        Part::Content { content, .. } => format!("[content {}, {} bytes]", content.hash, content.bytes),
+    }
+}
+
+fn resolved(part: &Part, contents: &Contents) -> Result<String, ContentError> {
+    match part {
+        Part::Content { content, fence, text: None } => Ok(in_fence(fence.as_deref(), &contents.get(content)?)),
+        known => Ok(shown(known)),
+    }
+}
