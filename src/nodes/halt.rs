@@ -114,7 +114,8 @@ impl HaltJob {
             (AfterHalt::Accept | AfterHalt::Abort | AfterHalt::Retry { .. }, _) => return false,
         };
         let Ok(plan) = Plan::parse(plan.as_str()) else { return false };
-        let next = plan.tasks().find(|task| !self.closed.iter().any(|closed| closed == task.id.as_str()));
+        let order = plan.execution_order();
+        let next = order.iter().find(|task| !self.closed.iter().any(|closed| closed == task.id.as_str()));
         next.is_none_or(|task| task.id.as_str() != self.question.task)
     }
 }

@@ -19,6 +19,9 @@ pub struct ApprovePlan {
     pub goal: Option<String>,
     /// Its tasks in order.
     pub tasks: Vec<TaskToApprove>,
+    /// The ids of the tasks of each phase; empty if the plan is not phased.
+    #[serde(default)]
+    pub phases: Vec<Vec<String>>,
     /// What its author probably did not mean.
     pub warnings: Vec<String>,
     /// What is wrong with it, or with the answer before: it cannot be executed as it stands.
@@ -57,11 +60,13 @@ impl ApprovePlan {
             title: task.title.to_owned(),
             verify: task.verify.iter().map(ToString::to_string).collect(),
         };
+        let phases = plan.phases();
         Self {
             title: plan.title().map(str::to_owned),
             goal: plan.goal().map(str::to_owned),
             tasks: plan.tasks().map(task).collect(),
-            warnings: plan.warnings().iter().map(ToString::to_string).collect(),
+            warnings: plan.warnings().iter().chain(&phases.warnings).map(ToString::to_string).collect(),
+            phases: phases.phases.iter().map(|phase| phase.iter().map(ToString::to_string).collect()).collect(),
             problems: vec![],
             path: None,
         }

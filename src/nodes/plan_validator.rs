@@ -30,7 +30,7 @@ impl PlanReviewed {
                 total_tasks: u32::try_from(plan.task_count()).ok(),
                 key_files: named_files(markdown),
                 problems: vec![],
-                warnings: plan.warnings().iter().map(ToString::to_string).collect(),
+                warnings: plan.warnings().iter().chain(&plan.phases().warnings).map(ToString::to_string).collect(),
             },
             Err(PlanError::Invalid { problems }) => {
                 let told = |problem: &crate::plan::PlanProblem| format!("{problem} (help: {})", problem.help());

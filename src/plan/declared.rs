@@ -28,17 +28,18 @@ pub(super) fn of_pieces(pieces: &[Piece]) -> Vec<String> {
 /// Returns a path without what does not belong to it: `./` before it, `:12-40` after it. `None` if nothing is left.
 pub(super) fn of_code(code: &str) -> Option<String> {
     let mut path = code.trim();
-    while let Some(rest) = path.strip_prefix("./") {
-        path = rest.trim_start();
+    while let Some(rest) = path.strip_prefix("./").or_else(|| without_lines(path)) {
+        path = rest.trim();
     }
-    let path = match path.rsplit_once(':') {
-        Some((before, lines)) if !before.is_empty() && lines.starts_with(|c: char| c.is_ascii_digit()) => {
-            let is_lines = lines.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',');
-            if is_lines { before.trim_end() } else { path }
-        }
-        _ => path,
-    };
     (!path.is_empty()).then(|| path.to_owned())
+}
+
+/// Returns the path before line numbers: `a.rs` of `a.rs:12-40`.
+fn without_lines(path: &str) -> Option<&str> {
+    let (before, lines) = path.rsplit_once(':')?;
+    let is_lines = lines.starts_with(|c: char| c.is_ascii_digit())
+        && lines.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',');
+    (is_lines && !before.is_empty()).then_some(before)
 }
 
 fn of_text(text: &str) -> Vec<String> {

@@ -21,7 +21,7 @@ pub struct PlanProposal {
 /// A task of a [`PlanProposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProposedTask {
-    /// Its number: `1`, or `1.2` below task 1.
+    /// Its number: `1`, `2a`, or `1.2` below task 1.
     pub id: String,
     /// What it is, in a few words.
     pub title: String,
@@ -33,9 +33,13 @@ pub struct ProposedTask {
     /// The files it changes.
     #[serde(default)]
     pub files_modify: Vec<String>,
-    /// The ids of the tasks it needs.
+    /// Other paths and globs that it may touch.
     #[serde(default)]
-    pub depends_on: Vec<String>,
+    pub files: Vec<String>,
+    /// The ids of the tasks that must be done before it; an empty list: none. Tasks that do not depend on each other may be
+    /// worked on at the same time.
+    #[serde(default)]
+    pub depends_on: Option<Vec<String>>,
     /// How one can tell that it is done.
     #[serde(default)]
     pub acceptance: Vec<String>,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::command::hidden_char;
+use super::declared;
 use super::id::TaskId;
 use super::markdown::{one_line, with_line_feeds};
 use super::proposal::{PlanProposal, ProposedTask};
@@ -42,7 +43,7 @@ impl Check {
         let id = self.id(place, &task.id);
         let title = self.line(&format!("the title of task {id}"), &task.title);
         self.problems.extend(title.is_empty().then(|| ProposalProblem::NoTitle { id: id.clone() }));
-        let depends_on = task.depends_on.iter().map(|needs| self.dependency(&id, needs)).collect();
+        let depends_on = task.depends_on.as_ref().map(|needs| self.dependencies(&id, needs));
         let verify_commands = task.verify_commands.iter().filter_map(|command| self.command(&id, command)).collect();
         let in_task = |what: &str| format!("{what} of task {id}");
         let size = task.est_size.as_deref().map(|size| self.line(&in_task("the size"), size));
@@ -51,8 +52,9 @@ impl Check {
             depends_on,
             verify_commands,
             description: self.block(&in_task("the description"), &task.description),
-            files_create: self.lines(&in_task("a file name"), &task.files_create),
-            files_modify: self.lines(&in_task("a file name"), &task.files_modify),
+            files_create: self.files(&in_task("a file name"), &task.files_create),
+            files_modify: self.files(&in_task("a file name"), &task.files_modify),
+            files: self.files(&in_task("a file name"), &task.files),
             acceptance: self.criteria(&in_task("the acceptance"), &task.acceptance),
             est_size: size.filter(|size| !size.is_empty()),
             id,
@@ -73,8 +75,21 @@ impl Check {
         id
     }
 
+    fn dependencies(&mut self, id: &str, needs: &[String]) -> Vec<String> {
+        let mut known = Vec::new();
+        for needs in needs.iter().filter(|needs| !needs.trim().eq_ignore_ascii_case("none")) {
+            let written = self.dependency(id, needs);
+            if !known.contains(&written) {
+                known.push(written);
+            }
+        }
+        known
+    }
+
     fn dependency(&mut self, id: &str, needs: &str) -> String {
-        let written = needs.trim().parse::<TaskId>().map_or_else(|_| needs.trim().to_owned(), String::from);
+        let needs = needs.trim();
+        let needs = needs.strip_prefix("Task ").unwrap_or(needs).trim();
+        let written = needs.parse::<TaskId>().map_or_else(|_| needs.to_owned(), String::from);
         if !self.known.contains(&written) {
             self.problems.push(ProposalProblem::UnknownDependency { id: id.to_owned(), needs: written.clone() });
         }
@@ -95,6 +110,10 @@ impl Check {
 
     fn lines(&mut self, place: &str, texts: &[String]) -> Vec<String> {
         texts.iter().map(|text| self.line(place, text)).filter(|text| !text.is_empty()).collect()
+    }
+
+    fn files(&mut self, place: &str, texts: &[String]) -> Vec<String> {
+        self.lines(place, texts).iter().filter_map(|text| declared::of_code(text)).collect()
     }
 
     /// Lines without the boxes of a task list.

@@ -11,7 +11,7 @@ pub enum ProposalProblem {
     #[error("there are no tasks")]
     NoTasks,
     /// An id is no number.
-    #[error("the id of the {place}. task, `{id}`, is not a number like `3`, or `3.1` below task 3")]
+    #[error("the id of the {place}. task, `{id}`, is not a number like `3` or `3a`, or `3.1` below task 3")]
     BadId {
         /// The place of the task, from 1.
         place: usize,

@@ -48,10 +48,13 @@ fn says_the_same(markdown: &str, proposal: &PlanProposal) -> bool {
 
 fn is_same(task: &Task<'_>, proposed: &ProposedTask) -> bool {
     let commands = task.verify.iter().map(|command| &command.command);
+    let needs = task.depends_on.map(|ids| ids.iter().map(ToString::to_string).collect());
     task.id.as_str() == proposed.id
         && task.title == proposed.title
         && task.acceptance == proposed.acceptance
         && commands.eq(&proposed.verify_commands)
+        && needs == proposed.depends_on
+        && task.files == all_files(proposed)
         && !task.changes_nothing
 }
 
@@ -83,9 +86,7 @@ impl Writer {
             parts.push(self.block(&task.description));
         }
         parts.extend(files(task));
-        if !task.depends_on.is_empty() {
-            parts.push(format!("**Depends on:** Task {}\n", task.depends_on.join(", Task ")));
-        }
+        parts.extend(task.depends_on.as_ref().map(|needs| depends_on(needs)));
         parts.extend(task.est_size.as_ref().map(|size| format!("**Size:** {}\n", self.line(size))));
         parts.extend(self.list("Acceptance", &task.acceptance));
         if !task.verify_commands.is_empty() {
@@ -114,11 +115,33 @@ impl Writer {
     }
 }
 
+fn depends_on(needs: &[String]) -> String {
+    let ids = if needs.is_empty() { "none".to_owned() } else { needs.join(", ") };
+    format!("**Depends on:** {ids}\n")
+}
+
+/// Every file of a task, each once.
+fn all_files(task: &ProposedTask) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for file in task.files_create.iter().chain(&task.files_modify).chain(&task.files) {
+        if !files.contains(file) {
+            files.push(file.clone());
+        }
+    }
+    files
+}
+
+/// The files of a task: on one line, or in a list that says which are new and which change.
 fn files(task: &ProposedTask) -> Vec<String> {
+    if task.files_create.is_empty() && task.files_modify.is_empty() {
+        let files: Vec<String> = task.files.iter().map(|file| code(file)).collect();
+        return if files.is_empty() { Vec::new() } else { vec![format!("**Files:** {}\n", files.join(", "))] };
+    }
     let line = |word: &'static str| move |file: &String| format!("- {word}: {}\n", code(file));
     let created = task.files_create.iter().map(line("Create"));
-    let lines: String = created.chain(task.files_modify.iter().map(line("Modify"))).collect();
-    if lines.is_empty() { Vec::new() } else { vec!["**Files:**\n".to_owned(), lines] }
+    let others = task.files.iter().map(|file| format!("- {}\n", code(file)));
+    let lines: String = created.chain(task.files_modify.iter().map(line("Modify"))).chain(others).collect();
+    vec!["**Files:**\n".to_owned(), lines]
 }
 
 /// The beginning of the goal.
@@ -136,6 +159,10 @@ fn is_plain_title(title: &str) -> bool {
     plan.is_ok_and(|plan| plan.task(0).is_ok_and(|task| task.title == one_line(title)) && plan.has_task_headings())
 }
 
+fn says_no_more(task: &Task<'_>) -> bool {
+    task.depends_on.is_none() && task.files.is_empty()
+}
+
 /// Returns whether a text in a section adds nothing to the task and hides nothing that follows.
 fn keeps_to_itself(text: &str) -> bool {
     let markdown = format!("### Task 1: a\n\n{text}\n\n### Task 2: b\n");
@@ -143,7 +170,7 @@ fn keeps_to_itself(text: &str) -> bool {
     let first = plan.tasks().next();
     let adds_nothing = first.is_some_and(|task| {
         let is_whole = markdown.len() == task.section.len() + "### Task 2: b\n".len();
-        is_whole && task.acceptance.is_empty() && task.verify.is_empty() && !task.changes_nothing
+        is_whole && task.acceptance.is_empty() && task.verify.is_empty() && !task.changes_nothing && says_no_more(&task)
     });
     adds_nothing && plan.task_count() == 2 && plan.warnings().is_empty()
 }

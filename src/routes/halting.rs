@@ -32,8 +32,24 @@ pub enum AfterHalting {
     NextTask,
     /// It is closed, and was the last.
     Complete,
+    /// Another task comes first, and a person decides on it.
+    Ask,
     /// The run ends.
     End,
+}
+
+/// What follows the beginning of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterBegin {
+    /// It is worked on.
+    Work,
+    /// A person decides.
+    Halt,
+}
+
+/// Returns what follows the beginning of a task; `blocked`: it is not started without a person's decision.
+pub fn route_begin(blocked: bool) -> AfterBegin {
+    if blocked { AfterBegin::Halt } else { AfterBegin::Work }
 }
 
 /// Returns what follows: `ended`: the run does; `closed`: the task is accepted or put aside.

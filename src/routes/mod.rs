@@ -26,7 +26,7 @@ mod plan_review;
 mod task_review;
 
 pub use approval::{AfterApproval, route_approval};
-pub use halting::{AfterHalting, AfterVerify, route_after_halting, route_after_verify};
+pub use halting::{AfterBegin, AfterHalting, AfterVerify, route_after_halting, route_after_verify, route_begin};
 pub use plan_review::{AfterPlanReview, AfterStart, route_after_plan_review, route_start};
 pub use task_review::{
     AfterReview, AfterTaskReview, route_after_review, route_after_review_or_task, route_after_task_review,

@@ -11,7 +11,8 @@ fn task(id: &str, title: &str) -> ProposedTask {
         description: String::new(),
         files_create: Vec::new(),
         files_modify: Vec::new(),
-        depends_on: Vec::new(),
+        files: Vec::new(),
+        depends_on: None,
         acceptance: Vec::new(),
         verify_commands: Vec::new(),
         est_size: None,
@@ -43,7 +44,7 @@ fn a_proposal_is_written_as_a_plan() {
         est_size: Some("S".to_owned()),
         ..task("1", "Read the `tides`")
     };
-    let second = ProposedTask { depends_on: texts(&["1"]), ..task("02", "Write them") };
+    let second = ProposedTask { depends_on: Some(texts(&["1"])), ..task("02", "Write them") };
     let proposal = PlanProposal {
         approach: "By hand.".to_owned(),
         success_criteria: texts(&["All are known"]),
@@ -90,7 +91,7 @@ fn a_proposal_is_written_as_a_plan() {
 
     ### Task 2: Write them
 
-    **Depends on:** Task 1
+    **Depends on:** 1
     ");
 }
 
@@ -102,6 +103,8 @@ fn a_proposal_is_written_as_a_plan() {
 #[case::verify("**Verify:** `rm -rf /`")]
 #[case::acceptance("#### Acceptance\n\n- nothing")]
 #[case::changes("**Changes:** none")]
+#[case::depends_on("**Depends on:** 7")]
+#[case::files("**Files:** `x`")]
 #[case::open_fence("```sh\nrm -rf /")]
 #[case::longer_fence("````\n```\n````")]
 #[case::many_backticks("``````` x\n\n**Verify:** `b`")]
@@ -127,7 +130,7 @@ fn a_broken_proposal_is_told_every_problem() {
         goal: " ".to_owned(),
         tasks: vec![
             task("one", "x"),
-            ProposedTask { depends_on: texts(&["1", "3"]), ..task("1", "\n") },
+            ProposedTask { depends_on: Some(texts(&["1", "3"])), ..task("1", "\n") },
             task("01", "again\u{7}"),
             task("2.1", "early"),
             ProposedTask {
@@ -140,7 +143,7 @@ fn a_broken_proposal_is_told_every_problem() {
     insta::assert_snapshot!(broken.render().unwrap_err(), @r"
     the proposed plan cannot be executed:
       the goal is empty
-      the id of the 1. task, `one`, is not a number like `3`, or `3.1` below task 3
+      the id of the 1. task, `one`, is not a number like `3` or `3a`, or `3.1` below task 3
       task `1` has no title
       task `1` depends on `1`, but there is no task `1` before it
       task `1` depends on `3`, but there is no task `3` before it
@@ -157,12 +160,55 @@ fn a_broken_proposal_is_told_every_problem() {
     assert_eq!(none, Err(PlanError::Proposal { problems: vec![ProposalProblem::NoTasks] }));
 }
 
+#[test]
+fn dependencies_and_files_are_written_and_read_back() {
+    let first =
+        ProposedTask { depends_on: Some(vec![]), files: texts(&["src/*.rs", "./docs/a b.md"]), ..task("1", "one") };
+    let second = ProposedTask {
+        depends_on: Some(texts(&["1", "Task 1"])),
+        files_create: texts(&["src/a.rs:1-3"]),
+        files: texts(&["tests/**"]),
+        ..task("2a", "two")
+    };
+    let markdown = proposal(vec![first, second]).render().unwrap();
+    insta::assert_snapshot!(markdown.split_once("### ").unwrap().1, @"
+    Task 1: one
+
+    **Files:** `src/*.rs`, `docs/a b.md`
+
+    **Depends on:** none
+
+    ### Task 2a: two
+
+    **Files:**
+
+    - Create: `src/a.rs`
+    - `tests/**`
+
+    **Depends on:** 1
+    ");
+    let plan = Plan::parse(markdown).unwrap();
+    assert_eq!(plan.phases().ids(), [vec!["1"], vec!["2a"]]);
+    assert_eq!(plan.task(0).unwrap().files, ["src/*.rs", "docs/a b.md"]);
+    assert_eq!(plan.task(1).unwrap().files, ["src/a.rs", "tests/**"]);
+}
+
+#[test]
+fn null_and_a_missing_list_of_dependencies_are_none() {
+    let read = |depends_on: &str| -> ProposedTask {
+        serde_json::from_str(&format!(r#"{{"id": "1", "title": "a", "description": ""{depends_on}}}"#)).unwrap()
+    };
+    assert_eq!(read("").depends_on, None);
+    assert_eq!(read(r#", "depends_on": null"#).depends_on, None);
+    assert_eq!(read(r#", "depends_on": []"#).depends_on, Some(vec![]));
+}
+
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => prop::sample::select(vec![
             "`", "```", "*", "**", "_", "#", "### Task 9: x", "\n", "\n\n", "- ", "1. ", "> ", "<!--", "-->", "<b>", "[x] ", "[a]",
             "(b)", "[a]: b\n", "\\", ":", "|", "    ", "\t", "&amp;", "~~~", "---", "===", "**Verify:** `z`", "Verify: `z`",
-            "#### Verify\n", "**Acceptance:** z", "**Changes:** none", "\r", "\u{a0}", "\u{200b}", "\u{feff}", "$ ", "none", "+++",
+            "#### Verify\n", "**Acceptance:** z", "**Changes:** none", "**Depends on:** 9", "**Files:** `z`", "./", ":1", "\r", "\u{a0}", "\u{200b}", "\u{feff}", "$ ", "none", "+++",
         ]).prop_map(str::to_owned),
         2 => "[a-z]{1,4} ?",
         1 => "\\PC{0,6}",
@@ -175,7 +221,8 @@ fn proposed() -> impl Strategy<Value = ProposedTask> {
         (prop::collection::vec(text(), 0..3), prop::collection::vec(text(), 0..3), prop::collection::vec(text(), 0..3));
     (text(), text(), lists, prop::option::of(text())).prop_map(|(title, description, lists, est_size)| ProposedTask {
         description,
-        files_create: lists.0,
+        files_create: lists.0.clone(),
+        files: lists.0.into_iter().chain(lists.1.clone()).collect(),
         acceptance: lists.1,
         verify_commands: lists.2,
         est_size,

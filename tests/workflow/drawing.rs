@@ -12,12 +12,12 @@ const DRAWN: &str = "START -> architect plan_validator
 architect -> plan_validator
 plan_validator -> human_approval architect
 human_approval -> prepare_workspace architect END
-prepare_workspace -> developer
+prepare_workspace -> developer halt
 developer -> verify
 verify -> reviewer developer halt
 reviewer -> developer next_task_node finalize halt
-next_task_node -> developer
-halt -> developer next_task_node finalize END
+next_task_node -> developer halt
+halt -> developer next_task_node finalize halt END
 finalize -> END";
 
 #[test]

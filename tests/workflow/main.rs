@@ -12,6 +12,7 @@ mod budget_shared;
 mod contents;
 mod cuts;
 mod defaults;
+mod depends;
 mod drawing;
 mod dropped;
 mod guard;

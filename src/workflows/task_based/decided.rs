@@ -1,5 +1,6 @@
 //! What the decision on a task that did not pass does to the state. Pure.
 
+use super::blocked::blocked;
 use super::done::{begin, count, put, update};
 use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing};
 use super::tasks::{Mark, TaskLine, Unfinished, carried, next_open};
@@ -29,12 +30,10 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     };
     let line = state.line();
     let (update, outcome, status) = match decision {
-        AfterHalt::Retry { attempts, note } => {
-            (again(update, state, (adoption, salvage), attempts, note), None, AgenticStatus::Running)
-        }
+        AfterHalt::Retry { attempts, note } => again(update, state, (adoption, salvage), attempts, note),
         AfterHalt::EditPlan { .. } => {
             let attempts = state.profile.max_task_review_iterations;
-            (again(update, state, (adoption, salvage), attempts, String::new()), None, AgenticStatus::Running)
+            again(update, state, (adoption, salvage), attempts, String::new())
         }
         AfterHalt::Accept => {
             let update = with(update.salvage(salvage), state, adoption, line, Mark::Running);
@@ -54,8 +53,16 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
 
 /// The tasks of another plan, and what is known of those that were worked on.
 struct Adoption {
+    plan: Plan,
     tasks: Vec<TaskLine>,
     unfinished: Vec<Unfinished>,
+}
+
+/// An update, with what becomes of the run.
+type Decided = (Update, Option<RunOutcome>, AgenticStatus);
+
+fn running(update: Update) -> Decided {
+    (update, None, AgenticStatus::Running)
 }
 
 /// The task is worked on again; under another plan, the first that is open.
@@ -65,14 +72,16 @@ fn again(
     (adoption, salvage): (Option<Adoption>, Option<String>),
     attempts: u32,
     note: String,
-) -> Update {
+) -> Decided {
     if let Some(adoption) = adoption {
         return replan(update, state, (adoption, salvage), (attempts, note));
     }
     let update = update.salvage(salvage);
-    let allowed = state.task_review_iteration.saturating_add(attempts);
+    let is_new = state.task_review_iteration == 0 && state.blocked(&state.tasks, state.index()).is_some();
+    let before = if is_new { state.attempts_allowed.saturating_sub(attempts) } else { state.task_review_iteration };
+    let allowed = before.saturating_add(attempts);
     let update = update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged);
-    update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() }))
+    running(update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() })))
 }
 
 /// What became of a run that ends at a halt: a person ended it, or it gave up by itself.
@@ -87,7 +96,7 @@ fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus)
 /// The current task under its new mark, in the plan that holds.
 fn with(update: Update, state: &ExecutionState, adoption: Option<Adoption>, line: TaskLine, mark: Mark) -> Update {
     let line = TaskLine { mark, ..line };
-    let Some(Adoption { mut tasks, unfinished }) = adoption else { return update.tasks(put(line)) };
+    let Some(Adoption { mut tasks, unfinished, .. }) = adoption else { return update.tasks(put(line)) };
     let update = update.unfinished(unfinished);
     let index = tasks.iter().position(|task| task.id == line.id).unwrap_or(state.index());
     match tasks.get_mut(index).filter(|task| task.id == line.id) {
@@ -104,15 +113,16 @@ fn replan(
     state: &ExecutionState,
     (adoption, salvage): (Adoption, Option<String>),
     again: (u32, String),
-) -> Update {
+) -> Decided {
     let Some(index) = next_open(&adoption.tasks, 0) else {
-        return with(update.salvage(salvage), state, Some(adoption), state.line(), Mark::Skipped)
-            .standing(Standing::Skipped);
+        let update = with(update.salvage(salvage), state, Some(adoption), state.line(), Mark::Skipped);
+        return running(update.standing(Standing::Skipped));
     };
-    let Adoption { mut tasks, mut unfinished } = adoption;
+    let Adoption { plan, mut tasks, mut unfinished } = adoption;
     let known = take(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
     let goes_on = known.task == state.line().id;
     let taken_out = known.salvage.clone().filter(|_| !goes_on);
+    let reason = blocked(&plan, &tasks, index).filter(|_| !goes_on);
     let same = tasks.get_mut(index).filter(|task| task.id == state.line().id);
     let (attempts, note) = match same {
         Some(task) => {
@@ -120,12 +130,17 @@ fn replan(
             again
         }
         None => {
-            tasks.iter_mut().skip(index).take(1).for_each(|task| task.mark = Mark::Running);
+            let mark = if reason.is_some() { Mark::Halted } else { Mark::Running };
+            tasks.iter_mut().skip(index).take(1).for_each(|task| task.mark = mark);
             (state.profile.max_task_review_iterations, String::new())
         }
     };
     let update = begin(update, index, attempts, note, known).taken_out(taken_out);
-    update.unfinished(unfinished).tasks(overwrite(tasks))
+    let update = update.unfinished(unfinished).tasks(overwrite(tasks));
+    match reason {
+        Some(reason) => (update.standing(Standing::Halted(reason)), Some(RunOutcome::Halted), AgenticStatus::Waiting),
+        None => running(update.standing(Standing::Unjudged)),
+    }
 }
 
 /// The plan that holds from now on, with its tasks. `current` is what is known of the current task; none if it is closed.
@@ -142,5 +157,5 @@ fn adopt(
     let Sorted { kept: unfinished, notices } = sorted(&plan, state, current);
     let update = update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks)));
     let update = update.notices(state.untold(notices));
-    (update, Some(Adoption { tasks, unfinished }))
+    (update, Some(Adoption { plan, tasks, unfinished }))
 }

@@ -18,6 +18,7 @@ pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> Stri
         let path = question.path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
         section(&mut lines, &format!("the plan{path}"), &plan.lines().map(quoted).collect::<Vec<_>>());
     }
+    section(&mut lines, "its phases; tasks of one phase do not depend on each other", &phases(&question.phases));
     let mut commands = vec![];
     for task in &question.tasks {
         commands.push(format!("task {}: {}", task.id, task.title));
@@ -62,6 +63,15 @@ pub fn describe_change(_: &ExecutionState, question: &PlanChanged) -> String {
 /// Returns the plan that a person edits in place of answering.
 pub fn plan_to_edit<Q>(state: &ExecutionState, _: &Q) -> Option<String> {
     state.plan_markdown.clone()
+}
+
+/// `1: task 1`, `2: tasks 2a, 2b`.
+fn phases(phases: &[Vec<String>]) -> Vec<String> {
+    let line = |(number, ids): (usize, &Vec<String>)| {
+        let word = if ids.len() == 1 { "task" } else { "tasks" };
+        format!("{number}: {word} {}", ids.join(", "))
+    };
+    (1..).zip(phases).map(line).collect()
 }
 
 fn section(lines: &mut Vec<String>, title: &str, inner: &[String]) {

@@ -150,18 +150,31 @@ pub(super) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
         }
         _ => update(),
     };
-    update
-        .tasks(started(state, state.index()))
+    let reason = state.blocked(&state.tasks, state.index());
+    let update = update
+        .tasks(started(state, state.index(), reason.is_some()))
         .start(Some(start))
         .task_base(Some(base))
-        .agentic_status(AgenticStatus::Running)
-        .notices(notices)
+        .notices(notices);
+    waiting_or_running(update, reason)
 }
 
-/// A task that is worked on from now on.
-fn started(state: &ExecutionState, index: usize) -> Vec<Change<TaskLine>> {
+/// A task that is worked on from now on, or waits for a person because it is `blocked`.
+fn started(state: &ExecutionState, index: usize, blocked: bool) -> Vec<Change<TaskLine>> {
+    let mark = if blocked { Mark::Halted } else { Mark::Running };
     let open = state.tasks.get(index).filter(|line| !line.mark.is_closed());
-    open.map(|line| Change::Put(TaskLine { mark: Mark::Running, ..line.clone() })).into_iter().collect()
+    open.map(|line| Change::Put(TaskLine { mark, ..line.clone() })).into_iter().collect()
+}
+
+/// The run waits for a person if there is a reason why the task is not started, else agents work.
+fn waiting_or_running(update: Update, reason: Option<String>) -> Update {
+    match reason {
+        Some(reason) => update
+            .standing(Standing::Halted(reason))
+            .outcome(Some(RunOutcome::Halted))
+            .agentic_status(AgenticStatus::Waiting),
+        None => update.standing(Standing::Unjudged).outcome(None).agentic_status(AgenticStatus::Running),
+    }
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
@@ -275,7 +288,7 @@ fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
     taken.into_iter().chain(new).collect()
 }
 
-/// The beginning of a task; `known` is what earlier work on it came to.
+/// The beginning of a task, but for its standing; `known` is what earlier work on it came to.
 pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, known: Unfinished) -> Update {
     update
         .current_task_index(u32::try_from(index).unwrap_or(u32::MAX))
@@ -292,7 +305,6 @@ pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, kn
         .salvage(known.salvage)
         .models(BTreeMap::new())
         .note(note)
-        .standing(Standing::Unjudged)
 }
 
 /// The end of the current task.
@@ -309,14 +321,17 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     let mut unfinished = state.unfinished.clone();
     let known = take(&mut unfinished, state.tasks.get(index).map_or("", |line| &line.id));
     let taken_out = known.salvage.clone();
-    begin(update(), index, state.profile.max_task_review_iterations, String::new(), known)
+    let line = closed(state, &moved);
+    let after: Vec<TaskLine> =
+        state.tasks.iter().map(|task| if task.id == line.id { line.clone() } else { task.clone() }).collect();
+    let reason = state.blocked(&after, index);
+    let update = begin(update(), index, state.profile.max_task_review_iterations, String::new(), known)
         .task_tree(None)
         .taken_out(taken_out)
         .unfinished(unfinished)
-        .tasks(put(closed(state, &moved)).into_iter().chain(started(state, index)).collect::<Vec<_>>())
-        .task_base(Some(moved.base))
-        .outcome(None)
-        .agentic_status(AgenticStatus::Running)
+        .tasks(put(line).into_iter().chain(started(state, index, reason.is_some())).collect::<Vec<_>>())
+        .task_base(Some(moved.base));
+    waiting_or_running(update, reason)
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {

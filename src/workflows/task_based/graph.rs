@@ -10,8 +10,9 @@ use crate::nodes::{
 };
 use crate::plan::Decision;
 use crate::routes::{
-    AfterApproval, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify, route_after_halting,
-    route_after_plan_review, route_after_review_or_task, route_after_verify, route_approval, route_start,
+    AfterApproval, AfterBegin, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify,
+    route_after_halting, route_after_plan_review, route_after_review_or_task, route_after_verify, route_approval,
+    route_begin, route_start,
 };
 
 /// Returns the graph. Its agents come from the context of the run.
@@ -37,11 +38,11 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
         .add_edge(Step::Architect, Step::PlanValidator)
         .add_conditional_edges(Step::PlanValidator, after_plan_review)
         .add_conditional_edges(Step::HumanApproval, after_approval)
-        .add_edge(Step::PrepareWorkspace, Step::Developer)
+        .add_conditional_edges(Step::PrepareWorkspace, after_begin)
         .add_edge(Step::Developer, Step::Verify)
         .add_conditional_edges(Step::Verify, after_verify)
         .add_conditional_edges(Step::Reviewer, after_review)
-        .add_edge(Step::NextTask, Step::Developer)
+        .add_conditional_edges(Step::NextTask, after_begin)
         .add_conditional_edges(Step::Halt, after_halting)
         .add_edge(Step::Finalize, END)
         .compile()
@@ -71,6 +72,10 @@ fn after_approval(state: &ExecutionState) -> AfterApproval {
     route_approval(decision.as_ref())
 }
 
+fn after_begin(state: &ExecutionState) -> AfterBegin {
+    route_begin(matches!(state.standing, Standing::Halted(_)))
+}
+
 fn after_verify(state: &ExecutionState) -> AfterVerify {
     route_after_verify(&state.progress(), state.standing == Standing::Verified, state.is_stuck())
 }
@@ -83,6 +88,9 @@ fn after_review(state: &ExecutionState) -> AfterTaskReview {
 }
 
 fn after_halting(state: &ExecutionState) -> AfterHalting {
+    if let Standing::Halted(_) = state.standing {
+        return AfterHalting::Ask;
+    }
     let closed = matches!(state.standing, Standing::Approved | Standing::Skipped);
     route_after_halting(&state.progress(), state.standing == Standing::Aborted, closed)
 }

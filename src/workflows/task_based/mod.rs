@@ -7,9 +7,10 @@
 //!                                                              +---------- next_task_node <---------------+
 //! ```
 //!
-//! A task that does not pass as often as it may goes to `halt`, where a person decides; the last one to `finalize`. What a node
+//! A task that does not pass as often as it may, or depends on one that was skipped, goes to `halt`, where a person decides; the last one to `finalize`. What a node
 //! is to do is read from the state in `jobs`, what its result does to the state stands in `done`; both are pure.
 
+mod blocked;
 mod decided;
 mod describe;
 mod done;

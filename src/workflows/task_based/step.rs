@@ -1,7 +1,9 @@
 //! The steps of the workflow, and where each outcome of a router leads.
 
 use crate::graph::{END, NodeId, Route, Target};
-use crate::routes::{AfterApproval, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify};
+use crate::routes::{
+    AfterApproval, AfterBegin, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify,
+};
 
 /// The steps.
 #[derive(NodeId)]
@@ -93,7 +95,17 @@ impl Route<Step> for AfterHalting {
             Self::Retry => Step::Developer.into(),
             Self::NextTask => Step::NextTask.into(),
             Self::Complete => Step::Finalize.into(),
+            Self::Ask => Step::Halt.into(),
             Self::End => END.into(),
+        }
+    }
+}
+
+impl Route<Step> for AfterBegin {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Work => Step::Developer.into(),
+            Self::Halt => Step::Halt.into(),
         }
     }
 }

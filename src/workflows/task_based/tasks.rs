@@ -91,14 +91,14 @@ impl Keyed for TaskLine {
     }
 }
 
-/// The tasks of a plan before any is begun; those that are not among `approved` are skipped.
+/// The tasks of a plan in the order of execution, before any is begun; those that are not among `approved` are skipped.
 pub(super) fn lines(plan: &Plan, approved: Option<&[TaskId]>) -> Vec<TaskLine> {
     let line = |task: crate::plan::Task<'_>| {
         let is_approved = approved.is_none_or(|ids| ids.contains(task.id));
         let mark = if is_approved { Mark::Pending } else { Mark::Skipped };
         TaskLine::of(task.id.as_str(), task.title, mark)
     };
-    plan.tasks().map(line).collect()
+    plan.execution_order().into_iter().map(line).collect()
 }
 
 /// The tasks of another plan: what was done, or put aside, under the same number stays so, and what was tried stays counted.
