@@ -54,7 +54,7 @@ where
 
 /// Commits, unless the commit is there.
 pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
-    let key = CommitKey { thread: thread(ctx), task: job.task.clone(), attempt: job.attempt };
+    let key = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
     let probe = |_| async {
         let workspace = job.folder.hold(ctx).await?;
         match found(&workspace, job, &key).await? {

@@ -152,7 +152,7 @@ impl Folder {
         effect: &str,
         kept: &Kept,
     ) -> Result<String, NodeError> {
-        let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt };
+        let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt, phase: None };
         let keep = |_| async {
             let workspace = self.hold(ctx).await?;
             let salvaged = workspace.salvage(&key, kept.commit.as_ref(), &kept.tree).await.map_err(failed)?;

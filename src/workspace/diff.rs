@@ -100,6 +100,18 @@ impl Workspace {
         .await
     }
 
+    /// Returns the files that differ between two trees, in the order of names; of a renamed one, both names.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there.
+    pub async fn changed_files(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, WorkspaceError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.objects("compare two trees", move |repository, _| {
+            super::reset::differing(repository, &tree(repository, &from)?, &tree(repository, &to)?)
+        })
+        .await
+    }
+
     /// Writes what differs between two trees into a file, as [`diff`](Self::diff) has it, however long.
     ///
     /// # Errors

@@ -140,6 +140,22 @@ pub enum WorkspaceError {
         /// Where it stands.
         found: String,
     },
+    /// A private reference is not where it was expected.
+    #[error("`{reference}` is {}, not {}", place_of(found.as_ref()), place_of(expected.as_ref()))]
+    ReferenceMoved {
+        /// Its name.
+        reference: String,
+        /// The commit it was expected at; none: it was not to be there.
+        expected: Option<CommitId>,
+        /// The commit it is at.
+        found: Option<CommitId>,
+    },
+    /// A name is none of a private reference.
+    #[error("`{reference}` is not the name of a reference below `refs/superstep/`")]
+    BadReference {
+        /// The name.
+        reference: String,
+    },
     /// Two sides changed the same lines.
     #[error("changes of two sides meet in {}", listed(files))]
     Conflict {
@@ -256,6 +272,8 @@ impl WorkspaceError {
             Self::PlaceTaken { .. } => "choose another folder, or move that one away",
             Self::NoCommitYet { .. } => "make a first commit",
             Self::HeadElsewhere { .. } => "`git switch` back to the run's branch; `git reflog` tells where it stood",
+            Self::ReferenceMoved { .. } => "another run of this name works in the repository; choose another name",
+            Self::BadReference { .. } => "`git help check-ref-format` has the rules",
             Self::Conflict { .. } => "commit or undo your own changes in these files, then go on",
             Self::HookRefused { .. } => "mend what it complains about, then retry: the commit is made again",
             Self::Tampered { .. } => "a process may have outlived its agent; look at them, put them right, then retry",
@@ -280,6 +298,10 @@ fn listed(files: &[String]) -> String {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
+}
+
+fn place_of(commit: Option<&CommitId>) -> String {
+    commit.map_or_else(|| "not there".to_owned(), |commit| format!("at commit {commit}"))
 }
 
 fn hook_name(hook: &Option<String>) -> String {

@@ -31,8 +31,11 @@ impl Workspace {
         self.objects("write a tree", |repository, _| Ok(repository.treebuilder(None)?.write()?.into())).await
     }
 
-    /// Makes the change from `from` to `to` to the tree `onto`.
-    pub(super) async fn carried(&self, from: &TreeId, onto: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
+    /// Returns the tree `onto` with the change from `from` to `to` made to it.
+    ///
+    /// # Errors
+    /// [`Conflict`](WorkspaceError::Conflict) names the files that both sides changed in the same lines.
+    pub async fn carried(&self, from: &TreeId, onto: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
         if from == onto || onto == to {
             return Ok(to.clone());
         }

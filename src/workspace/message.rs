@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 const THREAD: &str = "Superstep-Thread";
 const TASK: &str = "Superstep-Task";
+const PHASE: &str = "Superstep-Phase";
 const ATTEMPT: &str = "Superstep-Attempt";
 
 /// What a commit was made for: its trailers, by which it is found again after a crash.
@@ -13,31 +14,46 @@ pub struct CommitKey {
     pub thread: String,
     /// The task's id in the plan.
     pub task: String,
-    /// The attempt that was approved, from 1.
+    /// The phase it is part of, from 1; none if the work has no phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<u32>,
+    /// The attempt that was approved, from 1: of the phase, if there is one.
     pub attempt: u32,
 }
 
 impl CommitKey {
     /// The trailers; one line each, whatever the ids hold.
-    fn trailers(&self) -> [(&'static str, String); 3] {
-        [(THREAD, line(&self.thread)), (TASK, line(&self.task)), (ATTEMPT, self.attempt.to_string())]
+    fn trailers(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let phase = self.phase.map(|phase| (PHASE, phase.to_string()));
+        let ids = [(THREAD, line(&self.thread)), (TASK, line(&self.task))];
+        ids.into_iter().chain(phase).chain([(ATTEMPT, self.attempt.to_string())])
     }
 
     /// Returns a message with the trailers at its end, after trailers that it has already.
     pub(super) fn sign(&self, message: &str) -> String {
         let message = message.trim_end();
-        let trailers = self.trailers().map(|(name, value)| format!("{name}: {value}\n")).concat();
+        let trailers: String = self.trailers().map(|(name, value)| format!("{name}: {value}\n")).collect();
         format!("{message}{}{trailers}", if ends_with_trailers(message) { "\n" } else { "\n\n" })
     }
 
     /// Reads the trailers of a commit, wherever in the message hooks left them; the last of each counts.
     pub(super) fn read(message: &str) -> Option<Self> {
-        let value = |wanted: &str| {
-            message.lines().rev().find_map(|line| line.strip_prefix(wanted)?.strip_prefix(':').map(str::trim))
-        };
-        let text = |wanted: &str| value(wanted).and_then(unline);
-        Some(Self { thread: text(THREAD)?, task: text(TASK)?, attempt: value(ATTEMPT)?.parse().ok()? })
+        let text = |wanted: &str| last(message.lines(), wanted).and_then(unline);
+        // One above the thread belongs to another commit's trailers, or to none.
+        let below = message.rfind(THREAD).map_or("", |at| &message[at..]);
+        let phase = last(below.lines(), PHASE).and_then(|phase| phase.parse().ok());
+        Some(Self {
+            thread: text(THREAD)?,
+            task: text(TASK)?,
+            phase,
+            attempt: last(message.lines(), ATTEMPT)?.parse().ok()?,
+        })
     }
+}
+
+/// The value of the last trailer of a name.
+fn last<'a>(lines: std::str::Lines<'a>, wanted: &str) -> Option<&'a str> {
+    lines.rev().find_map(|line| line.strip_prefix(wanted)?.strip_prefix(':').map(str::trim))
 }
 
 /// Whether the last paragraph, below a subject, is all `Name: value`.
@@ -78,13 +94,14 @@ mod tests {
     proptest! {
         #[test]
         fn any_key_comes_back_from_any_message(
-            thread in "\\PC{0,12}|[ \\n\\t%a:]{0,5}", task in ".{0,6}", attempt: u32,
+            thread in "\\PC{0,12}|[ \\n\\t%a:]{0,5}", task in ".{0,6}", phase: Option<u32>, attempt: u32,
             message in "[a-z:# -]{1,20}(\n\n[A-Za-z: \n-]{0,40})?(\n\nReviewed-by: A <a@b>)?",
         ) {
-            let key = CommitKey { thread, task, attempt };
+            let key = CommitKey { thread, task, phase, attempt };
             prop_assert_eq!(CommitKey::read(&key.sign(&message)), Some(key.clone()));
             // Signed again, the newest counts.
-            let newer = CommitKey { attempt: attempt.wrapping_add(1), ..key.clone() };
+            let phase = phase.map_or(Some(7), |_| None);
+            let newer = CommitKey { attempt: attempt.wrapping_add(1), phase, ..key.clone() };
             prop_assert_eq!(CommitKey::read(&newer.sign(&key.sign(&message))), Some(newer));
         }
     }

@@ -3,9 +3,10 @@
 //! A reference must not hold blanks, `:`, `..` and more; ids may. Whatever is not a letter or digit of ASCII, `-`, `_`, or a
 //! dot between two of them is written as `%` and two digits, so that no two ids have one name.
 
-use super::salvage::SalvageKey;
+use super::salvage::{SalvageKey, SalvagePhase};
 
-const SALVAGE: &str = "refs/superstep/";
+/// The folder of all our references.
+pub(super) const PRIVATE: &str = "refs/superstep/";
 
 /// Returns the name of a run's own branch: `superstep/THREAD`, where what a branch cannot hold is escaped.
 ///
@@ -20,22 +21,38 @@ pub fn branch_name(thread: &str) -> String {
 
 /// The folder of a thread's references.
 pub(super) fn salvage_folder(thread: &str) -> String {
-    format!("{SALVAGE}{}/", escape(thread))
+    format!("{PRIVATE}{}/", escape(thread))
 }
 
 pub(super) fn salvage_name(key: &SalvageKey) -> String {
-    format!("{}task-{}/attempt-{}", salvage_folder(&key.thread), escape(&key.task), key.attempt)
+    let SalvageKey { thread, task, attempt, phase } = key;
+    let folder = salvage_folder(thread);
+    match phase {
+        None => format!("{folder}task-{}/attempt-{attempt}", escape(task)),
+        Some(SalvagePhase { phase, nth }) => {
+            let again = if *nth > 1 { format!("-{nth}") } else { String::new() };
+            format!("{folder}phase-{phase}/attempt-{attempt}/task-{}{again}", escape(task).replace('-', "%2D"))
+        }
+    }
 }
 
 /// Reads a reference of salvaged work.
 pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
-    let mut parts = name.strip_prefix(SALVAGE)?.split('/');
-    let thread = unescape(parts.next()?)?;
-    let task = unescape(parts.next()?.strip_prefix("task-")?)?;
-    let attempt = parts.next()?.strip_prefix("attempt-")?;
-    // What an attempt left before it was made again is `attempt-K-earlier-N`.
-    let attempt = attempt.split_once("-earlier-").map_or(attempt, |(attempt, _)| attempt).parse().ok()?;
-    parts.next().is_none().then_some(SalvageKey { thread, task, attempt })
+    // What an attempt left before it was made again has `-earlier-N` at its end.
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let name = name.rsplit_once("-earlier-").filter(|(_, nth)| is_number(nth)).map_or(name, |(name, _)| name);
+    let parts: Vec<&str> = name.strip_prefix(PRIVATE)?.split('/').collect();
+    let attempt = |part: &str| part.strip_prefix("attempt-")?.parse().ok();
+    let (thread, task, attempt, phase) = match parts[..] {
+        [thread, task, last] => (thread, task.strip_prefix("task-")?, attempt(last)?, None),
+        [thread, phase, middle, task] => {
+            let (task, nth) = task.strip_prefix("task-")?.split_once('-').unwrap_or((&task["task-".len()..], "1"));
+            let phase = SalvagePhase { phase: phase.strip_prefix("phase-")?.parse().ok()?, nth: nth.parse().ok()? };
+            (thread, task, attempt(middle)?, Some(phase))
+        }
+        _ => return None,
+    };
+    Some(SalvageKey { thread: unescape(thread)?, task: unescape(task)?, attempt, phase })
 }
 
 pub(super) fn escape(id: &str) -> String {
@@ -82,10 +99,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_id_comes_back_from_a_reference_that_git_accepts(thread in ".{0,20}", task in "[ -~]{0,9}|[0-9]\\.[0-9]", attempt: u32) {
-            let key = SalvageKey { thread, task, attempt };
+        fn every_id_comes_back_from_a_reference_that_git_accepts(thread in ".{0,20}", task in "[ -~]{0,9}|[0-9]\\.[0-9]|[0-9]-[0-9]", attempt: u32, phase: Option<(u32, u32)>) {
+            let phase = phase.map(|(phase, nth)| SalvagePhase { phase, nth: nth.max(1) });
+            let key = SalvageKey { thread, task, attempt, phase };
             let name = salvage_name(&key);
             prop_assert!(git2::Reference::is_valid_name(&name), "{name}");
+            prop_assert_eq!(read_salvage_name(&format!("{name}-earlier-2")), Some(key.clone()));
             prop_assert_eq!(read_salvage_name(&name), Some(key));
         }
 

@@ -18,27 +18,43 @@ pub struct SalvageKey {
     pub thread: String,
     /// The task's id in the plan.
     pub task: String,
-    /// The attempt, from 1.
+    /// The attempt, from 1: of the phase, if there is one.
     pub attempt: u32,
+    /// The phase it is part of; none if the work has no phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<SalvagePhase>,
+}
+
+/// The part of a phase that work was salvaged from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SalvagePhase {
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The piece of work on the task within the attempt, from 1: a task that collides with others is worked on twice.
+    pub nth: u32,
 }
 
 /// Work that was salvaged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salvaged {
-    /// Where it is kept: `refs/superstep/THREAD/task-ID/attempt-K`. What the same attempt had left before it was made again
-    /// has `-earlier-N` behind it.
+    /// Where it is kept: `refs/superstep/THREAD/task-ID/attempt-K`, or `refs/superstep/THREAD/phase-K/attempt-N/task-ID` of a
+    /// phase (`task-ID-2`: the second piece of work on the task). What the same attempt had left before it was made again has
+    /// `-earlier-N` behind it.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The task's id in the plan.
     pub task: String,
     /// The attempt, from 1.
     pub attempt: u32,
+    /// The phase it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<SalvagePhase>,
     /// The files that differ from where the task began.
     pub files: Vec<String>,
 }
 
 impl Workspace {
-    /// Keeps a tree under `refs/superstep/THREAD/task-ID/attempt-K`, as a commit on top of `base`, where the task began. No
+    /// Keeps a tree under the [reference](Salvaged::reference) of its key, as a commit on top of `base`, where the task began. No
     /// hook runs, nothing is signed, no branch and no file changes. Done twice, it is done once; another tree under the same
     /// key pushes the older one aside.
     ///
@@ -63,7 +79,7 @@ impl Workspace {
         .await
     }
 
-    /// Returns what was salvaged for a thread, in the order of tasks' ids and attempts.
+    /// Returns what was salvaged for a thread, in the order of phases, tasks' ids and attempts.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the references cannot be read.
@@ -77,7 +93,9 @@ impl Workspace {
                     all.push(told(repository, name, &key)?);
                 }
             }
-            all.sort_by(|a, b| (&a.task, a.attempt, &a.reference).cmp(&(&b.task, b.attempt, &b.reference)));
+            let phase = |one: &Salvaged| one.phase.map_or((0, 0), |part| (part.phase, one.attempt));
+            let order = |one: &Salvaged| (phase(one), one.task.clone(), one.attempt, one.reference.clone());
+            all.sort_by_cached_key(order);
             Ok(all)
         })
         .await
@@ -151,7 +169,8 @@ fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id:
     let base = base.map(|base| repository.find_commit(base.oid()?).map_err(|_| Fault::from(base.missing())));
     let base = base.transpose()?;
     let who = repository.signature().or_else(|_| Signature::now("superstep", "superstep@localhost"))?;
-    let message = format!("salvage: task {}, attempt {}\n", key.task.escape_debug(), key.attempt);
+    let phase = key.phase.map(|part| format!("phase {}, ", part.phase)).unwrap_or_default();
+    let message = format!("salvage: {phase}task {}, attempt {}\n", key.task.escape_debug(), key.attempt);
     let parents: Vec<_> = base.iter().collect();
     Ok(repository.commit(None, &who, &who, &message, &tree(repository, id)?, &parents)?)
 }
@@ -159,7 +178,7 @@ fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id:
 fn told(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {
     let commit = repository.find_reference(&reference)?.peel_to_commit()?;
     let files = differing(repository, &base_tree(repository, &commit)?, &commit.tree()?)?;
-    Ok(Salvaged { reference, task: key.task.clone(), attempt: key.attempt, files })
+    Ok(Salvaged { reference, task: key.task.clone(), attempt: key.attempt, phase: key.phase, files })
 }
 
 fn base_tree<'a>(repository: &'a Repository, commit: &git2::Commit<'_>) -> Result<git2::Tree<'a>, Fault> {

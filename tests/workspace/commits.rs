@@ -298,7 +298,7 @@ async fn any_id_makes_a_trailer_by_which_its_commit_is_found() {
     let workspace = repo.open().await;
     for (nth, thread) in ["a:b", " x\n", "100%", "Größe #1", ""].into_iter().enumerate() {
         repo.write("a.txt", format!("{nth}\n"));
-        let key = CommitKey { thread: thread.into(), task: "# 1".into(), attempt: 3 };
+        let key = CommitKey { thread: thread.into(), task: "# 1".into(), phase: None, attempt: 3 };
         let request = CommitRequest { key: key.clone(), ..request_now(&workspace).await };
         let made = workspace.commit(&request).await.unwrap();
         assert_eq!(workspace.find_commit(&key, None).await.unwrap().as_ref(), made.commit(), "{thread:?}");

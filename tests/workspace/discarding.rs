@@ -5,7 +5,7 @@ use superstep::workspace::{SalvageKey, WorkspaceError};
 use crate::repo::Repo;
 
 fn salvage_key(attempt: u32) -> SalvageKey {
-    SalvageKey { thread: "fix: a/b".into(), task: "2.1".into(), attempt }
+    SalvageKey { thread: "fix: a/b".into(), task: "2.1".into(), attempt, phase: None }
 }
 
 #[tokio::test]

@@ -139,7 +139,7 @@ pub(crate) fn executable(file: &Path) {
 }
 
 pub(crate) fn key(attempt: u32) -> CommitKey {
-    CommitKey { thread: "t 1".into(), task: "2.1".into(), attempt }
+    CommitKey { thread: "t 1".into(), task: "2.1".into(), phase: None, attempt }
 }
 
 /// A commit of a tree on HEAD's branch as it stands.
