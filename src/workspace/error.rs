@@ -156,6 +156,14 @@ pub enum WorkspaceError {
         /// The name.
         reference: String,
     },
+    /// A branch can only move forward.
+    #[error("commit {to} does not come after commit {from}")]
+    NotForward {
+        /// The commit the branch is at.
+        from: CommitId,
+        /// The commit it was to move to.
+        to: CommitId,
+    },
     /// Two sides changed the same lines.
     #[error("changes of two sides meet in {}", listed(files))]
     Conflict {
@@ -285,6 +293,7 @@ impl WorkspaceError {
             Self::NoSuchSalvage { .. } => "`salvage` lists what there is",
             Self::NoSuchObject { .. } => "git may have removed it as unused; begin the task anew",
             Self::Busy { .. } => "wait for it, stop it, or use a work tree of its own",
+            Self::NotForward { .. } => "put the branch back to where the run left it",
             Self::GitFailed { .. } | Self::Git { .. } | Self::Io { .. } => return None,
         })
     }

@@ -83,6 +83,11 @@ impl Workspace {
             Some(tree) => self.git(&["read-tree", "--reset"]).arg(tree.as_str()),
         };
         read.on(scratch.path()).done().await?;
+        self.put_index(scratch).await
+    }
+
+    /// Puts a scratch index in the place of the user's, with the state of the files in it.
+    pub(super) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         // Tells by its code that files are changed, which is no failure.
         self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
         self.unlocked().await?;

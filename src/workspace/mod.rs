@@ -11,7 +11,8 @@
 //!   two of them.
 //! - **Commits.** [`commit`](Workspace::commit) makes one of exactly a tree, once: [`find_commit`](Workspace::find_commit)
 //!   knows it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
-//!   [`fold`](Workspace::fold) takes back what agents committed by themselves.
+//!   [`fold`](Workspace::fold) takes back what agents committed by themselves; [`carried`](Workspace::carried) puts changes together;
+//!   [`advance`](Workspace::advance) moves the branch of the user's checkout forward, and its files.
 //! - **Discarding.** [`salvage`](Workspace::salvage) keeps what was there, [`reset_to`](Workspace::reset_to) brings the files
 //!   back to a tree, [`restore`](Workspace::restore) brings salvaged work back.
 //! - **Trust.** [`fingerprint`](Workspace::fingerprint) tells whether hooks or configuration were tampered with. Compare it
@@ -49,6 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod advance;
 mod begun;
 mod branch;
 mod commit;

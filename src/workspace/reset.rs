@@ -127,7 +127,7 @@ fn steps(repository: &Repository, from: &TreeId, to: &TreeId) -> Result<Steps, F
 }
 
 /// Removes files, and the folders that are empty then.
-fn remove(root: &Path, files: &[RepoPath]) -> Result<(), WorkspaceError> {
+pub(super) fn remove(root: &Path, files: &[RepoPath]) -> Result<(), WorkspaceError> {
     for file in files {
         let path = root.join(as_path(file));
         match fs::remove_file(&path) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(all(unix, feature = "agents"))]
 
+mod advancing;
 mod branches;
 mod commits;
 mod detached;
@@ -9,6 +10,7 @@ mod dirt;
 mod discarding;
 mod furnishing;
 mod guard;
+mod integrating;
 mod opening;
 mod repo;
 mod snapshots;

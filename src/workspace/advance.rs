@@ -1,0 +1,224 @@
+//! The run's branch in the user's checkout moves forward, and the files follow. Files come before the branch, the branch before the
+//! index, each file in one step: after a kill at any moment, the same call brings it to the same end.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use git2::{Repository, Tree};
+
+use super::diff::tree;
+use super::error::WorkspaceError;
+use super::head::Head;
+use super::id::{CommitId, TreeId};
+use super::open::{Fault, Workspace};
+use super::paths::{RepoPath, as_bytes, as_path, shown, with_zeros};
+use super::reset::{Steps, remove};
+
+impl Workspace {
+    /// Moves the branch that HEAD is on forward from one commit to a later one, and the files that differ between the two with it.
+    /// All other changes stay, staged ones too. No hook runs. Called again after a kill, it ends the same. Returns the files.
+    ///
+    /// # Errors
+    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not on the branch at `from` (or at `to`, after a kill),
+    /// [`NotForward`](WorkspaceError::NotForward) if `to` does not come after `from`, [`InTheWay`](WorkspaceError::InTheWay) if
+    /// one of the files has changes that are in neither commit: nothing was changed.
+    pub async fn advance(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<Vec<String>, WorkspaceError> {
+        self.ensure_ready().await?;
+        let has_moved = self.has_moved(branch, from, to).await?;
+        if !self.descends(to, from).await? {
+            return Err(WorkspaceError::NotForward { from: from.clone(), to: to.clone() });
+        }
+        let (before, after) = (self.tree_of(from).await?, self.tree_of(to).await?);
+        let steps = self.steps(&before, &after).await?;
+        if !has_moved {
+            self.ensure_unchanged(&before, &after, &steps).await?;
+            self.follow(&after, &steps).await?;
+            self.move_branch(branch, from, to).await?;
+        }
+        self.index_follows(&before, &after).await?;
+        let mut files: Vec<_> = steps.all().map(|file| shown(file)).collect();
+        files.sort();
+        Ok(files)
+    }
+
+    /// Whether the branch is at `to` already: only the index may lag behind.
+    async fn has_moved(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<bool, WorkspaceError> {
+        let found = self.head().await?;
+        let at = |commit: &CommitId| Head::Branch { name: branch.to_owned(), commit: commit.clone() };
+        if found == at(from) || found == at(to) {
+            return Ok(found == at(to));
+        }
+        Err(WorkspaceError::HeadElsewhere { expected: at(from).to_string(), found: found.to_string() })
+    }
+
+    async fn tree_of(&self, commit: &CommitId) -> Result<TreeId, WorkspaceError> {
+        let commit = commit.clone();
+        self.objects("read a commit", move |repository, _| {
+            let found = repository.find_commit(commit.oid()?).map_err(|_| commit.missing())?;
+            Ok(found.tree_id().into())
+        })
+        .await
+    }
+
+    /// Checks that each file is as it is in one of the two trees. Whether git ignores it does not matter.
+    async fn ensure_unchanged(&self, before: &TreeId, after: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
+        let files: BTreeSet<RepoPath> = steps.all().cloned().collect();
+        let found = self.look(move |place| sorted(&place.root, &files)).await?;
+        let scratch = self.scratch_of(before).await?;
+        self.unstage(&scratch, &found.missing).await?;
+        self.stage(&scratch, &found.there).await?;
+        let now = self.write_tree(&scratch).await?;
+        let trees = [now, before.clone(), after.clone()];
+        let checked = [found.missing, found.there].concat();
+        let changed = self.objects("compare files", move |repository, _| changed(repository, trees, checked)).await?;
+        let mut files: Vec<_> = found.blocked.iter().chain(&changed).map(|file| shown(file)).collect();
+        files.sort();
+        if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }
+    }
+
+    /// Writes the files: those that say how others are written come first.
+    async fn follow(&self, to: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
+        let gone = steps.removed.clone();
+        self.look(move |place| remove(&place.root, &still_there(&place.root, gone))).await??;
+        let written = steps.new.iter().chain(&steps.changed).cloned();
+        let (attributes, others): (Vec<_>, Vec<_>) = written.partition(|file| file.ends_with(b".gitattributes"));
+        self.replace_files(to, attributes).await?;
+        self.replace_files(to, others).await
+    }
+
+    /// Checks files out beside the others and moves them into place one by one, so that none is ever half written.
+    async fn replace_files(&self, to: &TreeId, files: Vec<RepoPath>) -> Result<(), WorkspaceError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let folder = self.look(|place| waiting_room(&place.root)).await??;
+        let scratch = self.scratch_of(to).await?;
+        let mut prefix = folder.clone().into_os_string();
+        prefix.push("/");
+        let mut option = std::ffi::OsString::from("--prefix=");
+        option.push(prefix);
+        let write = self.git(&["checkout-index", "--force", "-z", "--stdin"]).arg(option).input(with_zeros(&files));
+        write.on(scratch.path()).done().await?;
+        self.look(move |place| {
+            let moved = files.iter().try_for_each(|file| move_in(&folder, &place.root, file));
+            // What is left there goes the next time.
+            let _ = fs::remove_dir_all(&folder);
+            moved
+        })
+        .await?
+    }
+
+    async fn move_branch(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<(), WorkspaceError> {
+        let (reference, from, to) = (format!("refs/heads/{branch}"), from.clone(), to.clone());
+        self.read("move the branch", move |repository, _| {
+            repository.reference_matching(&reference, to.oid()?, true, from.oid()?, "superstep: advance")?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Gives the files that differ the entries of HEAD in the user's index; what else is staged stays so.
+    async fn index_follows(&self, before: &TreeId, after: &TreeId) -> Result<(), WorkspaceError> {
+        let trees = [before.clone(), after.clone()];
+        let files = self.objects("compare two trees", move |repository, _| differing_paths(repository, &trees)).await?;
+        let scratch = self.scratch().await?;
+        self.as_in_head(&scratch, files).await?;
+        self.put_index(scratch).await
+    }
+}
+
+/// Files of the work tree, by what is there.
+#[derive(Default)]
+struct Found {
+    missing: Vec<RepoPath>,
+    there: Vec<RepoPath>,
+    /// Something else is in the place of the file, or of a folder above it.
+    blocked: Vec<RepoPath>,
+}
+
+/// A file may be where a folder was, and the other way round, as long as each of them is one of the files itself.
+fn sorted(root: &Path, files: &BTreeSet<RepoPath>) -> Found {
+    let mut found = Found::default();
+    let is_one = |path: &Path| path.strip_prefix(root).is_ok_and(|path| files.contains(&as_bytes(path)));
+    for file in files.iter().cloned() {
+        let path = root.join(as_path(&file));
+        let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
+        let is_blocked = above
+            .filter_map(|folder| Some((folder, folder.symlink_metadata().ok()?)))
+            .any(|(folder, about)| !about.is_dir() && !is_one(folder));
+        match path.symlink_metadata() {
+            _ if is_blocked => found.blocked.push(file),
+            Err(_) => found.missing.push(file),
+            Ok(about) if !about.is_dir() => found.there.push(file),
+            Ok(_) if holds_only(&path, &is_one) => found.missing.push(file),
+            Ok(_) => found.blocked.push(file),
+        }
+    }
+    found
+}
+
+/// Whether all files below a folder are such.
+fn holds_only(folder: &Path, is_such: &impl Fn(&Path) -> bool) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.filter_map(Result::ok).map(|entry| entry.path()).all(|path| {
+        let is_folder = path.symlink_metadata().is_ok_and(|about| about.is_dir());
+        if is_folder { holds_only(&path, is_such) } else { is_such(&path) }
+    })
+}
+
+/// The files that are as in neither tree.
+fn changed(
+    repository: &Repository,
+    [now, before, after]: [TreeId; 3],
+    files: Vec<RepoPath>,
+) -> Result<Vec<RepoPath>, Fault> {
+    let (now, before, after) = (tree(repository, &now)?, tree(repository, &before)?, tree(repository, &after)?);
+    let is_changed = |file: &RepoPath| {
+        let found = entry(&now, file);
+        found != entry(&before, file) && found != entry(&after, file)
+    };
+    Ok(files.into_iter().filter(is_changed).collect())
+}
+
+/// The mode and id of a file; none for a folder.
+fn entry(tree: &Tree<'_>, file: &RepoPath) -> Option<(i32, git2::Oid)> {
+    let entry = tree.get_path(&as_path(file)).ok()?;
+    (entry.kind() != Some(git2::ObjectType::Tree)).then(|| (entry.filemode(), entry.id()))
+}
+
+fn differing_paths(repository: &Repository, [from, to]: &[TreeId; 2]) -> Result<Vec<RepoPath>, Fault> {
+    let diff = repository.diff_tree_to_tree(Some(&tree(repository, from)?), Some(&tree(repository, to)?), None)?;
+    let path = |delta: git2::DiffDelta<'_>| {
+        delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(<[u8]>::to_vec)
+    };
+    Ok(diff.deltas().filter_map(path).collect())
+}
+
+/// An empty folder on the file system of the work tree, where git sees nothing.
+fn waiting_room(root: &Path) -> Result<PathBuf, WorkspaceError> {
+    let folder = root.join(".superstep").join("advance");
+    let failed = |source| WorkspaceError::Io { doing: "write", path: folder.clone(), source };
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        Ok(()) | Err(_) => {}
+    }
+    fs::create_dir_all(&folder).map_err(failed)?;
+    Ok(folder)
+}
+
+/// Leaves out files in whose place, or above them, a file of the later commit is already.
+fn still_there(root: &Path, files: Vec<RepoPath>) -> Vec<RepoPath> {
+    let is_removable = |file: &RepoPath| match root.join(as_path(file)).symlink_metadata() {
+        Ok(about) => !about.is_dir(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    files.into_iter().filter(is_removable).collect()
+}
+
+fn move_in(folder: &Path, root: &Path, file: &RepoPath) -> Result<(), WorkspaceError> {
+    let (from, to) = (folder.join(as_path(file)), root.join(as_path(file)));
+    let moved = fs::create_dir_all(to.parent().unwrap_or(root)).and_then(|()| fs::rename(from, &to));
+    moved.map_err(|source| WorkspaceError::Io { doing: "write", path: to, source })
+}
