@@ -190,6 +190,12 @@ pub enum WorkspaceError {
         /// What was changed, and how.
         changes: Vec<String>,
     },
+    /// What a guarded work tree does not allow.
+    #[error("`git {command}` is not run while hooks and configuration are not to be trusted")]
+    Guarded {
+        /// Its arguments.
+        command: String,
+    },
     /// The commit could not be signed.
     #[error("the commit could not be signed:\n{output}")]
     SigningFailed {
@@ -285,6 +291,7 @@ impl WorkspaceError {
             Self::Conflict { .. } => "commit or undo your own changes in these files, then go on",
             Self::HookRefused { .. } => "mend what it complains about, then retry: the commit is made again",
             Self::Tampered { .. } => "a process may have outlived its agent; look at them, put them right, then retry",
+            Self::Guarded { .. } => "look at hooks and configuration, put them right, and open the work tree anew",
             Self::IdentityMissing { .. } => {
                 "`git config --global user.name \"Your Name\"`, and the same for `user.email`"
             }

@@ -31,7 +31,14 @@ impl Drop for Scratch {
 impl Workspace {
     /// A copy of the user's index: what git knows about unchanged files is known at once.
     pub(super) async fn scratch(&self) -> Result<Scratch, WorkspaceError> {
-        self.read("copy the index", |_, place| Ok(copy_index(place)?)).await
+        let scratch = self.read("copy the index", |_, place| Ok(copy_index(place)?)).await?;
+        if self.0.shelter.is_some()
+            && let Some(tree) = self.head_tree().await?
+        {
+            // Its index may hide changes.
+            self.git(&["read-tree", "--reset"]).arg(tree.as_str()).on(scratch.path()).done().await?;
+        }
+        Ok(scratch)
     }
 
     /// A scratch index that holds a tree.
@@ -139,12 +146,16 @@ pub(super) fn own_folder(place: &Place) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Removes the scratch indexes of runs that were killed.
+/// Removes the scratch indexes of runs that were killed, and their folders for git.
 pub(super) fn sweep(place: &Place) {
     let entries = fs::read_dir(place.git_dir.join("superstep")).into_iter().flatten().filter_map(Result::ok);
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("index-")) {
+    for entry in entries {
         // What cannot go now goes next time.
-        let _ = fs::remove_file(entry.path());
+        let _ = match entry.file_name().to_string_lossy() {
+            name if name.starts_with("index-") => fs::remove_file(entry.path()),
+            name if name.starts_with(super::guarded::NAME) => fs::remove_dir_all(entry.path()),
+            _ => Ok(()),
+        };
     }
 }
 

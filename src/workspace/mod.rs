@@ -18,6 +18,7 @@
 //! - **Trust.** [`fingerprint`](Workspace::fingerprint) tells whether hooks or configuration were tampered with. Compare it
 //!   before anything else is called after an agent has worked. While a work tree is [locked](Workspace::lock), they are
 //!   compared right before each call of git with what they were then. [`leaked_keys`](Workspace::leaked_keys) finds keys.
+//!   [`guarded`](Workspace::guarded) lets work be kept after they were changed.
 //!
 //! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). What is for the work tree
 //! (ignore rules, filters, ends of lines, hooks, keys) is done by the git program, what is for objects and references by
@@ -59,6 +60,7 @@ mod dirt;
 mod error;
 mod furnish;
 mod guard;
+mod guarded;
 mod head;
 mod id;
 mod index;

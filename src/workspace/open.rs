@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use git2::{ErrorCode, Repository};
 
 use super::error::WorkspaceError;
+use super::guarded::Shelter;
 use super::id::TreeId;
 use super::options::WorkspaceOptions;
 use super::paths::{self, RepoPath};
@@ -34,6 +35,8 @@ pub(super) struct Place {
     pub(super) options: WorkspaceOptions,
     /// The files and folders that are kept apart.
     pub(super) apart: Vec<RepoPath>,
+    /// The folder that `git_dir` is, if the repository's own is not to be trusted.
+    pub(super) shelter: Option<Shelter>,
 }
 
 impl Place {
@@ -94,7 +97,11 @@ impl Workspace {
         doing: &'static str,
         work: impl FnOnce(&Repository, &Place) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
-        self.with(doing, |place| Repository::open(&place.root), work).await
+        let open = |place: &Place| match place.shelter {
+            Some(_) => Repository::open_bare(&place.git_dir),
+            None => Repository::open(&place.root),
+        };
+        self.with(doing, open, work).await
     }
 
     /// Works on objects and branches alone: no file of the work tree has a say, such as `.gitattributes`.
@@ -103,7 +110,11 @@ impl Workspace {
         doing: &'static str,
         work: impl FnOnce(&Repository, &Place) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
-        self.with(doing, |place| Repository::open_bare(&place.common_dir), work).await
+        let open = |place: &Place| match place.shelter {
+            Some(_) if cfg!(unix) => Repository::open_bare(&place.git_dir),
+            Some(_) | None => Repository::open_bare(&place.common_dir),
+        };
+        self.with(doing, open, work).await
     }
 
     async fn with<T: Send + 'static>(
@@ -195,7 +206,7 @@ fn find(dir: &Path, options: WorkspaceOptions) -> Result<Place, WorkspaceError> 
     let root = canonical(root)?;
     let (git_dir, common_dir) = (canonical(repository.path())?, canonical(repository.commondir())?);
     let apart = options.apart.iter().filter_map(|file| paths::inside(&root, file)).collect();
-    Ok(Place { root, git_dir, common_dir, options, apart })
+    Ok(Place { root, git_dir, common_dir, options, apart, shelter: None })
 }
 
 fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {

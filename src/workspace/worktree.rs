@@ -81,7 +81,7 @@ impl Workspace {
     }
 
     /// The path as git has it: links are resolved as far as the folders are there.
-    async fn worktree_path(&self, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    pub(super) async fn worktree_path(&self, path: &Path) -> Result<PathBuf, WorkspaceError> {
         let path = path.to_owned();
         self.look(move |place| resolved(&place.root.join(path))).await
     }

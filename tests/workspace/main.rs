@@ -10,6 +10,7 @@ mod dirt;
 mod discarding;
 mod furnishing;
 mod guard;
+mod guarded;
 mod integrating;
 mod opening;
 mod repo;
