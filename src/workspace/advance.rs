@@ -43,7 +43,7 @@ impl Workspace {
         Ok(files)
     }
 
-    /// Whether the branch is at `to` already: only the index may lag behind.
+    /// Checks where HEAD is, and returns whether the branch is at `to` already: then only the index may lag behind.
     async fn has_moved(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<bool, WorkspaceError> {
         let found = self.head().await?;
         let at = |commit: &CommitId| Head::Branch { name: branch.to_owned(), commit: commit.clone() };
@@ -159,7 +159,7 @@ fn sorted(root: &Path, files: &BTreeSet<RepoPath>) -> Found {
     found
 }
 
-/// Whether all files below a folder are such.
+/// Returns whether all files below a folder are such.
 fn holds_only(folder: &Path, is_such: &impl Fn(&Path) -> bool) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.filter_map(Result::ok).map(|entry| entry.path()).all(|path| {

@@ -123,7 +123,7 @@ pub enum WorkspaceError {
         key: &'static str,
         /// The path it names.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
     /// The repository has no commit yet, and one is needed.
@@ -190,7 +190,7 @@ pub enum WorkspaceError {
         /// What was changed, and how.
         changes: Vec<String>,
     },
-    /// What a guarded work tree does not allow.
+    /// A guarded work tree runs no such command.
     #[error("`git {command}` is not run while hooks and configuration are not to be trusted")]
     Guarded {
         /// Its arguments.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::open::Workspace;
 
-/// What a linked work tree gets from the user's checkout. Paths count from the top of either.
+/// Files of the user's checkout that a linked work tree gets. Paths count from the top of either.
 ///
 /// Keep its [`paths`](Self::paths) [apart](super::WorkspaceOptions::apart) wherever the work tree is opened: then they are in no
 /// snapshot, diff or commit.

@@ -14,7 +14,7 @@ use super::index::own_folder;
 use super::open::{Place, Workspace};
 use super::worktree::entries_of;
 
-/// What such folders are called, in our folder inside git's.
+/// The beginning of the names of such folders, which lie in our folder inside git's.
 pub(super) const NAME: &str = "guarded-";
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /// A HEAD without a commit.

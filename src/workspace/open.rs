@@ -40,7 +40,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Whether a file is kept apart, or lies in a folder that is.
+    /// Returns whether a file is kept apart, or lies in a folder that is.
     pub(super) fn is_apart(&self, file: &[u8]) -> bool {
         let is_in = |apart: &RepoPath| {
             file.strip_prefix(apart.as_slice()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

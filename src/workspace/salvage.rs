@@ -37,7 +37,7 @@ pub struct SalvagePhase {
 /// Work that was salvaged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salvaged {
-    /// Where it is kept: `refs/superstep/THREAD/task-ID/attempt-K`, or `refs/superstep/THREAD/phase-K/attempt-N/task-ID` of a
+    /// The reference that keeps it: `refs/superstep/THREAD/task-ID/attempt-K`, or `refs/superstep/THREAD/phase-K/attempt-N/task-ID` of a
     /// phase (`task-ID-2`: the second piece of work on the task). What the same attempt had left before it was made again has
     /// `-earlier-N` behind it.
     #[serde(rename = "ref")]

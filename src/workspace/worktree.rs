@@ -146,7 +146,7 @@ impl Workspace {
     }
 }
 
-/// What is at the place of a work tree.
+/// The state of the place of a work tree.
 enum State {
     /// Nothing, or an empty folder.
     Free,
@@ -209,20 +209,20 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-/// Whether making a work tree ended half-way there: it lies in the folder of stores, git is not done with it, or nothing is in it.
+/// Returns whether making a work tree ended half-way there: it lies in the folder of stores, git is not done with it, or nothing is in it.
 fn is_partial(place: &Place, path: &Path, entries: &[PathBuf]) -> bool {
     let is_begun = |entry: &PathBuf| fs::read(entry.join("locked")).is_ok_and(|why| why.starts_with(b"initializing"));
     let is_named = !entries.is_empty() || leads_to(path).is_some_and(|entry| is_entry(place, &entry));
     is_named && (is_stored(place, path) || is_free(path) || entries.iter().any(is_begun))
 }
 
-/// Whether it lies in the folder of stores, where a person has no files.
+/// Returns whether it lies in the folder of stores, where a person has no files.
 fn is_stored(place: &Place, path: &Path) -> bool {
     let store = place.root.join(".superstep");
     path.starts_with(&store) && path != store
 }
 
-/// Whether nothing of a person's is lost with it: nothing is there, its `.git` names a work tree of this repository, or it lies in
+/// Returns whether nothing of a person's is lost with it: nothing is there, its `.git` names a work tree of this repository, or it lies in
 /// the folder of stores.
 fn is_removable(place: &Place, path: &Path) -> bool {
     is_free(path) || leads_to(path).is_some_and(|entry| is_entry(place, &entry)) || is_stored(place, path)

@@ -38,7 +38,7 @@ async fn ready() -> (Repo, Workspace, CommitId, CommitId) {
     (repo, workspace, from, to)
 }
 
-/// What a person has changed meanwhile, none of it what differs between the commits.
+/// Changes of a person meanwhile; none is in a file that differs between the commits.
 fn person(repo: &Repo) {
     repo.write("mine.txt", "changed\n").write("untracked.txt", "").write("staged.txt", "staged\n");
     repo.git(&["add", "staged.txt"]);
