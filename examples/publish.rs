@@ -83,6 +83,8 @@ async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError>
         attempt: post.attempts + 1,
         at: None,
         is_optional: false,
+        together: None, // it works alone
+        from: None,
     };
     let turned = turn.take::<Article, _>(&ctx).await?;
     let after = post.folder.after(&ctx, turned.tampered, &base).await?; // commits it made are taken back into the files
@@ -113,7 +115,7 @@ fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
 fn what_to_lint(post: &Post) -> Result<VerifyJob, NodeError> {
     let limit = std::time::Duration::from_secs(60);
     let (folder, commands) = (post.folder.clone(), post.lint.clone());
-    Ok(VerifyJob { folder, commands, limit, base: base(post)?, tree: None, pass: vec![] }) // what a linter mends stays
+    Ok(VerifyJob { folder, commands, limit, base: base(post)?, tree: None, pass: vec![], together: None })
 }
 fn linted(post: &Post, ended: Verified) -> PostUpdate {
     let failed = ended.checks.iter().filter(|check| !check.passed()).map(Check::report);

@@ -12,7 +12,7 @@ use superstep::nodes::{
 };
 use superstep::plan::Decision;
 use superstep::workflows::demo::{approval, essay, map_reduce};
-use superstep::workflows::task_based;
+use superstep::workflows::{phased, task_based};
 
 fn main() -> ExitCode {
     App::new()
@@ -44,6 +44,29 @@ fn main() -> ExitCode {
                 .example("--plan plan.md --driver cli:claude --thread tides")
                 .example("--issue issue.md --profile superstep.toml --thread tides")
                 .args(tasks::input)
+                .outcome(tasks::ends)
+                .asking::<Halted>(Exit::Halted)
+                .summary(task_based::summary)
+                .describes::<ApprovePlan>(task_based::describe_approval)
+                .describes::<Halted>(task_based::describe_halt)
+                .describes::<PlanChanged>(task_based::describe_change)
+                .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
+                .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
+                .decides::<Halted>()
+                .decides::<PlanChanged>()
+                .decides::<AgentQuestion>()
+                .decides::<ReviewUnavailable>()
+                .decides::<BudgetReached>()
+                .decides::<SessionRefused>(),
+            Crew::new(),
+        )
+        .graph_with(
+            "phases",
+            phased::graph()
+                .about("A plan, carried out phase by phase by coding agents side by side, with your approval")
+                .example("--plan plan.md --driver cli:claude --thread tides")
+                .example("--issue issue.md --profile superstep.toml --max-parallel 8 --thread tides")
+                .args(tasks::phases_input)
                 .outcome(tasks::ends)
                 .asking::<Halted>(Exit::Halted)
                 .summary(task_based::summary)

@@ -1,4 +1,4 @@
-//! What `run tasks` takes, and what the end of a run means.
+//! The arguments of `run tasks` and `run phases`, and the exit code of their runs.
 
 use std::path::PathBuf;
 
@@ -46,6 +46,26 @@ pub(crate) struct Tasks {
 
 /// Reads everything that can be wrong before anything is stored.
 pub(crate) fn input(args: Tasks) -> Result<ExecutionStateUpdate, Refusal> {
+    start(args, None)
+}
+
+/// What `run phases` takes.
+#[derive(Args)]
+pub(crate) struct Phases {
+    #[command(flatten)]
+    tasks: Tasks,
+
+    /// How many subtasks are worked on at once, in place of the profile's; 4 unless that says otherwise
+    #[arg(long, value_name = "N")]
+    max_parallel: Option<u32>,
+}
+
+/// The same for `run phases`.
+pub(crate) fn phases_input(args: Phases) -> Result<ExecutionStateUpdate, Refusal> {
+    start(args.tasks, args.max_parallel)
+}
+
+fn start(args: Tasks, max_parallel: Option<u32>) -> Result<ExecutionStateUpdate, Refusal> {
     let Tasks { plan, issue, profile, driver, dir, max_task_reviews, allow_dirty, branch } = args;
     let driver = driver.map(|name| name.parse::<DriverName>()).transpose();
     let driver = driver.map_err(|error| Refusal::new(error.to_string()))?;
@@ -53,7 +73,7 @@ pub(crate) fn input(args: Tasks) -> Result<ExecutionStateUpdate, Refusal> {
         Some(file) => Profile::read(file).map_err(|error| of_profile(&error))?,
         None => Profile::default(),
     };
-    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations: max_task_reviews };
+    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations: max_task_reviews, max_parallel };
     let profile = profile.with(overrides).map_err(|error| of_profile(&error))?;
     let start = Start { plan, issue, profile, allow_dirty, branch };
     start.input_blocking().map_err(|error| of_start(&error))

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::checkpoint::time::date;
 pub(crate) use crate::checkpoint::time::now;
+use crate::checkpoint::time::parsed;
 
 /// Reads a span of time: a number, and s, m, h or d.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
@@ -28,29 +28,6 @@ pub(crate) fn moment(text: &str) -> Result<u64, String> {
     parsed(text).ok_or_else(|| {
         format!("`{text}` is no time: write 2026-01-31, 2026-01-31T09:30:00Z, or how long ago, as 2h or 30d")
     })
-}
-
-/// A time by RFC 3339 in UTC; its clock may be left out.
-fn parsed(text: &str) -> Option<u64> {
-    let (day, clock) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
-    let mut parts = day.split('-');
-    let mut number = || parts.next()?.parse::<u64>().ok();
-    let (year, month, day) = (number()?, number()?, number()?);
-    let clock = clock.strip_suffix('Z')?;
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-    let mut parts = clock.split(':');
-    let mut number = |below: u64| parts.next()?.parse::<u64>().ok().filter(|&number| number < below);
-    let seconds = number(24)? * 3600 + number(60)? * 60 + number(60)?;
-    let millis: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    let days = (1970..=9999).contains(&year).then(|| days_of((year, month, day)))??;
-    Some((days * 86_400 + seconds) * 1000 + millis)
-}
-
-/// Days since 1970 of a date of the calendar.
-fn days_of(wanted: (u64, u64, u64)) -> Option<u64> {
-    let first = (wanted.0 - 1970) * 365; // leap days come after it
-    let near = first + (wanted.1.checked_sub(1)? * 28);
-    (near..near + 2_100).find(|&day| date(day) == wanted)
 }
 
 #[cfg(test)]

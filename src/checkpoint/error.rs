@@ -180,14 +180,6 @@ pub enum CheckpointError {
         /// The error of the backend.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// A checkpointer of your own panicked, or a file that was read or written.
-    #[error("a panic while {doing}: {message}")]
-    Panic {
-        /// What was done: "exporting a thread".
-        doing: &'static str,
-        /// The text of the panic.
-        message: String,
-    },
     /// The operating system refused.
     #[error("cannot {what} at {}: {reason}", path.display())]
     Io {
@@ -292,7 +284,6 @@ impl CheckpointError {
             Self::Backend { .. } => {
                 "check that the database or service behind the checkpointer is reachable, then continue the thread with `proceed`"
             }
-            Self::Panic { .. } => "mend what panicked: a store of your own, or the reader or writer of the file",
             Self::Io { .. } => "check the path, who may write there, and the room on the disk",
         })
     }

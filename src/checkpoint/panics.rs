@@ -12,8 +12,6 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 
-use super::CheckpointError;
-
 /// The words for a payload that no known type describes.
 const NO_TEXT: &str = "a panic whose payload is no text";
 
@@ -30,14 +28,6 @@ pub(crate) fn caught_as<T, E>(call: impl FnOnce() -> Result<T, E>, panicked: imp
 /// Returns the future whose panic becomes the text of the payload.
 pub(crate) fn caught_in<F: Future>(future: F) -> impl Future<Output = Result<F::Output, String>> {
     AssertUnwindSafe(future).catch_unwind().map(|done| done.map_err(text))
-}
-
-/// Runs a call over a store of a user's; a panic in it is its error. `doing` names the call: "exporting a thread".
-pub(super) fn guarded<T>(
-    doing: &'static str,
-    call: impl Future<Output = Result<T, CheckpointError>>,
-) -> impl Future<Output = Result<T, CheckpointError>> {
-    caught_in(call).map(move |done| done.unwrap_or_else(|message| Err(CheckpointError::Panic { doing, message })))
 }
 
 /// The reason why a value of a type that panics cannot be encoded.

@@ -30,3 +30,28 @@ pub(crate) fn date(days: u64) -> (u64, u64, u64) {
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     (era * 400 + year_of_era + u64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
+
+/// Reads a time by RFC 3339 in UTC, in milliseconds since 1970; its clock may be left out.
+#[cfg_attr(not(any(feature = "app", feature = "agents")), allow(dead_code, reason = "only people write times"))]
+pub(crate) fn parsed(text: &str) -> Option<u64> {
+    let (day, clock) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
+    let mut parts = day.split('-');
+    let mut number = || parts.next()?.parse::<u64>().ok();
+    let (year, month, day) = (number()?, number()?, number()?);
+    let clock = clock.strip_suffix('Z')?;
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let mut parts = clock.split(':');
+    let mut number = |below: u64| parts.next()?.parse::<u64>().ok().filter(|&number| number < below);
+    let seconds = number(24)? * 3600 + number(60)? * 60 + number(60)?;
+    let millis: u64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let days = (1970..=9999).contains(&year).then(|| days_of((year, month, day)))??;
+    Some((days * 86_400 + seconds) * 1000 + millis)
+}
+
+/// Days since 1970 of a date of the calendar.
+#[cfg_attr(not(any(feature = "app", feature = "agents")), allow(dead_code, reason = "only people write times"))]
+fn days_of(wanted: (u64, u64, u64)) -> Option<u64> {
+    let first = (wanted.0 - 1970) * 365; // leap days come after it
+    let near = first + (wanted.1.checked_sub(1)? * 28);
+    (near..near + 2_100).find(|&day| date(day) == wanted)
+}

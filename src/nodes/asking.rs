@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
 use super::folder::thread;
@@ -13,8 +14,9 @@ use super::prompts::Parts;
 use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
 use super::recorded::{Recorded, cut, recorded};
+use super::siblings::Group;
 use super::submit::Submit;
-use super::turn::{Then, Turn};
+use super::turn::{Cut, CutOff, Then, Turn};
 use super::turn_texts::{RecordedTexts, Texts};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
@@ -32,6 +34,16 @@ pub(super) struct Around {
     pub(super) used: Usage,
     /// Whether a person ended the run when its budget was used up.
     pub(super) is_aborted: bool,
+    /// What cut the turn short among siblings.
+    pub(super) cut: Option<Cut>,
+}
+
+impl Around {
+    /// Notes what cut the turn short; it ended without an answer then.
+    fn cut(&mut self, cut: Cut) -> Ended {
+        self.cut = Some(cut);
+        Ended::Failed("it was cut short".into())
+    }
 }
 
 /// How a turn ended, after all waiting.
@@ -69,7 +81,7 @@ impl Turn {
         question: Option<&SessionRefused>,
         refusals: &mut u32,
     ) -> Result<(Ended, Around), NodeError> {
-        let (mut progress, mut raised) = (Progress::default(), NewLimits::default());
+        let (mut progress, mut raised) = (self.progress(), NewLimits::default());
         let mut ended_before = Usage::default();
         loop {
             let failure = Mutex::new(None);
@@ -88,6 +100,11 @@ impl Turn {
                     Ended::Failed(why)
                 }
                 Recorded::Spent(_) if is_final => Ended::Failed("the budget of the run is used up".into()),
+                Recorded::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
+                Recorded::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
+                Recorded::Spent(Overdraft { turn, session, .. }) if self.together.is_some() => {
+                    around.cut(Cut::Spent(CutOff { turn, session }))
+                }
                 Recorded::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);
                     let spent = Spent { agent: &self.agent, task: &self.task, key: &key, account };
@@ -235,7 +252,15 @@ impl Turn {
             let begins = self.recorded_texts(ctx.thread().is_some()).await?;
             let mut furthest = 0;
             let ledger = purse::ledger(ctx, &self.agent).map_err(failed)?;
-            let ended = self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, begins), &mut furthest).await;
+            let group = match &self.together {
+                Some(siblings) => Some(siblings.join(ctx).await?),
+                None => None,
+            };
+            let cancel = group.as_ref().map(Group::token).unwrap_or_default();
+            let ended = self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, begins), (cancel, &mut furthest)).await;
+            if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
+                return Ok(Recorded::Stopped { why, used: ledger.used_by(&turn) });
+            }
             if let Some(spent) = purse::overdraft(&ledger, &ended, &turn) {
                 return Ok(Recorded::Spent(spent));
             }
@@ -259,6 +284,13 @@ impl Turn {
         ctx.effect(key, &asked, body).probe(probe).await
     }
 
+    /// Where the turn begins: anew, or where one of an earlier task ended.
+    fn progress(&self) -> Progress {
+        let mut progress = Progress::default();
+        progress.turn = self.from.as_ref().and_then(|from| from.turn.clone());
+        progress
+    }
+
     fn key_of(&self, progress: &Progress) -> String {
         match progress.nth {
             0 => self.key.clone(),
@@ -273,8 +305,11 @@ impl Turn {
         ledger: &Ledger,
         turn: String,
         (texts, begins): (Texts, RecordedTexts),
-        furthest: &mut u64,
+        (cancel, furthest): (CancellationToken, &mut u64),
     ) -> Result<Finished, DriverError> {
+        if cancel.is_cancelled() {
+            return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
+        }
         let driver = purse::metered(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
@@ -286,6 +321,7 @@ impl Turn {
             files: self.files.clone(),
             place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
             limits: self.agent.limits,
+            cancel,
             ..AgentRequest::new(&self.agent.role, texts.prompt, &self.directory)
         };
         ctx.keep_message(&self.begins(&begins)).await;

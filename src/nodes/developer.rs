@@ -9,8 +9,9 @@ use super::changes::{diff, tree_now};
 use super::folder::{After, Base, Folder, Kept};
 use super::prompts::{Brief, Feedback, Prompt};
 use super::questions::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
+use super::siblings::Siblings;
 use super::step::step;
-use super::turn::{Answer, Taken, Then, Turn, Turned};
+use super::turn::{Answer, Cut, CutOff, Taken, Then, Turn, Turned};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
@@ -46,6 +47,10 @@ pub struct DeveloperJob {
     pub base: Base,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
+    /// The group of tasks that it is worked on with; none: it is worked on alone.
+    pub together: Option<Siblings>,
+    /// Where the turn of this attempt ended when the budget was used up; none: the attempt begins.
+    pub from: Option<CutOff>,
 }
 
 /// A task that was worked on.
@@ -69,6 +74,8 @@ pub struct Developed {
     pub given_up: Option<GivenUp>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
+    /// Set if the work was cut short among siblings.
+    pub cut: Option<Cut>,
 }
 
 /// What a person decided of a task whose session the server refused.
@@ -128,8 +135,9 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
         Answer::Unusable(why) => Err(why),
         Answer::SessionLost => Err("the session was lost".into()),
     };
+    let cut = turned.cut;
     let (session, given_up) = (turned.session, GivenUp::of(then));
-    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised })
+    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, cut })
 }
 
 /// What the turns of an attempt came to.
@@ -195,13 +203,18 @@ async fn reply<C: Agents>(
 async fn begin<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<Worked, NodeError> {
     let anew = Prompt::developer(&job.brief, &job.feedback, salvaged);
     let fresh = |job: &DeveloperJob, key: &str| turn(job, key.into(), anew.clone(), Session::New);
-    let Some(session) = job.session.clone() else {
-        let turn = fresh(job, "work");
+    let from = job.from.clone();
+    let ended = from.as_ref().and_then(|from| from.session.clone());
+    let Some(session) = ended.or_else(|| job.session.clone()) else {
+        let turn = Turn { from, ..fresh(job, "work") };
         let (turned, then) = take(job, turn, &anew, ctx).await?;
         return Ok(Worked { turned, session_lost: false, then });
     };
-    let retry = Prompt::retry(&job.brief, &job.feedback, salvaged);
-    let resumed = turn(job, "work".into(), retry, Session::Resume(session));
+    let prompt = match &job.session {
+        Some(_) => Prompt::retry(&job.brief, &job.feedback, salvaged),
+        None => anew.clone(), // the session was cut short before it came to anything
+    };
+    let resumed = Turn { from, ..turn(job, "work".into(), prompt, Session::Resume(session)) };
     let (turned, then) = take(job, resumed, &anew, ctx).await?;
     match turned.answer {
         Answer::SessionLost if turned.tampered.is_empty() => {
@@ -252,6 +265,7 @@ fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Tu
         task: job.brief.id.clone(),
         attempt: job.attempt,
         at: Some(job.base.clone()),
+        together: job.together.clone(),
         files: job.brief.plan_file.iter().cloned().collect(),
         ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
     }

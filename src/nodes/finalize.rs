@@ -59,7 +59,7 @@ where
     step(job, perform, done)
 }
 
-async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, NodeError> {
+pub(super) async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, NodeError> {
     let moved = commit(&job.commit, &ctx).await?;
     let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default() };
     let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };

@@ -118,10 +118,24 @@ impl Folder {
     where
         C: Send + Sync + 'static,
     {
+        self.after_as(ctx, "after", tampered, base).await
+    }
+
+    /// The same under another name, for nodes that look more than once.
+    pub(super) async fn after_as<C>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        tampered: Vec<String>,
+        base: &Base,
+    ) -> Result<After, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
         if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
         }
-        ctx.effect("after", &base.at, |_| self.left(ctx, base)).await
+        ctx.effect(key, &base.at, |_| self.left(ctx, base)).await
     }
 
     /// What stands in the files when a person has decided: their own changes, and what was left by somebody after whom nothing
@@ -204,13 +218,14 @@ impl Folder {
     pub(super) async fn undo<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
+        key: &str,
         tree: &TreeId,
     ) -> Result<Vec<String>, NodeError> {
         let undo = |_| async {
             let Reset { removed, written, .. } = self.hold(ctx).await?.reset_to(tree).await.map_err(failed)?;
             Ok::<_, NodeError>([removed, written].concat())
         };
-        ctx.effect("undo", tree, undo).await
+        ctx.effect(key, tree, undo).await
     }
 
     /// Brings the files back.

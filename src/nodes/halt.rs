@@ -3,7 +3,7 @@
 use super::changes::listed;
 use super::folder::{After, Base, Folder, Kept};
 use super::plan_file::{Adopted, Changed, PlanFile};
-use super::questions::{AfterHalt, Halted, PlanChanged};
+use super::questions::{AfterHalt, Halted, PlanChanged, Salvage};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::Plan;
@@ -69,7 +69,7 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
     let decision = match &job.unattended {
         Some(decision) => decision.clone(),
         None => {
-            job.question.salvage.clone_from(&salvaged);
+            job.question.salvage = Salvage::One(salvaged.clone());
             if let Some(kept) = &job.kept {
                 job.question.changes = listed(&ctx, "changes", &job.folder, [&job.base.tree, &kept.tree]).await?;
             }
@@ -120,7 +120,10 @@ impl HaltJob {
     }
 }
 
-async fn adopt<C: Send + Sync + 'static>(file: &PlanFile, ctx: &Ctx<C>) -> Result<Option<Adopted>, NodeError> {
+pub(super) async fn adopt<C: Send + Sync + 'static>(
+    file: &PlanFile,
+    ctx: &Ctx<C>,
+) -> Result<Option<Adopted>, NodeError> {
     let Some(Changed { hash, adopted }) = file.changed(ctx, "plan file").await? else { return Ok(None) };
     let plan = adopted.map_or_else(|| file.plan.clone(), |plan| plan.markdown().to_owned());
     Ok(Some(Adopted { hash, plan }))
@@ -131,17 +134,24 @@ async fn decide<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>) -> Result
     let (mut asked, mut nth) = (job.question.clone(), 0_u32);
     loop {
         let decision = ctx.interrupt(asked)?;
-        let problem = match &decision {
-            AfterHalt::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".to_owned()),
-            AfterHalt::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
-            AfterHalt::Accept => leak(job, ctx, nth).await?,
-            AfterHalt::Retry { .. } | AfterHalt::Skip | AfterHalt::Abort => None,
+        let problem = match problem_of(&decision) {
+            None if decision == AfterHalt::Accept => leak(job, ctx, nth).await?,
+            problem => problem,
         };
         if problem.is_none() {
             return Ok(decision);
         }
         nth += 1;
         asked = Halted { problem, ..job.question.clone() };
+    }
+}
+
+/// The reason for which an answer cannot be followed, as far as it shows.
+pub(super) fn problem_of(decision: &AfterHalt) -> Option<String> {
+    match decision {
+        AfterHalt::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".to_owned()),
+        AfterHalt::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
+        AfterHalt::Retry { .. } | AfterHalt::Accept | AfterHalt::Skip | AfterHalt::Abort => None,
     }
 }
 

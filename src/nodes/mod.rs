@@ -41,6 +41,7 @@ mod agents;
 mod architect;
 mod asking;
 mod changes;
+mod checks;
 mod commit;
 mod contents;
 mod crew;
@@ -48,9 +49,13 @@ mod developer;
 mod finalize;
 mod folder;
 mod halt;
+mod halt_phase;
 mod human_approval;
+mod integrate;
 mod next_task;
 mod outage;
+mod phase;
+mod phase_event;
 mod plan_file;
 mod plan_validator;
 mod prepare_workspace;
@@ -61,16 +66,20 @@ mod recorded;
 mod reviewer;
 mod run_command;
 mod shell;
+mod siblings;
 mod step;
 mod submit;
+mod subtask;
 mod turn;
 mod turn_texts;
 mod verify;
+mod worktree;
 
 pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
 pub use changes::DIFF_LIMIT;
+pub use checks::Check;
 pub use commit::{CommitJob, Moved, commit_task};
 pub use contents::{Content, ContentError, Contents};
 pub use crew::Crew;
@@ -79,21 +88,31 @@ pub use finalize::{FinalizeJob, Finalized, finalize};
 pub(crate) use folder::told_tampering;
 pub use folder::{After, Base, Folder, Kept};
 pub use halt::{HaltJob, Halting, halt};
+pub use halt_phase::{HaltPhaseJob, HaltedPhase, halt_phase};
 pub use human_approval::{ApprovalJob, ApprovePlan, Approved, TaskToApprove, human_approval};
+pub use integrate::{Collision, Commit, IntegrateJob, Integrated, Part, integrate};
 pub use next_task::next_task_node;
+pub use phase::{
+    Advance, BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, RetryPhaseJob, ReviewPhaseJob,
+    begin_phase, end_phases, plan_phases, retry_phase, review_phase,
+};
+pub use phase_event::{PhaseEvent, Place};
 pub use plan_file::{Adopted, PlanFile};
 pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
-pub use prompts::{Brief, Diff, Feedback, Prompt, Section, Work};
+pub use prompts::{Brief, BriefPhase, Diff, Feedback, Prompt, Section, Work};
 pub use questions::{
-    AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, PlanChanged, Raise,
-    ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview,
+    AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, HaltedPhasePlace,
+    PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,
 };
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use run_command::run_command;
 pub use shell::{CommandError, CommandOutput, ShellCommand};
+pub use siblings::Siblings;
 pub use submit::{Submit, submitted};
-pub use turn::{Answer, Turn, Turned};
+pub use subtask::{EndSubtask, EndedSubtask, Lane, Turnstile};
+pub use turn::{Answer, Cut, CutOff, Turn, Turned};
 #[cfg(feature = "app")]
 pub(crate) use turn_texts::read_texts;
-pub use verify::{Check, Verified, VerifyJob, verify};
+pub use verify::{Verified, VerifyJob, verify};
+pub use worktree::{Worktree, WorktreeJob, worktree};

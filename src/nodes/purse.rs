@@ -44,6 +44,11 @@ fn file(home: &Path, thread: &str, birth: u64) -> PathBuf {
     home.join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
 }
 
+/// The account of the run.
+pub(super) fn account<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Account, DriverError> {
+    Ok(ledger(ctx, agent)?.account())
+}
+
 /// A request for which the budget of its run was not enough.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Overdraft {

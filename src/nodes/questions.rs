@@ -28,10 +28,49 @@ pub struct Halted {
     /// What it has cost, in millionths of a dollar.
     pub cost: u64,
     /// Where its work is kept in git.
-    pub salvage: Option<String>,
+    pub salvage: Salvage,
     /// Why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
+    /// The phase and its subtask, in a run of phases.
+    #[serde(flatten)]
+    pub phase: Option<HaltedPhasePlace>,
+}
+
+/// The phase that did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HaltedPhasePlace {
+    /// The number of the phase, from 1.
+    pub phase: u32,
+    /// The id of the subtask that failed; none: the review rejected the phase.
+    pub subtask: Option<String>,
+}
+
+/// The git references that hold work which did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Salvage {
+    /// Those of a phase.
+    All(Vec<String>),
+    /// That of a task; none: it has none.
+    One(Option<String>),
+}
+
+impl Salvage {
+    /// Returns the references.
+    pub fn references(&self) -> impl Iterator<Item = &str> {
+        let (all, one) = match self {
+            Self::All(all) => (all.as_slice(), None),
+            Self::One(one) => ([].as_slice(), one.as_deref()),
+        };
+        all.iter().map(String::as_str).chain(one)
+    }
+}
+
+impl Default for Salvage {
+    fn default() -> Self {
+        Self::One(None)
+    }
 }
 
 /// What becomes of a task that did not pass. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"accept"`, `"skip"`,

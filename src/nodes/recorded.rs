@@ -59,6 +59,12 @@ pub(super) enum Recorded {
     },
     /// The budget of the run is used up.
     Spent(Overdraft),
+    /// The group of tasks that it belongs to was stopped.
+    Stopped {
+        why: String,
+        #[serde(default)]
+        used: Usage,
+    },
 }
 
 impl Recorded {
@@ -68,6 +74,7 @@ impl Recorded {
             Self::Finished(_) => Usage::default(),
             Self::Busy { used, .. } | Self::Failed { used, .. } | Self::Down { used, .. } => *used,
             Self::Refused { used, .. } | Self::SessionLost { used } | Self::Spent(Overdraft { used, .. }) => *used,
+            Self::Stopped { used, .. } => *used,
         }
     }
 }

@@ -8,8 +8,9 @@ use super::developer::GivenUp;
 use super::folder::Folder;
 use super::prompts::{Brief, Diff, Prompt, Work};
 use super::questions::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
+use super::siblings::Siblings;
 use super::step::step;
-use super::turn::{Answer, Taken, Turn};
+use super::turn::{Answer, Cut, Taken, Turn};
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Comment, Review, Severity};
@@ -43,6 +44,8 @@ pub struct ReviewerJob {
     pub open: Vec<Comment>,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
+    /// The group of tasks that it is judged with; none: it is judged alone.
+    pub together: Option<Siblings>,
 }
 
 /// Work that was judged.
@@ -71,6 +74,8 @@ pub enum Verdict {
     Skipped,
     /// A reviewer changed git's hooks or configuration: what, each.
     Tampered(Vec<String>),
+    /// The review was cut short among siblings.
+    Cut(Cut),
 }
 
 /// Returns a node that has the work on a task judged by an agent that reads and changes nothing, in a session of its own:
@@ -89,7 +94,7 @@ where
     step(job, perform, done).asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
 }
 
-async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
+pub(super) async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
     let changes = changes(&job, &ctx).await?;
     let mut used = (Usage::default(), NewLimits::default());
     let mut all: Option<Review> = None;
@@ -104,7 +109,7 @@ async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewe
                 all = Some(together(all, review));
             }
             Verdict::Accepted => {}
-            verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_)) => {
+            verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_)) => {
                 ended = Some(verdict);
                 break;
             }
@@ -139,6 +144,9 @@ async fn judged<C: Agents>(
         *raised = raised.later(turned.raised);
         if !turned.tampered.is_empty() {
             return Ok(Verdict::Tampered(turned.tampered));
+        }
+        if let Some(cut) = turned.cut {
+            return Ok(Verdict::Cut(cut));
         }
         match GivenUp::of(then) {
             Some(GivenUp::Skip) => return Ok(Verdict::Skipped),
@@ -175,6 +183,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
         task: job.brief.id.clone(),
         attempt: job.attempt,
         files: changes.files.clone(),
+        together: job.together.clone(),
         ..Turn::new::<Review>(key, job.agent.clone(), Prompt::reviewer(&job.brief, &work), &job.folder)
     }
 }

@@ -1,11 +1,14 @@
 //! A turn of an agent as a step of a node: done once, its answer read as a type, asked for again once if it cannot be read. All
 //! that happens outside goes through the task's journal.
 
+use serde::{Deserialize, Serialize};
+
 use super::agents::{AgentSpec, Agents};
 use super::asking::{Around, Ended};
 use super::folder::{Base, Folder};
 use super::prompts::Prompt;
 use super::questions::SessionRefused;
+use super::siblings::Siblings;
 use super::submit::{Submit, submitted};
 use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, Status, Usage};
 use crate::graph::{Ctx, NodeError};
@@ -40,6 +43,11 @@ pub struct Turn {
     pub at: Option<Base>,
     /// Whether the work can do without it: a failure is an answer that cannot be used, and nothing waits for a busy service.
     pub is_optional: bool,
+    /// The group of tasks that its task belongs to: it is ended with them, and what cuts it short is a [`Cut`]
+    /// instead of a failure or a question of the task. None: it works alone.
+    pub together: Option<Siblings>,
+    /// Where a turn of an earlier task ended that goes on in this one; none: it begins here.
+    pub from: Option<CutOff>,
 }
 
 /// What a turn came to.
@@ -59,6 +67,8 @@ pub struct Turned<T> {
     pub raised: NewLimits,
     /// Whether a person ended the run instead of raising its budget; there is no answer then.
     pub is_aborted: bool,
+    /// Set if the turn was cut short among siblings; there is no answer then.
+    pub cut: Option<Cut>,
 }
 
 impl<T> Turned<T> {
@@ -79,6 +89,27 @@ pub enum Answer<T> {
     Unusable(String),
     /// The session to go on in is not known any more.
     SessionLost,
+}
+
+/// Why a turn among siblings was cut short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cut {
+    /// Its driver failed.
+    Failed(String),
+    /// The budget of the run is used up.
+    Spent(CutOff),
+    /// The group was stopped.
+    Stopped(String),
+}
+
+/// Where a turn ended for which the budget was not enough.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutOff {
+    /// The name under which it goes on; none: it has ended, and is done in a new one.
+    pub turn: Option<String>,
+    /// The session of a turn that has ended.
+    pub session: Option<SessionRef>,
 }
 
 /// A turn, and what a person decided if its session was refused.
@@ -122,6 +153,8 @@ impl Turn {
             attempt: 0,
             at: None,
             is_optional: false,
+            together: None,
+            from: None,
         }
     }
 
@@ -232,7 +265,7 @@ impl Turn {
             Some(session) => (Session::Resume(session.clone()), repair),
             None => (Session::New, self.prompt.followed_by(&repair)),
         };
-        Self { key: format!("{}/again", self.key), session, prompt, ..self.clone() }
+        Self { key: format!("{}/again", self.key), session, prompt, from: None, ..self.clone() }
     }
 }
 
@@ -244,6 +277,6 @@ fn turned<T>(answer: Answer<T>, finished: Finished, around: Around) -> Turned<T>
 }
 
 fn without<T>(answer: Answer<T>, around: Around) -> Turned<T> {
-    let Around { tampered, at, raised, used: usage, is_aborted } = around;
-    Turned { answer, session: None, usage, tampered, at, raised, is_aborted }
+    let Around { tampered, at, raised, used: usage, is_aborted, cut } = around;
+    Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
 }

@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::activity::Activity;
+use super::checks::{Check, Checks};
 use super::folder::{After, Base, Folder};
+use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::process::{Environment, Program, Redactor};
 use crate::workspace::TreeId;
 
-/// How much of the end of a command's output is kept, in bytes.
-const KEPT: usize = 8 * 1024;
 /// How many files that they changed are named.
 const SHOWN: usize = 10;
 
@@ -31,6 +27,8 @@ pub struct VerifyJob {
     pub tree: Option<TreeId>,
     /// Variables of this process that the commands get besides the usual ones.
     pub pass: Vec<String>,
+    /// The group of tasks that stops them; none: nothing does.
+    pub together: Option<Siblings>,
 }
 
 /// Commands that were run.
@@ -44,38 +42,6 @@ pub struct Verified {
     pub tree: Option<TreeId>,
     /// What a person should know.
     pub notices: Vec<String>,
-}
-
-/// How a command ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// The command.
-    pub command: String,
-    /// Its exit code; none if a signal or its time ended it.
-    pub code: Option<i32>,
-    /// The end of what it wrote.
-    pub output: String,
-}
-
-impl Check {
-    /// Returns whether it succeeded.
-    pub fn passed(&self) -> bool {
-        self.code == Some(0)
-    }
-
-    /// Returns how it ended, in a line.
-    pub fn line(&self) -> String {
-        match self.code {
-            Some(0) => format!("`{}` succeeded", self.command),
-            Some(code) => format!("`{}` ended with {code}", self.command),
-            None => format!("`{}` was killed", self.command),
-        }
-    }
-
-    /// Returns how it ended, with its output.
-    pub fn report(&self) -> String {
-        format!("{}\n{}", self.line(), self.output)
-    }
 }
 
 /// Returns a node that runs commands: `job` reads from the state which, `done` makes the update from how they ended. They get
@@ -96,43 +62,59 @@ where
 }
 
 async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Result<Verified, NodeError> {
-    let mut checks = vec![];
-    if let Some(leak) = leak(&job, &ctx).await? {
+    verified(&job, "", &ctx).await
+}
+
+/// Runs the commands of a job; `prefix` tells its effects from those of other jobs of the node.
+pub(super) async fn verified<C>(job: &VerifyJob, prefix: &str, ctx: &Ctx<C>) -> Result<Verified, NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    if let Some(leak) = leak(job, prefix, ctx).await? {
         ctx.emit(leak.line()).await;
         return Ok(Verified { checks: vec![leak], tampered: vec![], tree: None, notices: vec![] });
     }
     if job.commands.is_empty() {
-        return Ok(Verified { checks, tampered: vec![], tree: None, notices: vec![] });
+        return Ok(Verified { checks: vec![], tampered: vec![], tree: None, notices: vec![] });
     }
-    let at = job.folder.stand(&ctx, "stand", &job.base).await?;
-    let before = job.folder.guard(&ctx, "checks").await?;
-    for (nth, command) in job.commands.iter().enumerate() {
-        let check = ctx.effect(format!("check/{nth}"), command, |_| run(&job, command, &ctx)).await?;
-        let passed = check.passed();
-        if !passed {
-            ctx.emit(check.line()).await;
-        }
-        checks.push(check);
-        if !passed {
-            break;
-        }
-    }
-    let tampered = job.folder.tampered(&ctx, "checks", &before).await?;
-    let After { tampered, mut tree, mut notices } = job.folder.after(&ctx, tampered, &Base { at, ..job.base }).await?;
-    if let Some(judged) = job.tree.filter(|judged| tree.as_ref().is_some_and(|left| left != judged)) {
-        notices.push(undone(&job.folder.undo(&ctx, &judged).await?));
-        tree = Some(judged);
+    let at = job.folder.stand(ctx, &format!("{prefix}stand"), &job.base).await?;
+    let before = job.folder.guard(ctx, &format!("{prefix}checks")).await?;
+    let checks = job.checks().run(&format!("{prefix}check"), ctx).await?;
+    let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
+    let base = Base { at, ..job.base.clone() };
+    let left = job.folder.after_as(ctx, &format!("{prefix}after"), tampered, &base).await?;
+    let After { tampered, mut tree, mut notices } = left;
+    if let Some(judged) = job.tree.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
+        notices.push(undone(&job.folder.undo(ctx, &format!("{prefix}undo"), judged).await?));
+        tree = Some(judged.clone());
     }
     Ok(Verified { checks, tampered, tree, notices })
 }
 
+impl VerifyJob {
+    fn checks(&self) -> Checks<'_> {
+        Checks {
+            folder: &self.folder,
+            commands: &self.commands,
+            limit: self.limit,
+            pass: &self.pass,
+            together: self.together.as_ref(),
+        }
+    }
+}
+
 /// A check that fails if the files hold a key of this process: nobody is shown them then.
-async fn leak<C: Send + Sync + 'static>(job: &VerifyJob, ctx: &Ctx<C>) -> Result<Option<Check>, NodeError> {
+async fn leak<C: Send + Sync + 'static>(
+    job: &VerifyJob,
+    prefix: &str,
+    ctx: &Ctx<C>,
+) -> Result<Option<Check>, NodeError> {
     let Some(tree) = job.tree.as_ref().filter(|tree| **tree != job.base.tree) else { return Ok(None) };
     let between = [&job.base.tree, tree];
-    let leaked = ctx.effect("keys", &between, |_| job.folder.leaked(between[0], between[1])).await?;
+    let leaked = ctx.effect(format!("{prefix}keys"), &between, |_| job.folder.leaked(between[0], between[1])).await?;
     let output = format!("{}\nTake the value out of the file: keys are read from the environment.", leaked.join("\n"));
-    Ok((!leaked.is_empty()).then(|| Check { command: "look for keys".into(), code: Some(1), output }))
+    let check = Check { command: "look for keys".into(), code: Some(1), output, stopped: false };
+    Ok((!leaked.is_empty()).then_some(check))
 }
 
 fn undone(files: &[String]) -> String {
@@ -140,35 +122,5 @@ fn undone(files: &[String]) -> String {
     match files.len().saturating_sub(SHOWN) {
         0 => format!("the checks changed files, which was taken back: {shown}"),
         more => format!("the checks changed files, which was taken back: {shown} and {more} more"),
-    }
-}
-
-async fn run<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
-    job.folder.hold(ctx).await?;
-    Activity::Check { command }.tell(ctx).await;
-    let check = ended(job, command, ctx).await?;
-    let output = (!check.passed()).then_some(check.output.as_str());
-    Activity::Checked { command, code: check.code, output }.tell(ctx).await;
-    Ok(check)
-}
-
-async fn ended<C: Send + Sync + 'static>(job: &VerifyJob, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
-    let pass: Vec<&str> = job.pass.iter().map(String::as_str).collect();
-    let environment = Environment::allowed().keep(&pass);
-    let redactor = Redactor::new(environment.secrets());
-    let program = Program::new("sh").args(["-c", command]).environment(environment);
-    let program = program.directory(&job.folder.directory).keep(KEPT);
-    let ended = tokio::time::timeout(job.limit, program.run(|| ctx.heartbeat())).await;
-    let command = command.to_owned();
-    match ended {
-        Ok(Ok(output)) => {
-            let said = redactor.redact(&[output.stdout, output.stderr].concat());
-            Ok(Check { command, code: output.code, output: said })
-        }
-        Ok(Err(error)) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
-        Err(_) => {
-            let output = format!("it took longer than {} s and was killed", job.limit.as_secs());
-            Ok(Check { command, code: None, output })
-        }
     }
 }

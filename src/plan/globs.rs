@@ -45,7 +45,7 @@ impl Pattern {
 }
 
 /// Returns whether a path or glob covers a path: it is the path, a folder around it, or matches it.
-pub(super) fn covers(pattern: &str, path: &str) -> bool {
+pub(crate) fn covers(pattern: &str, path: &str) -> bool {
     let pattern = Pattern::new(pattern);
     let path = literal(&path.trim_start_matches("./").to_lowercase());
     pattern.readings.iter().any(|reading| {

@@ -94,6 +94,8 @@ pub use command::VerifyCommand;
 pub use decision::Decision;
 pub use error::{PlanError, PlanProblem};
 pub use extract::{extract_task_count, extract_task_section};
+#[cfg_attr(not(feature = "agents"), allow(unused_imports, reason = "nodes ask for it"))]
+pub(crate) use globs::covers;
 pub use id::TaskId;
 pub use issue::{Issue, IssueError, IssueProblem};
 pub use phasing::Phases;

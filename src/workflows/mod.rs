@@ -1,10 +1,12 @@
 //! Graphs wired from nodes and routers, and the [`Profile`] by which their agents are run. They know no command line.
 
+pub(crate) mod agent;
 pub mod demo;
+pub mod phased;
 mod profile;
 pub mod task_based;
 
 pub use profile::{
-    AgentProfile, AgentSettings, Api, Endpoint, OnExhausted, Overrides, PlanContext, Profile, ProfileError,
-    ProfileProblem, RetrySession, Role, Tools, Tracker, TurnLimits,
+    AgentProfile, AgentSettings, Api, Endpoint, OnExhausted, OnSubtaskFailure, Overrides, Phased, PlanContext, Profile,
+    ProfileError, ProfileProblem, RetrySession, Role, Tools, Tracker, TurnLimits, WorktreeSettings,
 };

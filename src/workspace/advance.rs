@@ -53,7 +53,11 @@ impl Workspace {
         Err(WorkspaceError::HeadElsewhere { expected: at(from).to_string(), found: found.to_string() })
     }
 
-    async fn tree_of(&self, commit: &CommitId) -> Result<TreeId, WorkspaceError> {
+    /// Returns the files of a commit.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if it is not there.
+    pub async fn tree_of(&self, commit: &CommitId) -> Result<TreeId, WorkspaceError> {
         let commit = commit.clone();
         self.objects("read a commit", move |repository, _| {
             let found = repository.find_commit(commit.oid()?).map_err(|_| commit.missing())?;

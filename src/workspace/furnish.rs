@@ -15,7 +15,7 @@ use super::open::Workspace;
 /// Keep its [`paths`](Self::paths) [apart](super::WorkspaceOptions::apart) wherever the work tree is opened: then they are in no
 /// snapshot, diff or commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Furnishings {
     /// Files that are copied, such as `.env.test`.
     pub copy: Vec<PathBuf>,

@@ -1,7 +1,7 @@
 //! Agents that commit by themselves: where HEAD stood when a task began, what became of it, and how it is put back without
 //! touching a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use git2::{Repository, Sort};
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,12 @@ pub struct Standing {
     pub branch: Option<String>,
     /// HEAD's commit; none if the branch has none yet.
     pub commit: Option<CommitId>,
-    /// Other branches that must not move, such as the user's; all that there are if HEAD is detached.
+    /// Other branches that must not move, such as the user's.
     #[serde(default)]
     pub others: BTreeMap<String, CommitId>,
+    /// The names of all branches, if HEAD is detached: any other was made since.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub known: BTreeSet<String>,
 }
 
 /// What became of HEAD and the branches since a task began.
@@ -69,7 +72,7 @@ impl Movement {
 }
 
 impl Workspace {
-    /// Returns where HEAD stands, and the branches `others` that are not to move; all branches, if HEAD is detached.
+    /// Returns where HEAD stands, and the branches `others` that are not to move; with the names of all branches, if HEAD is detached.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
@@ -77,11 +80,10 @@ impl Workspace {
         let others: Vec<String> = others.iter().map(|&name| name.to_owned()).collect();
         self.read("read the branches", move |repository, _| {
             let head = head_of(repository)?;
-            let others = match head.branch() {
-                Some(branch) => some_branches(repository, others.into_iter().filter(|name| name != branch))?,
-                None => all_branches(repository)?,
-            };
-            Ok(Standing { branch: head.branch().map(str::to_owned), commit: head.commit().cloned(), others })
+            let others = others.into_iter().filter(|name| head.branch() != Some(name));
+            let others = some_branches(repository, others)?;
+            let known = if head.branch().is_none() { all_branches(repository)? } else { BTreeSet::new() };
+            Ok(Standing { branch: head.branch().map(str::to_owned), commit: head.commit().cloned(), others, known })
         })
         .await
     }
@@ -144,7 +146,7 @@ impl Workspace {
 
     /// Deletes a branch that is not among all those that were there. If none is known, nobody can say whose it is.
     async fn delete_new_branch(&self, standing: &Standing, name: &str) -> Result<(), WorkspaceError> {
-        if standing.branch.is_some() || standing.others.is_empty() || standing.others.contains_key(name) {
+        if standing.known.is_empty() || standing.known.contains(name) {
             return Ok(());
         }
         let reference = format!("refs/heads/{name}");
@@ -181,13 +183,13 @@ fn some_branches(
     Ok(found)
 }
 
-fn all_branches(repository: &Repository) -> Result<BTreeMap<String, CommitId>, Fault> {
-    let mut names = Vec::new();
+fn all_branches(repository: &Repository) -> Result<BTreeSet<String>, Fault> {
+    let mut names = BTreeSet::new();
     for branch in repository.branches(Some(git2::BranchType::Local))? {
         let (branch, _) = branch?;
         names.extend(branch.name().ok().flatten().map(str::to_owned));
     }
-    some_branches(repository, names.into_iter())
+    Ok(names)
 }
 
 fn strayed(expected: String, found: &Head) -> WorkspaceError {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::checkpoint::{ExportOptions, ImportOptions, Retention, export_thread, gc_all, import_thread};
-use superstep::graph::{CompiledGraph, Durability, Name, NodeId, Thread, ThreadFilter, ThreadInfo, Until, runner};
+use superstep::graph::{CompiledGraph, Durability, Name, Thread, Until, runner};
 use superstep::prelude::*;
 use tokio_util::sync::CancellationToken;
 
@@ -324,90 +323,6 @@ async fn a_store_that_panics_is_an_error_of_the_call() {
     a panic while reading a thread: out of paper
     a panic while running a thread: out of paper
     a panic while updating a thread: out of paper
-    ");
-}
-
-#[tokio::test]
-async fn a_store_that_panics_is_an_error_of_what_manages_threads() {
-    let store = Store::memory();
-    let counting = Counting::new(&store);
-    let graph = graph("", false, false).with_shared_checkpointer(Arc::clone(&counting) as _);
-    graph.thread("t").invoke(Panel::update()).await.unwrap();
-    let (mut file, thread, name) = (vec![], graph.thread("t"), "t".into());
-    export_thread(&*counting, &name, &ExportOptions::default(), &mut file).await.unwrap();
-    counting.break_reads();
-    let keep = Retention::new().keep_last(1);
-    let import = ImportOptions::new().named("u");
-    let errors: Vec<(&str, String)> = vec![
-        ("tag", thread.tag("now").await.unwrap_err().to_string()),
-        ("untag", thread.untag("now").await.unwrap_err().to_string()),
-        ("tags", thread.tags().await.unwrap_err().to_string()),
-        ("gc", thread.gc(&keep).await.unwrap_err().to_string()),
-        ("gc_all", gc_all(&*counting, &keep).await.unwrap_err().to_string()),
-        ("trust", thread.trust().await.unwrap_err().to_string()),
-        ("mailbox", thread.mailbox().await.unwrap_err().to_string()),
-        ("copy_to", thread.copy_to("v", CheckpointId(1)).await.unwrap_err().to_string()),
-        ("all", ThreadInfo::all(&*counting).await.unwrap_err().to_string()),
-        ("read", ThreadInfo::read(&*counting, &name).await.unwrap_err().to_string()),
-        ("page", ThreadFilter::new().page(&*counting).await.unwrap_err().to_string()),
-        (
-            "export",
-            export_thread(&*counting, &name, &ExportOptions::default(), &mut vec![]).await.unwrap_err().to_string(),
-        ),
-        ("import", import_thread(&*counting, Panics, &import).await.unwrap_err().to_string()),
-    ];
-    let lines: Vec<String> = errors.iter().map(|(call, error)| format!("{call}: {error}")).collect();
-    insta::assert_snapshot!(lines.join("\n"), @r"
-    tag: a panic while changing a tag: out of paper
-    untag: a panic while changing a tag: out of paper
-    tags: a panic while reading tags: out of paper
-    gc: a panic while removing checkpoints: out of paper
-    gc_all: a panic while removing checkpoints: out of paper
-    trust: a panic while trusting a thread: out of paper
-    mailbox: a panic while reading a mailbox: out of paper
-    copy_to: a panic while copying a thread: out of paper
-    all: a panic while listing threads: out of paper
-    read: a panic while listing threads: out of paper
-    page: a panic while listing threads: out of paper
-    export: a panic while exporting a thread: out of paper
-    import: a panic while importing a thread: out of paper
-    ");
-}
-
-/// A file that cannot be read.
-struct Panics;
-
-impl std::io::Read for Panics {
-    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-        panic!("out of paper")
-    }
-}
-
-/// A node id whose method can panic.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Label;
-
-impl NodeId for Label {
-    fn name(&self) -> &str {
-        trip("name");
-        "note"
-    }
-
-    fn all() -> Vec<Self> {
-        vec![]
-    }
-}
-
-#[test]
-fn a_panic_while_compiling_is_a_problem_of_the_graph() {
-    let note = |_: Arc<Panel>, _: Ctx| async { Ok::<_, NodeError>(Panel::update()) };
-    let builder = StateGraph::<Panel, Label>::new().add_node(Label, note).add_edge(START, Label);
-    BROKEN.set("name");
-    let error = builder.compile().err().map(|error| error.to_string());
-    BROKEN.set("");
-    insta::assert_snapshot!(error.unwrap(), @r"
-    a panic while compiling the graph: out of ink
-     help: mend what panicked: a method of the state or of the node ids
     ");
 }
 

@@ -242,6 +242,7 @@ fn flags_beat_the_profile() {
         driver: Some(DriverName::Scripted("demo.yaml".into())),
         working_dir: Some("/x".into()),
         max_task_review_iterations: Some(1),
+        max_parallel: Some(3),
     };
     assert_eq!(profile(text).with(Overrides::default()).unwrap(), profile(text));
     assert_eq!((profile(text).attempts(true), profile(text).attempts(false)), (5, 2));

@@ -52,7 +52,9 @@ async fn what_an_agent_does_to_a_detached_head_is_folded_into_its_task(
 ) {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let standing = workspace.standing(&[]).await.unwrap();
+    let known = workspace.standing(&[]).await.unwrap().known;
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let standing = workspace.standing(&known).await.unwrap();
     assert_eq!((&standing.branch, standing.others.len()), (&None, 2));
     let branches = repo.git(&["show-ref", "--heads"]);
     agent(&repo);
@@ -72,7 +74,7 @@ async fn what_an_agent_does_to_a_detached_head_is_folded_into_its_task(
 async fn a_branch_that_may_be_a_persons_is_kept() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let standing = Standing { others: [].into(), ..workspace.standing(&[]).await.unwrap() };
+    let standing = Standing { known: [].into(), ..workspace.standing(&[]).await.unwrap() };
     here(&repo, &["switch", "-q", "-c", "persons"]);
     workspace.fold(&standing).await.unwrap();
     assert_eq!(repo.git(&["branch", "--list", "persons"]).trim(), "persons");

@@ -6,7 +6,6 @@
 use super::policy::Retention;
 use super::report::{Swept, SweptStore, SweptThread};
 use crate::checkpoint::near::unknown_thread;
-use crate::checkpoint::panics::guarded;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::pages::{LAST, Pages};
 use crate::checkpoint::threads::reach::Reach;
@@ -15,7 +14,6 @@ use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key,
 /// The most keys of one commit, and the most bytes that their records have.
 const KEYS: usize = 512;
 const BYTES: usize = 4 << 20;
-const SWEEPING: &str = "removing checkpoints";
 
 /// Removes what the policy does not keep of a thread. The thread is held meanwhile: a run that begins then is refused.
 ///
@@ -25,10 +23,6 @@ const SWEEPING: &str = "removing checkpoints";
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadBusy`] while a run holds it, [`CheckpointError::Damaged`]
 /// with nothing removed if its records cannot be read; if the store fails. What is kept is whole in every case.
 pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<Swept, CheckpointError> {
-    guarded(SWEEPING, sweep(store, thread, policy)).await
-}
-
-async fn sweep(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<Swept, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let anatomy = Anatomy::read(store, thread).await?;
@@ -53,7 +47,7 @@ pub async fn gc_all(store: &dyn Checkpointer, policy: &Retention) -> Result<Swep
     let mut report = SweptStore::default();
     loop {
         let last = report.threads.last().map(|swept: &SweptThread| swept.thread.clone());
-        let page = guarded(SWEEPING, store.threads(last.as_ref(), 256)).await?;
+        let page = store.threads(last.as_ref(), 256).await?;
         if page.is_empty() {
             return Ok(report);
         }

@@ -2,7 +2,6 @@
 //! a thread only.
 
 use super::tags::change;
-use crate::checkpoint::panics::guarded;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, Checkpointer, ForeignRecord, Key, Record, ThreadId, decode_record, encode_record,
@@ -17,10 +16,6 @@ use crate::checkpoint::{
 /// # Errors
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadBusy`]; if the store fails.
 pub async fn trust(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, CheckpointError> {
-    guarded("trusting a thread", trusted(store, thread)).await
-}
-
-async fn trusted(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, CheckpointError> {
     let mut changed = store.is_foreign();
     if changed && store.head(thread).await?.is_some() {
         store.trust()?;
@@ -45,7 +40,7 @@ async fn trusted(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, Ch
 /// # Errors
 /// If the record is damaged or the store cannot be read.
 pub async fn foreign(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Option<ForeignRecord>, CheckpointError> {
-    guarded("reading a thread", async { Ok(of_store(store, imported(store, thread).await?)) }).await
+    Ok(of_store(store, imported(store, thread).await?))
 }
 
 /// Returns what is to be thought of a thread with this record: none in it counts while the whole store is not trusted.

@@ -2,13 +2,10 @@
 
 use super::pages::Pages;
 use crate::checkpoint::near::unknown_thread;
-use crate::checkpoint::panics::guarded;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, TagRecord, ThreadId, decode_record, encode_record,
 };
-
-const TAGGING: &str = "changing a tag";
 
 /// Gives a checkpoint a name, so that retention keeps it. A name that was another checkpoint's moves; that one is returned.
 ///
@@ -17,15 +14,6 @@ const TAGGING: &str = "changing a tag";
 /// holds the thread, [`CheckpointError::InvalidName`] for an empty name, [`CheckpointError::TooLarge`] for one over 4 KiB;
 /// if the store fails.
 pub async fn tag(
-    store: &dyn Checkpointer,
-    thread: &ThreadId,
-    checkpoint: CheckpointId,
-    name: &str,
-) -> Result<Option<CheckpointId>, CheckpointError> {
-    guarded(TAGGING, give(store, thread, checkpoint, name)).await
-}
-
-async fn give(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     checkpoint: CheckpointId,
@@ -55,8 +43,7 @@ pub async fn untag(
     name: &str,
 ) -> Result<Option<CheckpointId>, CheckpointError> {
     let key = Key::Tag(name.to_owned());
-    let taken = change(store, thread, vec![key.clone()], |_| Ok((vec![], vec![key.clone()])));
-    let before = guarded(TAGGING, taken).await?;
+    let before = change(store, thread, vec![key.clone()], |_| Ok((vec![], vec![key.clone()]))).await?;
     before.map(|bytes| decode_record::<TagRecord>(thread, &key, &bytes).map(|tag| tag.checkpoint)).transpose()
 }
 
@@ -65,10 +52,6 @@ pub async fn untag(
 /// # Errors
 /// If a record is damaged or the store cannot be read.
 pub async fn tags(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<(String, CheckpointId)>, CheckpointError> {
-    guarded("reading tags", read(store, thread)).await
-}
-
-async fn read(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<(String, CheckpointId)>, CheckpointError> {
     let mut found = vec![];
     let mut pages = Pages::of(store, thread, Key::Tag(String::new())..=Key::Shape(0));
     while let Some(page) = pages.next().await? {

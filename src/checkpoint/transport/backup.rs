@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::checkpoint::panics::guarded;
 use crate::checkpoint::threads::capture::Captured;
 use crate::checkpoint::threads::deposit::deposit;
 use crate::checkpoint::threads::foreign::mark;
@@ -52,10 +51,6 @@ impl fmt::Display for BackedUp {
 /// # Errors
 /// [`CheckpointError::ThreadExists`] if the target is not empty; if either store fails.
 pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<BackedUp, CheckpointError> {
-    guarded("copying a store", copy_all(from, to)).await
-}
-
-async fn copy_all(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<BackedUp, CheckpointError> {
     if let Some(thread) = to.threads(None, 1).await?.pop() {
         return Err(CheckpointError::ThreadExists { thread });
     }

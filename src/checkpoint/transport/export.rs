@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::file::{Header, Names, Writer};
 use super::redact::redact;
-use crate::checkpoint::panics::guarded;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::capture::Captured;
 use crate::checkpoint::threads::pages::{self, Pages};
@@ -78,15 +77,6 @@ impl fmt::Display for Exported {
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::Damaged`], [`CheckpointError::BadImport`] for a thread that has no
 /// checkpoint yet, or of which a part was removed meanwhile; [`CheckpointError::Io`] if `out` cannot be written; if the store cannot be read.
 pub async fn export_thread(
-    store: &dyn Checkpointer,
-    thread: &ThreadId,
-    options: &ExportOptions,
-    out: impl Write,
-) -> Result<Exported, CheckpointError> {
-    guarded("exporting a thread", export(store, thread, options, out)).await
-}
-
-async fn export(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     options: &ExportOptions,

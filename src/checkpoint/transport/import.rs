@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::checks::{MOST, check};
 use super::file::{START, bad, begins, read};
 use super::skim::{DEPTH, skim};
-use crate::checkpoint::panics::guarded;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::deposit::deposit;
 use crate::checkpoint::time::now;
@@ -104,7 +103,7 @@ pub async fn import_thread(
     file: impl Read,
     options: &ImportOptions,
 ) -> Result<Imported, CheckpointError> {
-    guarded("importing a thread", async { unpack(file, options)?.stored(store).await }).await
+    unpack(file, options)?.stored(store).await
 }
 
 /// A thread that was read from a file and checked, and is in no store yet.

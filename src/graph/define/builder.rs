@@ -11,9 +11,8 @@ use super::defaults::NodeDefaults;
 use super::history::History;
 use super::node::{Body, EitherBody, Ended, Input, Node, NodeId, StateBody, Work, WorkBody};
 use super::options::NodeOptions;
-use super::problem::{CompileError, Lint, Problem};
+use super::problem::{CompileError, Lint};
 use super::route::{Choose, Chooser, Declared, Router};
-use crate::checkpoint::panics::caught_as;
 use crate::graph::channels::state::State;
 use crate::graph::compile::compiled::CompiledGraph;
 use crate::graph::compile::described::AnyChild;
@@ -357,6 +356,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// [`CompileError`] with every problem at once, [`Lint`]s included. A variant without a node counts as a node of its name, so
     /// that it hides nothing else.
     pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
-        caught_as(|| resolve::compile(self), |message| CompileError::new(vec![Problem::Panic { message }]))
+        resolve::compile(self)
     }
 }

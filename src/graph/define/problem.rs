@@ -27,8 +27,6 @@ pub enum Problem {
     AddedTwice { node: String },
     /// A node name that the engine keeps for itself.
     ReservedName { node: String },
-    /// A method of the state or of the node ids panicked.
-    Panic { message: String },
     /// Nothing follows START.
     NoEntry,
     /// An edge, router or command leads to an unknown node.
@@ -106,7 +104,6 @@ impl Problem {
             Self::ReservedName { .. } => {
                 "choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`".into()
             }
-            Self::Panic { .. } => "mend what panicked: a method of the state or of the node ids".into(),
             Self::NoEntry => "add `.add_edge(START, <first node>)`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
             Self::UnknownSource { from, .. } => format!("add the node `{from}`, or correct the name"),
@@ -159,7 +156,6 @@ impl fmt::Display for Problem {
             Self::NotAdded { node } => write!(f, "node `{node}` is in the enum but was never added"),
             Self::AddedTwice { node } => write!(f, "node `{node}` was added twice"),
             Self::ReservedName { node } => write!(f, "`{node}` cannot be the name of a node"),
-            Self::Panic { message } => write!(f, "a panic while compiling the graph: {message}"),
             Self::NoEntry => write!(f, "nothing follows START"),
             Self::UnknownTarget { from, to } => write!(f, "`{from}` leads to `{to}`, which is not a node"),
             Self::UnknownSource { from, to } => write!(f, "an edge to `{to}` starts at `{from}`, which is not a node"),

@@ -30,6 +30,12 @@ impl<C> Ctx<C> {
         self.send(EventRecordKind::Message, piece, true).await;
     }
 
+    /// Emits a value that belongs to the journal of the task: it is stored in any case, and whole.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep events"))]
+    pub(crate) async fn keep_event(&self, value: impl Serialize) {
+        self.send(EventRecordKind::Custom, value, true).await;
+    }
+
     async fn send(&self, kind: EventRecordKind, value: impl Serialize, is_kept: bool) {
         self.heartbeat();
         let shared = &self.0.shared;

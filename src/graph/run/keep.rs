@@ -28,4 +28,13 @@ impl<C> Ctx<C> {
         }
         Ok(())
     }
+
+    /// Returns what the run keeps under a name until it ends; made if nothing is kept there yet. Subgraphs share it. None if
+    /// something of another type is kept there.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
+    pub(crate) async fn kept<T: Clone + Send + 'static>(&self, name: &str, make: impl FnOnce() -> T) -> Option<T> {
+        let mut kept = self.0.shared.keeps.0.lock().await;
+        let thing = kept.entry(name.to_owned()).or_insert_with(|| Box::new(make()));
+        thing.downcast_ref::<T>().cloned()
+    }
 }

@@ -14,7 +14,6 @@ use crate::graph::define::node::NodeId;
 use crate::graph::records::reader::Reader;
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
-use crate::graph::run::net::netted;
 
 /// How many records are copied at once.
 const PAGE: usize = 1000;
@@ -26,10 +25,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::InvalidConfig`] if there is a thread of that name, [`RunError::UnknownCheckpoint`]; if the store fails.
     pub async fn copy_to(&self, to: impl Into<ThreadId>, at: CheckpointId) -> Result<(), RunError> {
-        netted("copying a thread", self.copied_to(to.into(), at)).await
-    }
-
-    async fn copied_to(&self, to: ThreadId, at: CheckpointId) -> Result<(), RunError> {
+        let to = to.into();
         let (reader, head) = self.reader("copying a thread").await?;
         let way = way_to(&reader, at).await?;
         let lease = reader.store.claim(&to, Claim::IfFree).await?;

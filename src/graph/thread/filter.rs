@@ -4,10 +4,9 @@ use std::time::SystemTime;
 
 use crate::checkpoint::{Checkpointer, ThreadId};
 
-use super::listing::{Listing, READING, Standing, ThreadInfo};
+use super::listing::{Listing, Standing, ThreadInfo};
 use crate::graph::run::clock;
 use crate::graph::run::error::RunError;
-use crate::graph::run::net::netted;
 
 /// A choice of threads: by name, status, graph, metadata and time, a page at a time. A filter without conditions chooses all.
 ///
@@ -112,10 +111,6 @@ impl ThreadFilter {
     /// # Errors
     /// If the store cannot be read.
     pub async fn page(&self, store: &dyn Checkpointer) -> Result<ThreadPage, RunError> {
-        netted(READING, self.read(store)).await
-    }
-
-    async fn read(&self, store: &dyn Checkpointer) -> Result<ThreadPage, RunError> {
         let limit = self.limit.unwrap_or(usize::MAX);
         let mut listing = Listing::over(store, self.now.unwrap_or_else(SystemTime::now));
         let mut threads: Vec<ThreadInfo> = vec![];

@@ -9,7 +9,6 @@ use super::handle::Thread;
 use crate::graph::channels::state::State;
 use crate::graph::define::node::NodeId;
 use crate::graph::run::error::RunError;
-use crate::graph::run::net::netted;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Gives the checkpoint that this handle is [at](Self::at), or the newest, a name, by which [`gc`](Self::gc) keeps it. A
@@ -18,15 +17,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::EmptyInput`] if the thread has never run; as [`checkpoint::tag`].
     pub async fn tag(&self, name: impl AsRef<str>) -> Result<Option<CheckpointId>, RunError> {
-        netted("changing a tag", self.tagged(name.as_ref())).await
-    }
-
-    async fn tagged(&self, name: &str) -> Result<Option<CheckpointId>, RunError> {
         let (reader, head) = self.reader("a tag").await?;
         self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
         let id = self.at.or(newest).ok_or_else(|| self.unknown())?;
-        Ok(checkpoint::tag(&*reader.store, &reader.thread, id, name).await?)
+        Ok(checkpoint::tag(&*reader.store, &reader.thread, id, name.as_ref()).await?)
     }
 
     /// Takes a name away; returns which checkpoint had it.

@@ -18,7 +18,6 @@ use crate::graph::records::reader::Tasks;
 use crate::graph::run::clock;
 use crate::graph::run::control::START_NODE;
 use crate::graph::run::error::RunError;
-use crate::graph::run::net::netted;
 use crate::graph::run::task::COMMAND_KEY;
 
 /// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
@@ -82,7 +81,7 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn read_at(store: &dyn Checkpointer, id: &ThreadId, now: SystemTime) -> Result<Option<Self>, RunError> {
-        netted(READING, async { Listing::over(store, now).info(id).await }).await
+        Listing::over(store, now).info(id).await
     }
 
     /// Returns all threads of a store, in byte order of length and name. One whose records cannot be read is
@@ -99,12 +98,14 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn all_at(store: &dyn Checkpointer, now: SystemTime) -> Result<Vec<Self>, RunError> {
-        netted(READING, Listing::over(store, now).all()).await
+        let mut listing = Listing::over(store, now);
+        let mut all = vec![];
+        for id in store.threads(None, usize::MAX).await? {
+            all.extend(listing.read(&id).await?);
+        }
+        Ok(all)
     }
 }
-
-/// The call whose panic is reported.
-pub(super) const READING: &str = "listing threads";
 
 /// A reading of many threads: what they share is read once.
 pub(super) struct Listing<'a> {
@@ -123,14 +124,6 @@ impl<'a> Listing<'a> {
     /// Returns one thread; a damaged one if its records cannot be read.
     pub(super) async fn read(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
         self.info(id).await.or_else(|error| damaged(id, error).map(Some))
-    }
-
-    async fn all(mut self) -> Result<Vec<ThreadInfo>, RunError> {
-        let mut all = vec![];
-        for id in self.store.threads(None, usize::MAX).await? {
-            all.extend(self.read(&id).await?);
-        }
-        Ok(all)
     }
 
     async fn info(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {

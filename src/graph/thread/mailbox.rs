@@ -11,7 +11,6 @@ use crate::graph::records::keyed_signal::{KeyedSignal, check_key};
 use crate::graph::records::mailbox::{Letter, SIGNAL_BYTES, SIGNALS_LIMIT, letters};
 use crate::graph::records::reader::Reader;
 use crate::graph::run::error::RunError;
-use crate::graph::run::net::netted;
 
 /// Held from the look for a key until its signal is stored. The other processes of a store send through this one.
 static KEYED_SENDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -60,10 +59,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`signal`](Self::signal).
     pub async fn send(&self, request: SignalRequest) -> Result<SignalId, RunError> {
-        netted("sending a signal", self.sent(request)).await
-    }
-
-    async fn sent(&self, request: SignalRequest) -> Result<SignalId, RunError> {
         self.check_whole("a signal")?;
         let (reader, head) = self.known("a signal").await?;
         head.checkpoint.ok_or_else(|| self.unknown())?;
@@ -106,10 +101,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, or it cannot be read.
     pub async fn mailbox(&self) -> Result<Vec<SentSignal>, RunError> {
-        netted("reading a mailbox", self.letters()).await
-    }
-
-    async fn letters(&self) -> Result<Vec<SentSignal>, RunError> {
         let (reader, _) = self.known("a mailbox").await?;
         let letters = letters(&*reader.store, &reader.thread).await?;
         Ok(letters.into_iter().map(|letter| self.shown(letter)).collect())
@@ -121,10 +112,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// [`RunError::NoSuchSignal`]; [`CheckpointError::ThreadBusy`] while a run holds the thread, which may be receiving it; if
     /// the store fails.
     pub async fn discard_signal(&self, id: SignalId) -> Result<(), RunError> {
-        netted("removing a signal", self.discarded(id)).await
-    }
-
-    async fn discarded(&self, id: SignalId) -> Result<(), RunError> {
         self.check_whole("a mailbox")?;
         let (reader, _) = self.known("a mailbox").await?;
         let lease = reader.store.claim(&reader.thread, Claim::IfFree).await?;

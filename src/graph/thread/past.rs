@@ -129,10 +129,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn history(&self) -> Result<History<S, N, C>, RunError> {
-        netted("reading a history", self.opened_history()).await
-    }
-
-    async fn opened_history(&self) -> Result<History<S, N, C>, RunError> {
         let (reader, head) = self.reader("history").await?;
         let namespace = self.scoped_history(&reader, head).await?;
         let history = History::new(Arc::clone(&self.graph.table), reader);
@@ -318,11 +314,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
             return Err(RunError::NoCheckpointer { what: "deleting a thread" });
         };
-        let deleted = async {
-            let lease = store.claim(id, Claim::IfFree).await?;
-            Ok(store.delete_thread(&lease).await?)
-        };
-        netted("deleting a thread", deleted).await
+        let lease = store.claim(id, Claim::IfFree).await?;
+        store.delete_thread(&lease).await?;
+        Ok(())
     }
 }
 

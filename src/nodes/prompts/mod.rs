@@ -22,6 +22,10 @@ macro_rules! template {
     };
 }
 
+mod phases;
+
+pub use phases::BriefPhase;
+
 const FRAME: Template = template!("frame.system");
 const ARCHITECT: Template = template!("architect");
 const FORMER: Template = template!("architect-former");
@@ -161,6 +165,9 @@ impl Prompt {
 
     /// Returns the first prompt of a task.
     pub fn developer(brief: &Brief, feedback: &Feedback, salvage: Option<&str>) -> Self {
+        if let Some(phase) = &brief.phase {
+            return Self::subtask(brief, phase, feedback, salvage);
+        }
         let mut around = match brief.around.as_str() {
             "" => String::new(),
             outline => format!("Where this task stands in the plan:\n\n{}\n\n", outline.trim_end()),
@@ -211,6 +218,9 @@ impl Prompt {
 
     /// Returns the wish for a review.
     pub fn reviewer(brief: &Brief, work: &Work<'_>) -> Self {
+        if let Some(phase) = brief.phase.as_ref().filter(|phase| !phase.subtasks.is_empty()) {
+            return Self::phase_reviewer(brief, phase, work);
+        }
         let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
         let delta = match work.delta {
             "" => Parts::default(),
@@ -268,12 +278,19 @@ pub struct Brief {
     /// The file that holds the whole plan, if there is one.
     #[serde(default)]
     pub plan_file: Option<PathBuf>,
+    /// The place among the phases, of a subtask or of a phase that is reviewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<BriefPhase>,
 }
 
 impl Brief {
     fn breadcrumb(&self) -> String {
-        let Self { id, position, total, .. } = self;
-        format!("Task {id}, {position} of {total}")
+        let Self { id, title, position, total, phase, .. } = self;
+        match phase {
+            None => format!("Task {id}, {position} of {total}"),
+            Some(phase) if phase.subtasks.is_empty() => format!("Subtask {id}: {title}\n\n{}", phase.line()),
+            Some(phase) => phase.line(),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ fn comment() -> Comment {
 fn brief(lines: &[String]) -> Brief {
     let text = str::to_owned;
     Brief {
+        phase: None,
         id: text("3.1"),
         title: text("Hands"),
         position: 2,

@@ -34,6 +34,17 @@ pub enum OnExhausted {
     Fail,
 }
 
+/// What becomes of the other subtasks of a phase when one fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnSubtaskFailure {
+    /// They are cancelled, and the run stops.
+    #[default]
+    Halt,
+    /// They end first; then the run stops.
+    FinishSiblings,
+}
+
 /// In which session a developer tries again after a rejection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,6 +102,10 @@ impl Choice for PlanContext {
 
 impl Choice for OnExhausted {
     const WORDS: &'static [(&'static str, Self)] = &[("halt", Self::Halt), ("skip", Self::Skip), ("fail", Self::Fail)];
+}
+
+impl Choice for OnSubtaskFailure {
+    const WORDS: &'static [(&'static str, Self)] = &[("halt", Self::Halt), ("finish_siblings", Self::FinishSiblings)];
 }
 
 impl Choice for RetrySession {

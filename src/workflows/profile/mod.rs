@@ -7,12 +7,14 @@ mod api;
 mod choices;
 mod error;
 mod overrides;
+mod phased;
 mod read;
 mod settings;
 mod table;
 
 pub use api::{Api, Endpoint};
-pub use choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
+pub use choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role, Tracker};
 pub use error::{ProfileError, ProfileProblem};
 pub use overrides::Overrides;
+pub use phased::{Phased, WorktreeSettings};
 pub use settings::{AgentProfile, AgentSettings, Profile, Tools, TurnLimits};

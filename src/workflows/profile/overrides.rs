@@ -18,6 +18,8 @@ pub struct Overrides {
     pub working_dir: Option<PathBuf>,
     /// How many attempts a task gets, a plan without task headings too: `--max-task-reviews`.
     pub max_task_review_iterations: Option<u32>,
+    /// How many subtasks of a phase are worked on at once: `--max-parallel`.
+    pub max_parallel: Option<u32>,
 }
 
 impl Profile {
@@ -45,6 +47,12 @@ impl Profile {
             }
             self.max_task_review_iterations = attempts;
             self.max_review_iterations = None;
+        }
+        if let Some(most) = overrides.max_parallel {
+            if most == 0 {
+                return Err(wrong("--max-parallel", "must be at least 1".to_owned()));
+            }
+            self.phased.max_parallel = most;
         }
         Ok(self)
     }

@@ -124,7 +124,10 @@ impl Profile {
         set(&mut self.tracker, table.choice("tracker", problems));
         set(&mut self.plan_dir, table.text("plan_dir", problems, inside).map(|(_, path)| path));
         set(&mut self.plan_in_repo, table.flag("plan_in_repo", problems));
-        set(&mut self.plan_context, table.choice("plan_context", problems));
+        let context = table.choice("plan_context", problems);
+        set(&mut self.plan_context, context);
+        set(&mut self.phased.plan_context, context);
+        self.phased.take(table, problems);
     }
 
     fn take_reviews<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
@@ -141,7 +144,7 @@ impl Profile {
     }
 }
 
-fn set<V>(place: &mut V, value: Option<V>) {
+pub(super) fn set<V>(place: &mut V, value: Option<V>) {
     if let Some(value) = value {
         *place = value;
     }

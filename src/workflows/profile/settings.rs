@@ -11,6 +11,7 @@ use crate::plan::TaskProgress;
 
 use super::api::Api;
 use super::choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
+use super::phased::Phased;
 
 /// How a workflow of coding agents is run.
 ///
@@ -72,6 +73,8 @@ pub struct Profile {
     pub api: Api,
     /// What agents may do besides reading and editing.
     pub tools: Tools,
+    /// How the phases of a plan are executed.
+    pub phased: Phased,
 }
 
 /// What differs for a role: the table `[agents.ROLE]`.
@@ -201,6 +204,7 @@ impl Default for Profile {
             prices: BTreeMap::new(),
             api: Api::default(),
             tools: Tools::default(),
+            phased: Phased::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::state::ExecutionState;
 use crate::drivers::dollars;
-use crate::nodes::{ApprovePlan, Halted, PlanChanged};
+use crate::nodes::{ApprovePlan, Halted, HaltedPhasePlace, PlanChanged};
 use crate::plan::{Comment, Severity};
 
 /// How many lines of a failed check's output are shown.
@@ -32,8 +32,13 @@ pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> Stri
 pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     let Halted { task, title, reason, cost, problem, changes, .. } = question;
     let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
+    let head = match &question.phase {
+        Some(HaltedPhasePlace { phase, subtask: Some(id) }) => format!("phase {phase}, subtask {id}: {title}"),
+        Some(HaltedPhasePlace { phase, subtask: None }) => format!("phase {phase}"),
+        None => format!("task {task}: {title}"),
+    };
     let mut lines = vec![
-        format!("task {task}: {title}").trim_end_matches(": ").to_owned(),
+        head.trim_end_matches(": ").to_owned(),
         format!("attempts so far: {}{spent}", question.attempts),
         format!("why it stopped: {reason}"),
     ];
@@ -41,10 +46,11 @@ pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
     section(&mut lines, "checks that failed", &failed(state));
     section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
-    if let Some(salvage) = &question.salvage {
-        let folder = quote(&state.working_dir.display().to_string());
+    let folder = quote(&state.working_dir.display().to_string());
+    let kept: Vec<&str> = question.salvage.references().collect();
+    if !kept.is_empty() {
         lines.push("its work is kept in git; look at all of it with".into());
-        lines.push(format!("  git -C {folder} show {}", quote(salvage)));
+        lines.extend(kept.iter().map(|kept| format!("  git -C {folder} show {}", quote(kept))));
     }
     lines.join("\n")
 }

@@ -29,11 +29,11 @@ pub(super) fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
 }
 
 /// What the turns of a role add to what the run has used, and may use.
-fn spend(update: Update, role: Role, usage: Usage, raised: NewLimits) -> Update {
+pub(crate) fn spend(update: Update, role: Role, usage: Usage, raised: NewLimits) -> Update {
     update.usage(usage).used(BTreeMap::from([(role, usage)])).raised(raised)
 }
 
-pub(super) fn architect(state: &ExecutionState, written: Architected) -> Update {
+pub(crate) fn architect(state: &ExecutionState, written: Architected) -> Update {
     let update = update().architect_session(written.session);
     let update = spend(update, Role::Architect, written.usage, written.raised);
     if written.is_aborted {
@@ -60,7 +60,7 @@ pub(super) fn architect(state: &ExecutionState, written: Architected) -> Update 
         .plan_feedback(None)
 }
 
-pub(super) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Update {
+pub(crate) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Update {
     let mut problems = state.plan_problems.clone();
     if state.plan_markdown.is_some() || problems.is_empty() {
         problems.extend(found.problems);
@@ -79,7 +79,7 @@ pub(super) fn count(tasks: &[TaskLine]) -> u32 {
     u32::try_from(tasks.len()).unwrap_or(u32::MAX)
 }
 
-pub(super) fn approval(state: &ExecutionState, approved: Approved) -> Update {
+pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     let Approved { decision, adopted } = approved;
     let (mut update, mut markdown) = (update(), state.plan_markdown.clone());
     let mut known = None;
@@ -142,7 +142,7 @@ fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
     whole.unwrap_or(profile.max_task_review_iterations)
 }
 
-pub(super) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
+pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
     let Prepared { base, start, notices } = prepared;
     let update = match (state.plan_in_repo(), &state.plan_markdown) {
         (Some(path), Some(plan)) => {
@@ -178,7 +178,7 @@ fn waiting_or_running(update: Update, reason: Option<String>) -> Update {
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised } = worked;
+    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, .. } = worked;
     let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
     let mut notices = after.notices;
     if session_lost {
@@ -261,7 +261,7 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
     let review = match verdict {
         Verdict::Judged(review) => review,
         Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
-        Verdict::Aborted => return halted(update.standing(Standing::Aborted), line),
+        Verdict::Aborted | Verdict::Cut(_) => return halted(update.standing(Standing::Aborted), line),
         Verdict::Skipped => return halted(update.standing(Standing::Skipped), line),
         Verdict::Tampered(what) => {
             return halted(update.standing(Standing::Tampered(told_tampering("a reviewer", &what))), line);
@@ -279,7 +279,7 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
 }
 
 /// What is still held against the work: what was, unless it is settled, and what is new.
-fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
+pub(crate) fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
     let is_settled = |comment: &&Comment| review.resolved_ids.contains(&comment.id);
     let is_told_again = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
     let left = before.iter().filter(|comment| !is_settled(comment) && !is_told_again(comment)).cloned();

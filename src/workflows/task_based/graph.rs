@@ -49,11 +49,14 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
         .map(|graph| graph.recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
 }
 
-fn after_start(state: &ExecutionState) -> AfterStart {
+pub(crate) fn after_start(state: &ExecutionState) -> AfterStart {
+    if state.human_approved == Some(true) && state.plan_markdown.is_some() {
+        return AfterStart::Prepare; // another graph asked
+    }
     route_start(state.plan_markdown.is_some())
 }
 
-fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
+pub(crate) fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
     if state.plan_ended {
         return AfterPlanReview::Escalate; // where nobody is asked
     }
@@ -63,7 +66,7 @@ fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
     route_after_plan_review(state.plan_problems.is_empty(), has_architect, sent_back, most)
 }
 
-fn after_approval(state: &ExecutionState) -> AfterApproval {
+pub(crate) fn after_approval(state: &ExecutionState) -> AfterApproval {
     let decision = match (state.human_approved, &state.plan_feedback) {
         (Some(true), _) => Some(Decision::approve()),
         (Some(false), Some(feedback)) if state.outcome.is_none() => Some(Decision::revise(feedback.clone())),

@@ -7,14 +7,14 @@ use crate::drivers::{Access, DriverName, Shell};
 use crate::graph::NodeError;
 use crate::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
-    PrepareJob, ReviewerJob, VerifyJob,
+    PrepareJob, ReviewerJob, Salvage, VerifyJob,
 };
 use crate::plan::{Decision, Issue};
 use crate::workflows::{OnExhausted, RetrySession, Role};
 
 type Job<T> = Result<T, NodeError>;
 
-pub(super) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
+pub(crate) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
     let issue = match &state.issue {
         Some(issue) => issue.clone(),
         None => of_plan(state)?,
@@ -40,7 +40,7 @@ fn of_plan(state: &ExecutionState) -> Job<Issue> {
     Ok(Issue { id: "unknown".into(), title, description: state.goal.clone().unwrap_or_default() })
 }
 
-pub(super) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
+pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     let mut question = match state.plan() {
         Ok(plan) => ApprovePlan::of(&plan),
         Err(_) => ApprovePlan::default(),
@@ -64,7 +64,7 @@ fn open_shell(state: &ExecutionState) -> Option<String> {
     is_open.then(|| UNCONFINED.to_owned())
 }
 
-pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
+pub(crate) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
     Ok(PrepareJob {
         folder: state.folder(),
         branch: state.wanted_branch.clone(),
@@ -94,6 +94,8 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
         reset: reset.then(|| base.tree.clone()),
         base,
         long_diffs: state.long_diffs(),
+        together: None,
+        from: None,
     })
 }
 
@@ -120,6 +122,7 @@ pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
         tree: state.task_tree.clone().filter(|_| !state.is_stuck()),
         base,
         pass: state.profile.tools.pass.clone(),
+        together: None,
     })
 }
 
@@ -143,6 +146,7 @@ pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
         checks: state.checks.iter().map(crate::nodes::Check::line).collect(),
         open: state.open_comments.clone(),
         long_diffs: state.long_diffs(),
+        together: None,
     })
 }
 
@@ -199,8 +203,9 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
         comments: state.open_comments.clone(),
         changes: String::new(),
         cost: line.cost,
-        salvage: None,
+        salvage: Salvage::default(),
         problem: None,
+        phase: None,
     };
     let closed = state.tasks.iter().filter(|line| line.mark.is_closed()).map(|line| line.id.clone()).collect();
     let (folder, file) = (state.folder(), state.plan_file());

@@ -13,9 +13,9 @@
 mod blocked;
 mod decided;
 mod describe;
-mod done;
-mod graph;
-mod jobs;
+pub(crate) mod done;
+pub(crate) mod graph;
+pub(crate) mod jobs;
 mod start;
 mod state;
 mod step;
@@ -23,6 +23,9 @@ mod summary;
 mod tasks;
 mod unfinished;
 mod view;
+
+pub(crate) use done::open as open_comments;
+pub(crate) use tasks::add_up;
 
 pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
 pub use graph::graph;

@@ -11,6 +11,9 @@ use crate::drivers::{NewLimits, SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
 use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
+use crate::workflows::phased::{
+    PhaseChange, PhaseState, PhaseWork, SubtaskWork, WorkChange, change_phases, change_works,
+};
 use crate::workflows::{Profile, Role};
 use crate::workspace::TreeId;
 
@@ -108,6 +111,17 @@ pub struct ExecutionState {
     /// How often the work was stopped for a person.
     pub halts: u32,
 
+    /// The index of the phase in work, from 0.
+    pub phase_index: u32,
+    /// The phases of the plan; empty: it is executed task by task.
+    #[channel(reduce = change_phases, write = PhaseChange)]
+    pub phases: Vec<PhaseState>,
+    /// The phase in work.
+    pub phase: PhaseWork,
+    /// The work of subtasks that is not on the branch yet, by their ids.
+    #[channel(reduce = change_works, write = WorkChange)]
+    pub works: BTreeMap<String, SubtaskWork>,
+
     /// What agents are doing.
     pub agentic_status: AgenticStatus,
     /// What agents have used.
@@ -175,6 +189,10 @@ impl Default for ExecutionState {
             unfinished: Default::default(),
             models: Default::default(),
             halts: Default::default(),
+            phase_index: Default::default(),
+            phases: Default::default(),
+            phase: Default::default(),
+            works: Default::default(),
             agentic_status: Default::default(),
             usage: Default::default(),
             used: Default::default(),

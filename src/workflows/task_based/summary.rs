@@ -1,4 +1,4 @@
-//! How a run stands, in lines for people. Pure.
+//! How a run stands, in lines for people.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
 use crate::drivers::{Account, Usage, dollars};
 use crate::workflows::Role;
+use crate::workflows::phased::phase_tree;
 
 /// What to do about a cost that is not known.
 const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
@@ -21,6 +22,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
     lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
     lines.extend(tasks(&state.tasks));
+    lines.extend(phase_tree(&state.phases));
     lines.extend(costs(state));
     if let Some(review) = &state.final_review {
         let verdict = if review.approved { "approved" } else { "not approved" };

@@ -123,7 +123,7 @@ pub(super) fn next_after(lines: &[TaskLine], current: usize) -> Option<usize> {
 }
 
 /// Adds what roles have used.
-pub(super) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
+pub(crate) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
     more.into_iter().for_each(|(role, usage)| *all.entry(role).or_default() += usage);
 }
 

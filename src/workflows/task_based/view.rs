@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::state::{ExecutionState, Standing};
 use super::summary::counted;
 use super::tasks::{Mark, TaskLine, next_after};
-use crate::drivers::DriverName;
+use crate::drivers::RunLimits;
 use crate::graph::NodeError;
-use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile, Purse};
+use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use crate::plan::{Plan, Task, TaskProgress};
-use crate::workflows::{AgentProfile, Endpoint, PlanContext, Role};
+use crate::workflows::agent::{Circumstances, agent};
+use crate::workflows::{PlanContext, Role};
 use crate::workspace::branch_name;
 
 /// The plan that was read last: node after node asks for the same one, and a long one takes milliseconds to read.
@@ -43,7 +44,7 @@ impl ExecutionState {
         next_after(&self.tasks, self.index())
     }
 
-    pub(super) fn plan(&self) -> Result<Arc<Plan>, NodeError> {
+    pub(crate) fn plan(&self) -> Result<Arc<Plan>, NodeError> {
         let Some(markdown) = &self.plan_markdown else {
             return Err(NodeError::permanent("there is no plan: give one with `--plan`, or an issue to write one for"));
         };
@@ -62,32 +63,19 @@ impl ExecutionState {
         found.ok_or_else(|| NodeError::permanent(format!("the plan has no task `{id}`")))
     }
 
-    pub(super) fn agent(&self, role: Role) -> AgentSpec {
-        let AgentProfile { driver, model } = self.profile.agent(role);
-        let model = self.models.get(&role).cloned().or(model);
-        let endpoint = match &driver {
-            DriverName::Api { provider } => self.profile.api.endpoint(provider.as_deref()),
-            _ => None,
-        };
-        let Endpoint { base_url, api_key_env } = endpoint.unwrap_or_default();
-        AgentSpec {
-            price: self.profile.price(role),
-            purse: Purse { limits: self.raised.over(self.profile.budget), spent: self.usage },
-            role: role.name().to_owned(),
-            driver: driver.to_string(),
-            model,
-            base_url,
-            api_key_env,
-            home: Some(self.home()),
-            command_prefix: self.profile.tools.command_prefix.clone(),
-            limits: (&self.profile.limits).into(),
-            retry: self.profile.retry,
-            pass: self.profile.tools.pass.clone(),
-        }
+    pub(crate) fn agent(&self, role: Role) -> AgentSpec {
+        let (home, budget) = (self.home(), self.budget());
+        let at = Circumstances { home: &home, models: &self.models, spent: self.usage, budget };
+        agent(&self.profile, role, &at)
+    }
+
+    /// Returns how much the run may use.
+    pub(crate) fn budget(&self) -> RunLimits {
+        self.raised.over(self.profile.budget)
     }
 
     /// Where in the repository a plan goes that the architect wrote; none: it has no place there.
-    pub(super) fn plan_in_repo(&self) -> Option<PathBuf> {
+    pub(crate) fn plan_in_repo(&self) -> Option<PathBuf> {
         let is_wanted = self.profile.plan_in_repo && self.raw_architect_output.is_some();
         let issue = self.issue.as_ref().filter(|_| is_wanted)?;
         let name = branch_name(&issue.id).replace("superstep/", "");
@@ -101,7 +89,7 @@ impl ExecutionState {
     }
 
     /// The file in which a plan that the architect wrote can be read before it is approved; none if the plan has a file.
-    pub(super) fn draft(&self) -> Option<PlanFile> {
+    pub(crate) fn draft(&self) -> Option<PlanFile> {
         let plan = self.plan_markdown.clone().filter(|_| self.plan_path.is_none())?;
         self.raw_architect_output.as_ref()?;
         let name = branch_name(self.issue.as_ref().map_or("plan", |issue| &issue.id)).replace("superstep/", "");
@@ -111,15 +99,15 @@ impl ExecutionState {
     }
 
     /// Where sessions and long diffs are kept.
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.working_dir.join(".superstep")
     }
 
-    pub(super) fn long_diffs(&self) -> PathBuf {
+    pub(crate) fn long_diffs(&self) -> PathBuf {
         self.home().join("diffs")
     }
 
-    pub(super) fn folder(&self) -> Folder {
+    pub(crate) fn folder(&self) -> Folder {
         let within =
             |path: &std::path::PathBuf| path.strip_prefix(&self.working_dir).ok().map(std::path::Path::to_owned);
         let apart = self.plan_path.as_ref().filter(|_| self.plan_in_repo().is_none()).and_then(within);
@@ -133,7 +121,7 @@ impl ExecutionState {
     }
 
     /// The plan's file, if a person may have changed it.
-    pub(super) fn plan_file(&self) -> Option<PlanFile> {
+    pub(crate) fn plan_file(&self) -> Option<PlanFile> {
         let (path, hash, plan) = (self.plan_path.clone()?, self.plan_hash.clone()?, self.plan_markdown.clone()?);
         Some(PlanFile { path, hash, plan })
     }
@@ -159,6 +147,7 @@ impl ExecutionState {
             verify: task.verify.iter().map(ToString::to_string).collect(),
             around,
             plan_file: self.plan_path.clone().filter(|_| self.plan_hash == Some(crate::plan::hash(plan.markdown()))),
+            phase: None,
         })
     }
 
@@ -167,14 +156,14 @@ impl ExecutionState {
     }
 
     /// The chosen models, with one more if a person chose it now.
-    pub(super) fn models_with(&self, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
+    pub(crate) fn models_with(&self, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
         let mut models = self.models.clone();
         models.extend(model.map(|model| (role, model)));
         models
     }
 
     /// What a person was not told yet.
-    pub(super) fn untold(&self, mut notices: Vec<String>) -> Vec<String> {
+    pub(crate) fn untold(&self, mut notices: Vec<String>) -> Vec<String> {
         notices.retain(|notice| !self.notices.contains(notice));
         notices
     }

@@ -1,0 +1,135 @@
+//! Commands that are run in a work tree, one after the other until one fails. Knows processes, not why commands are run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::activity::Activity;
+use super::folder::Folder;
+use super::siblings::{Group, Siblings};
+use crate::graph::{Ctx, NodeError};
+use crate::process::{Environment, Program, Redactor};
+
+/// How much of the end of a command's output is kept, in bytes.
+const KEPT: usize = 8 * 1024;
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The command.
+    pub command: String,
+    /// Its exit code; none if a signal or its time ended it.
+    pub code: Option<i32>,
+    /// The end of what it wrote.
+    pub output: String,
+    /// Whether it was stopped with the group of its task: it says nothing about the work then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+}
+
+impl Check {
+    /// Returns whether it succeeded.
+    pub fn passed(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Returns how it ended, in a line.
+    pub fn line(&self) -> String {
+        match self.code {
+            Some(0) => format!("`{}` succeeded", self.command),
+            Some(code) => format!("`{}` ended with {code}", self.command),
+            None => format!("`{}` was killed", self.command),
+        }
+    }
+
+    /// Returns how it ended, with its output.
+    pub fn report(&self) -> String {
+        format!("{}\n{}", self.line(), self.output)
+    }
+}
+
+/// Commands to be run.
+pub(super) struct Checks<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) commands: &'a [String],
+    /// How long each may take.
+    pub(super) limit: Duration,
+    /// Variables of this process that they get besides the usual ones.
+    pub(super) pass: &'a [String],
+    /// The group of tasks that stops them.
+    pub(super) together: Option<&'a Siblings>,
+}
+
+impl Checks<'_> {
+    /// Runs the commands until one fails; each is an effect under `key` and its number.
+    pub(super) async fn run<C>(&self, key: &str, ctx: &Ctx<C>) -> Result<Vec<Check>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let mut checks = vec![];
+        for (nth, command) in self.commands.iter().enumerate() {
+            let check = ctx.effect(format!("{key}/{nth}"), command, |_| self.one(command, ctx)).await?;
+            let passed = check.passed();
+            if !passed {
+                ctx.emit(check.line()).await;
+            }
+            checks.push(check);
+            if !passed {
+                break;
+            }
+        }
+        Ok(checks)
+    }
+
+    async fn one<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+        self.folder.hold(ctx).await?;
+        let group = match self.together {
+            Some(siblings) => Some(siblings.join(ctx).await?),
+            None => None,
+        };
+        Activity::Check { command }.tell(ctx).await;
+        let check = match &group {
+            None => self.ended(command, ctx).await?,
+            Some(group) => self.ended_among(group, command, ctx).await?,
+        };
+        let output = (!check.passed()).then_some(check.output.as_str());
+        Activity::Checked { command, code: check.code, output }.tell(ctx).await;
+        Ok(check)
+    }
+
+    /// Ends the command, with its process group, if the group of tasks is stopped.
+    async fn ended_among<C>(&self, group: &Group, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        tokio::select! {
+            biased;
+            () = group.cancelled() => {
+                let output = group.stopped().unwrap_or_default();
+                Ok(Check { command: command.to_owned(), code: None, output, stopped: true })
+            }
+            ended = self.ended(command, ctx) => ended,
+        }
+    }
+
+    async fn ended<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+        let pass: Vec<&str> = self.pass.iter().map(String::as_str).collect();
+        let environment = Environment::allowed().keep(&pass);
+        let redactor = Redactor::new(environment.secrets());
+        let program = Program::new("sh").args(["-c", command]).environment(environment);
+        let program = program.directory(&self.folder.directory).keep(KEPT);
+        let ended = tokio::time::timeout(self.limit, program.run(|| ctx.heartbeat())).await;
+        let command = command.to_owned();
+        match ended {
+            Ok(Ok(output)) => {
+                let said = redactor.redact(&[output.stdout, output.stderr].concat());
+                Ok(Check { command, code: output.code, output: said, stopped: false })
+            }
+            Ok(Err(error)) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
+            Err(_) => {
+                let output = format!("it took longer than {} s and was killed", self.limit.as_secs());
+                Ok(Check { command, code: None, output, stopped: false })
+            }
+        }
+    }
+}

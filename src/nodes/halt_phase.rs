@@ -1,0 +1,133 @@
+//! The node that asks a person what becomes of a phase that did not pass, or of a run whose budget is used up. Knows the
+//! questions, not what led to them.
+
+use std::path::PathBuf;
+
+use super::agents::{AgentSpec, Agents};
+use super::folder::Folder;
+use super::halt::{adopt, problem_of};
+use super::phase::{KeptPart, keep};
+use super::plan_file::{Adopted, PlanFile};
+use super::purse::{self, Spent};
+use super::questions::{AfterHalt, BudgetReached, Halted, PlanChanged, Salvage};
+use super::step::step;
+use super::worktree::sweep;
+use crate::drivers::NewLimits;
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::workspace::TreeId;
+
+/// A phase that did not pass.
+#[derive(Clone, Debug)]
+pub struct HaltPhaseJob {
+    /// The question; none: the budget of the run is used up.
+    pub question: Option<Halted>,
+    /// The agent whose turn the budget stopped.
+    pub agent: AgentSpec,
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The work of subtasks, which is kept in git before the question is asked.
+    pub kept: Vec<KeptPart>,
+    /// References of work that is kept already.
+    pub salvage: Vec<String>,
+    /// The folder of the worktrees.
+    pub sweep: PathBuf,
+    /// The plan's file, if it has one.
+    pub file: Option<PlanFile>,
+    /// The work that is accepted: the files before and after.
+    pub accepted: Option<[TreeId; 2]>,
+    /// The answer, if nobody is to be asked.
+    pub unattended: Option<AfterHalt>,
+}
+
+/// What becomes of a phase.
+#[derive(Clone, Debug)]
+pub struct HaltedPhase {
+    /// The decision; none: the budget was raised.
+    pub decision: Option<AfterHalt>,
+    /// Whether a person made it.
+    pub was_asked: bool,
+    /// The plan that holds from now on, if its file had changed.
+    pub adopted: Option<Adopted>,
+    /// The references that hold the work.
+    pub salvage: Vec<String>,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
+}
+
+/// Returns a node that asks what becomes of a phase: `job` reads the question from the state, `done` makes the update from the
+/// answer. The work is kept in git, and the worktrees go, before a person is asked.
+pub fn halt_phase<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<HaltPhaseJob, E> + Send + Sync + 'static,
+    D: Fn(&S, HaltedPhase) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done).asks::<Halted>().asks::<PlanChanged>().asks::<BudgetReached>()
+}
+
+async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhase, NodeError> {
+    let Some(question) = &job.question else { return budget(&job, &ctx).await };
+    let mut salvage = job.salvage.clone();
+    salvage.extend(keep(&job.kept, &job.repository, &ctx).await?);
+    salvage.sort();
+    salvage.dedup();
+    ctx.effect("sweep", &job.sweep, |_| sweep(&job.repository, &job.sweep)).await?;
+    let question = Halted { salvage: Salvage::All(salvage.clone()), ..question.clone() };
+    let decision = match &job.unattended {
+        Some(decision) => decision.clone(),
+        None => decide(&job, &question, &ctx).await?,
+    };
+    let adopted = match &job.file {
+        Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
+        _ => None,
+    };
+    let (was_asked, raised) = (job.unattended.is_none(), NewLimits::default());
+    Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised })
+}
+
+/// Asks until the answer can be followed.
+async fn decide<C: Agents>(job: &HaltPhaseJob, question: &Halted, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError> {
+    let (mut asked, mut nth) = (question.clone(), 0_u32);
+    loop {
+        let decision = ctx.interrupt(asked)?;
+        let problem = match problem_of(&decision) {
+            None if decision == AfterHalt::Accept => leak(job, ctx, nth).await?,
+            problem => problem,
+        };
+        if problem.is_none() {
+            return Ok(decision);
+        }
+        nth += 1;
+        asked = Halted { problem, ..question.clone() };
+    }
+}
+
+/// Names the keys of this process that accepted files hold: such work is not committed. Without work there is nothing to accept.
+async fn leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
+    let Some([from, to]) = &job.accepted else {
+        return Ok(Some("there is no work that could be accepted; answer `retry`, `skip` or `abort`".into()));
+    };
+    let look = |_| async { job.repository.leaked(from, to).await };
+    let leaked = ctx.effect(format!("accept/{nth}"), &[from, to], look).await?;
+    let told = format!("{}; this work is never committed: answer `retry` or `skip`", leaked.join(", "));
+    Ok((!leaked.is_empty()).then_some(told))
+}
+
+/// Asks for a larger budget.
+async fn budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPhase, NodeError> {
+    let look = |_| async { purse::account(ctx, &job.agent).map_err(NodeError::permanent) };
+    let account = ctx.effect("account", &job.agent.role, look).await?;
+    let spent = Spent { agent: &job.agent, task: "", key: "budget", account };
+    let raised = purse::raised(ctx, spent).await?;
+    let mut salvage = vec![];
+    if raised.is_none() {
+        salvage = keep(&job.kept, &job.repository, ctx).await?;
+        ctx.effect("sweep", &job.sweep, |_| sweep(&job.repository, &job.sweep)).await?;
+    }
+    let decision = if raised.is_none() { Some(AfterHalt::Abort) } else { None };
+    Ok(HaltedPhase { decision, was_asked: true, adopted: None, salvage, raised: raised.unwrap_or_default() })
+}

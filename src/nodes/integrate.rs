@@ -1,0 +1,380 @@
+//! The node that puts the work of several subtasks together, one commit after the other on a private reference. Knows commits and
+//! checks, not what follows from a collision.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::activity::Activity;
+use super::folder::{Base, Folder, failed, thread};
+use super::phase::{KeptPart, keep_one};
+use super::step::step;
+use super::verify::{VerifyJob, verified};
+use super::worktree::reopened;
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
+
+/// The work of a subtask that is to be integrated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The subtask's id.
+    pub id: String,
+    /// The files with which it began.
+    pub from: TreeId,
+    /// Its files.
+    pub tree: TreeId,
+    /// The files that it declares: paths and globs; empty: it declares none.
+    pub declared: Vec<String>,
+    /// The commands that must succeed from this commit on.
+    pub verify: Vec<String>,
+    /// The message of its commit, subject first.
+    pub message: String,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The attempt of the phase, from 1.
+    pub attempt: u32,
+    /// The commit at which it began.
+    pub at: Option<CommitId>,
+    /// Whether it is the work of the run on the integrated tree.
+    pub second: bool,
+    /// Whether a person accepted it: no command is run for it.
+    pub accepted: bool,
+}
+
+/// Work to be integrated.
+#[derive(Clone, Debug)]
+pub struct IntegrateJob {
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The folder of the worktree for it.
+    pub path: PathBuf,
+    /// The private reference that follows the commits.
+    pub reference: String,
+    /// The commit to begin at.
+    pub at: CommitId,
+    /// Its files.
+    pub tree: TreeId,
+    /// A change that goes into the first commit besides: the plan, if it belongs into the repository.
+    pub besides: Option<[TreeId; 2]>,
+    /// The commit since which commits of this phase are looked for.
+    pub since: CommitId,
+    /// The commands of the subtasks that are integrated already.
+    pub verify: Vec<String>,
+    /// The work, in the order of the plan.
+    pub parts: Vec<Part>,
+    /// How long a command may take.
+    pub limit: Duration,
+    /// Variables of this process that the commands get besides the usual ones.
+    pub pass: Vec<String>,
+    /// Whether a file that is not declared is a collision.
+    pub is_strict: bool,
+}
+
+/// A subtask that is integrated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The subtask's id.
+    pub id: String,
+    /// Its commit; none: it changed nothing.
+    pub commit: Option<CommitId>,
+    /// The files that it changed.
+    pub files: Vec<String>,
+    /// Those among them that it does not declare.
+    pub undeclared: Vec<String>,
+}
+
+/// The subtask at which the integration ended, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Collision {
+    /// Its changes and those of the commits before touch the same lines of these files.
+    Conflict {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A command fails on the files with its work.
+    Check {
+        /// The command with the end of its output.
+        report: String,
+    },
+    /// It changed files that it does not declare.
+    Undeclared {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A command changed git's hooks or configuration.
+    Tampered {
+        /// What was changed.
+        what: Vec<String>,
+    },
+}
+
+impl Collision {
+    /// Returns the collision in words.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Conflict { files } => {
+                format!("its changes collide with those of subtasks before it: {}", files.join(", "))
+            }
+            Self::Check { report } => format!("a check fails once it is put together with the others: {report}"),
+            Self::Undeclared { files } => format!("it changed files that it does not declare: {}", files.join(", ")),
+            Self::Tampered { what } => super::told_tampering("a check", what),
+        }
+    }
+}
+
+/// Work that was integrated.
+#[derive(Clone, Debug)]
+pub struct Integrated {
+    /// The subtasks that are integrated now, in order.
+    pub commits: Vec<Commit>,
+    /// The newest commit.
+    pub tip: CommitId,
+    /// Its files.
+    pub tree: TreeId,
+    /// The subtask at which it ended; none: all are integrated.
+    pub collision: Option<(String, Collision)>,
+    /// The reference that holds the work of that subtask.
+    pub salvage: Option<String>,
+    /// Notices for people.
+    pub notices: Vec<String>,
+}
+
+/// Returns a node that commits the work of subtasks one after the other, each on top of those before: `job` reads from the state
+/// which, `done` makes the update from the commits. After each, the commands of all so far run. At a conflict or a command that
+/// fails it ends; that subtask's commit is taken back.
+///
+/// The node fails if a hook refuses a commit; run again, it commits again.
+pub fn integrate<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<IntegrateJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Integrated) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Result<Integrated, NodeError> {
+    let mut all = Integrated {
+        commits: vec![],
+        tip: job.at.clone(),
+        tree: job.tree.clone(),
+        collision: None,
+        salvage: None,
+        notices: vec![],
+    };
+    let mut verify = job.verify.clone();
+    for part in &job.parts {
+        if let Some(collision) = job.add(part, &mut all, &mut verify, &ctx).await? {
+            let kept = part.kept();
+            let keep = |_| async { keep_one(&kept, &job.repository, &ctx).await };
+            all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
+            all.collision = Some((part.id.clone(), collision));
+            break;
+        }
+    }
+    Ok(all)
+}
+
+impl Part {
+    fn kept(&self) -> KeptPart {
+        KeptPart {
+            id: self.id.clone(),
+            phase: self.phase,
+            attempt: self.attempt,
+            second: self.second,
+            at: self.at.clone(),
+            tree: self.tree.clone(),
+        }
+    }
+}
+
+/// What a part is on top of the commits before.
+#[derive(Serialize, Deserialize)]
+enum Carried {
+    Tree(TreeId, Vec<String>),
+    Conflict(Vec<String>),
+}
+
+/// A commit with its files; none if there was nothing to commit.
+#[derive(Serialize, Deserialize)]
+struct Made {
+    commit: Option<CommitId>,
+    tree: TreeId,
+}
+
+impl IntegrateJob {
+    async fn add<C>(
+        &self,
+        part: &Part,
+        all: &mut Integrated,
+        verify: &mut Vec<String>,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let id = &part.id;
+        let between = [&part.from, &all.tree, &part.tree];
+        let carry = |_| async { self.carried(part, &all.tree).await };
+        let (tree, files) = match ctx.effect(format!("{id}/carry"), &between, carry).await? {
+            Carried::Tree(tree, files) => (tree, files),
+            Carried::Conflict(files) => return Ok(Some(Collision::Conflict { files })),
+        };
+        let undeclared = undeclared(&files, &part.declared);
+        if self.is_strict && !undeclared.is_empty() {
+            return Ok(Some(Collision::Undeclared { files: undeclared }));
+        }
+        let made = self.commit(part, &all.tip, &tree, ctx).await?;
+        let tip = made.commit.clone().unwrap_or_else(|| all.tip.clone());
+        let new: Vec<String> = part.verify.iter().filter(|line| !verify.contains(line)).cloned().collect();
+        verify.extend(new);
+        let commands = if part.accepted { &[] } else { verify.as_slice() };
+        if let Some(collision) = self.check(part, (&tip, &made.tree), commands, all, ctx).await? {
+            let back = |_| async { self.back(&all.tip, &all.tree).await };
+            ctx.effect(format!("{id}/back"), &all.tip, back).await?;
+            return Ok(Some(collision));
+        }
+        let mark = |_| async { self.mark(&all.tip, &tip).await };
+        ctx.effect(format!("{id}/reference"), &tip, mark).await?;
+        (all.tip, all.tree) = (tip, made.tree);
+        all.commits.push(Commit { id: id.clone(), commit: made.commit, files, undeclared });
+        Ok(None)
+    }
+
+    /// The files with the part's change, and the names of those that it changed.
+    async fn carried(&self, part: &Part, onto: &TreeId) -> Result<Carried, NodeError> {
+        let workspace = self.repository.open().await?;
+        let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
+        let carried = match (&self.besides, *onto == self.tree) {
+            (Some([from, to]), true) => workspace.carried(from, onto, to).await.map_err(failed)?,
+            _ => onto.clone(),
+        };
+        match workspace.carried(&part.from, &carried, &part.tree).await {
+            Ok(tree) => Ok(Carried::Tree(tree, files)),
+            Err(WorkspaceError::Conflict { files }) => Ok(Carried::Conflict(files)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn commit<C>(&self, part: &Part, tip: &CommitId, tree: &TreeId, ctx: &Ctx<C>) -> Result<Made, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let key =
+            CommitKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(part.phase) };
+        let probe = |_| async {
+            let workspace = self.held(tip, ctx).await?;
+            match workspace.find_commit(&key, Some(tip)).await.map_err(failed)? {
+                Some(_) => self.make(part, &key, (tip, tree), ctx).await.map(Some),
+                None => Ok::<_, NodeError>(None),
+            }
+        };
+        let arguments = (&key, tip, tree);
+        let make = |_| self.make(part, &key, (tip, tree), ctx);
+        ctx.effect(format!("{}/commit", part.id), &arguments, make).probe(probe).await
+    }
+
+    async fn make<C>(
+        &self,
+        part: &Part,
+        key: &CommitKey,
+        (tip, tree): (&CommitId, &TreeId),
+        ctx: &Ctx<C>,
+    ) -> Result<Made, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let workspace = self.held(tip, ctx).await?;
+        if workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_none() {
+            let leaked = self.repository.leaked(&part.from, &part.tree).await?;
+            if !leaked.is_empty() {
+                return Err(NodeError::permanent(format!("subtask {}: not committed: {}", part.id, leaked.join(", "))));
+            }
+            workspace.reset_to(tree).await.map_err(failed)?;
+        }
+        let (message, parent) = (part.message.clone(), Some(tip.clone()));
+        let request = CommitRequest { branch: None, parent, tree: tree.clone(), message, key: key.clone() };
+        let committed = workspace.commit(&request).await.map_err(failed)?;
+        let Some(made) = committed.commit() else { return Ok(Made { commit: None, tree: tree.clone() }) };
+        let (id, task) = (made.commit.to_string(), part.id.as_str());
+        Activity::Commit { id, message: &part.message, task, attempt: part.attempt }.tell(ctx).await;
+        Ok(Made { commit: Some(made.commit.clone()), tree: made.tree.clone() })
+    }
+
+    /// The worktree for the integration, for this run alone.
+    async fn held<C: Send + Sync + 'static>(&self, tip: &CommitId, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
+        reopened(&self.repository, &self.path, tip).await?;
+        self.folder().hold(ctx).await
+    }
+
+    fn folder(&self) -> Folder {
+        Folder { directory: self.path.clone(), apart: vec![] }
+    }
+
+    async fn check<C>(
+        &self,
+        part: &Part,
+        (tip, tree): (&CommitId, &TreeId),
+        commands: &[String],
+        all: &mut Integrated,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let at = detached(tip);
+        let job = VerifyJob {
+            folder: self.folder(),
+            commands: commands.to_vec(),
+            limit: self.limit,
+            base: Base { at, tree: tree.clone() },
+            tree: Some(tree.clone()),
+            pass: self.pass.clone(),
+            together: None,
+        };
+        let verified = verified(&job, &format!("{}/", part.id), ctx).await?;
+        all.notices.extend(verified.notices);
+        if !verified.tampered.is_empty() {
+            return Ok(Some(Collision::Tampered { what: verified.tampered }));
+        }
+        let failed = verified.checks.iter().find(|check| !check.passed());
+        Ok(failed.map(|check| Collision::Check { report: check.report() }))
+    }
+
+    /// Takes a commit back: HEAD and the files are those of the commits before.
+    async fn back(&self, tip: &CommitId, tree: &TreeId) -> Result<(), NodeError> {
+        let workspace = self.folder().open().await?;
+        let at = detached(tip);
+        workspace.fold(&at).await.map_err(failed)?;
+        workspace.reset_to(tree).await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Lets the private reference follow; where it was before, an attempt that was given up may have left it.
+    async fn mark(&self, from: &CommitId, to: &CommitId) -> Result<(), NodeError> {
+        let workspace = self.repository.open().await?;
+        let now = workspace.reference(&self.reference).await.map_err(failed)?;
+        if now.as_ref() != Some(from) {
+            tracing::debug!(reference = self.reference, "the reference was elsewhere");
+        }
+        workspace.set_reference(&self.reference, now.as_ref(), to).await.map_err(failed)
+    }
+}
+
+/// A detached HEAD, and nothing known of branches.
+fn detached(tip: &CommitId) -> Standing {
+    Standing { branch: None, commit: Some(tip.clone()), others: BTreeMap::new(), known: BTreeSet::new() }
+}
+
+/// The files that no path or glob names; none if nothing is declared.
+fn undeclared(files: &[String], declared: &[String]) -> Vec<String> {
+    let is_declared = |file: &&String| declared.iter().any(|glob| crate::plan::covers(glob, file));
+    if declared.is_empty() { vec![] } else { files.iter().filter(|file| !is_declared(file)).cloned().collect() }
+}

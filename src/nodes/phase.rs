@@ -1,0 +1,294 @@
+//! The nodes that begin, repeat and end a phase. They know branches, worktrees and salvage, not what a phase holds.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::agents::Agents;
+use super::contents::{Content, Contents};
+use super::finalize::{FinalizeJob, Finalized, perform as finalized};
+use super::folder::{Base, Folder, failed, thread};
+use super::phase_event::PhaseEvent;
+use super::questions::{BudgetReached, ReviewUnavailable, SessionRefused};
+use super::reviewer::{Reviewed, ReviewerJob, perform as reviewed};
+use super::step::step;
+use super::worktree::{reopened, sweep};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId};
+
+/// A move of the run's branch to work that was approved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advance {
+    /// The branch.
+    pub branch: String,
+    /// The commit that it is at.
+    pub from: CommitId,
+    /// The commit that it moves to.
+    pub to: CommitId,
+    /// The event that tells of it.
+    pub event: Option<PhaseEvent>,
+}
+
+/// Work of a subtask that is kept in git.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptPart {
+    /// The subtask's id.
+    pub id: String,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The attempt of the phase, from 1.
+    pub attempt: u32,
+    /// Whether it is the work of the run on the integrated tree.
+    pub second: bool,
+    /// The commit at which it began.
+    pub at: Option<CommitId>,
+    /// Its files.
+    pub tree: TreeId,
+}
+
+/// Phases to be planned.
+#[derive(Clone, Debug)]
+pub struct PlanPhasesJob {
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The folder of worktrees that an earlier run may have left.
+    pub sweep: PathBuf,
+}
+
+/// Returns a node that makes room for phases: `job` reads from the state where, `done` makes the update with the phases.
+pub fn plan_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<PlanPhasesJob, E> + Send + Sync + 'static,
+    D: Fn(&S, ()) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let perform = |job: PlanPhasesJob, ctx: Ctx<C>| async move { swept(Some(&job.sweep), &job.repository, &ctx).await };
+    step(job, perform, done)
+}
+
+/// A phase to be begun, or to be gone on with.
+#[derive(Clone, Debug)]
+pub struct BeginPhaseJob {
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The move of the branch that ends the phase before.
+    pub advance: Option<Advance>,
+    /// The folder of worktrees that nobody works in any more; none: they are used on.
+    pub sweep: Option<PathBuf>,
+    /// The branch and its position without an advance.
+    pub at: Standing,
+    /// The plan, and the home of agents in which prompts find it.
+    pub plan: (PathBuf, String),
+    /// The event that tells of the beginning.
+    pub event: Option<PhaseEvent>,
+}
+
+/// A phase that was begun.
+#[derive(Clone, Debug)]
+pub struct BegunPhase {
+    /// The commit and files on which it builds, with the branch.
+    pub base: Base,
+    /// The plan, as prompts refer to it.
+    pub plan: Content,
+}
+
+/// Returns a node that begins a phase: what was approved before goes onto the run's branch, and the files of the work tree follow.
+/// `job` reads from the state what, `done` makes the update.
+///
+/// The node fails, and nothing is moved, if files that have to change were changed by somebody else.
+pub fn begin_phase<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<BeginPhaseJob, E> + Send + Sync + 'static,
+    D: Fn(&S, BegunPhase) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, |job: BeginPhaseJob, ctx: Ctx<C>| async move { begun(job, &ctx).await }, done)
+}
+
+async fn begun<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>) -> Result<BegunPhase, NodeError> {
+    advance(job.advance.as_ref(), &job.repository, ctx).await?;
+    swept(job.sweep.as_ref(), &job.repository, ctx).await?;
+    let (home, text) = &job.plan;
+    let hash = crate::plan::hash(text);
+    let put = |_| async { Contents::at(home).put(text).map_err(NodeError::permanent) };
+    let plan = ctx.effect("plan", &hash, put).await?;
+    let commit = job.advance.as_ref().map(|advance| &advance.to).or(job.at.commit.as_ref()).cloned();
+    let Some(commit) = commit else {
+        let told = "a phase needs a commit to begin at, and this repository has none";
+        return Err(NodeError::permanent(format!("{told} (help: commit once, then `retry`)")));
+    };
+    let begin = |_| async {
+        let tree = job.repository.open().await?.tree_of(&commit).await.map_err(failed)?;
+        if let Some(event) = job.event.clone() {
+            event.emit(ctx).await;
+        }
+        Ok::<_, NodeError>(tree)
+    };
+    let tree = ctx.effect("begin", &commit, begin).await?;
+    Ok(BegunPhase { base: Base { at: Standing { commit: Some(commit), ..job.at }, tree }, plan })
+}
+
+/// Moves the run's branch forward, and the files of the work tree with it.
+async fn advance<C>(advance: Option<&Advance>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    let Some(advance) = advance else { return Ok(()) };
+    let go = |_| async {
+        let workspace = repository.hold(ctx).await?;
+        workspace.advance(&advance.branch, &advance.from, &advance.to).await.map_err(failed)?;
+        if let Some(event) = advance.event.clone() {
+            event.emit(ctx).await;
+        }
+        Ok::<_, NodeError>(())
+    };
+    ctx.effect("advance", advance, go).await
+}
+
+async fn swept<C>(folder: Option<&PathBuf>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    let Some(folder) = folder else { return Ok(()) };
+    ctx.effect("sweep", folder, |_| sweep(repository, folder)).await
+}
+
+/// Keeps the work of subtasks in git, and returns the references.
+pub(super) async fn keep<C>(parts: &[KeptPart], repository: &Folder, ctx: &Ctx<C>) -> Result<Vec<String>, NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    if parts.is_empty() {
+        return Ok(vec![]);
+    }
+    let keep = |_| async {
+        let mut references = vec![];
+        for part in parts {
+            references.push(keep_one(part, repository, ctx).await?);
+        }
+        Ok::<_, NodeError>(references)
+    };
+    ctx.effect("keep", parts, keep).await
+}
+
+/// Keeps the work of one subtask.
+pub(super) async fn keep_one<C>(part: &KeptPart, repository: &Folder, ctx: &Ctx<C>) -> Result<String, NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    let phase = SalvagePhase { phase: part.phase, nth: 1 + u32::from(part.second) };
+    let key = SalvageKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(phase) };
+    let workspace = repository.open().await?;
+    Ok(workspace.salvage(&key, part.at.as_ref(), &part.tree).await.map_err(failed)?.reference)
+}
+
+/// A phase to be repeated.
+#[derive(Clone, Debug)]
+pub struct RetryPhaseJob {
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The work of its subtasks.
+    pub kept: Vec<KeptPart>,
+    /// The folder of their worktrees.
+    pub sweep: PathBuf,
+}
+
+/// Returns a node that puts the work of a rejected phase aside: it is kept in git, and its worktrees go. `job` reads from the
+/// state which, `done` makes the update from the references that hold the work.
+pub fn retry_phase<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<RetryPhaseJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Vec<String>) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let perform = |job: RetryPhaseJob, ctx: Ctx<C>| async move {
+        let kept = keep(&job.kept, &job.repository, &ctx).await?;
+        swept(Some(&job.sweep), &job.repository, &ctx).await?;
+        Ok(kept)
+    };
+    step(job, perform, done)
+}
+
+/// A phase to be judged.
+#[derive(Clone, Debug)]
+pub struct ReviewPhaseJob {
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The commit to be judged; the reviewer reads it in a worktree of its own.
+    pub at: CommitId,
+    /// The review.
+    pub review: ReviewerJob,
+}
+
+/// Returns a node that has a phase judged as a whole: `job` reads from the state what, `done` makes the update from the
+/// judgement.
+pub fn review_phase<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<ReviewPhaseJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Reviewed) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let perform = |job: ReviewPhaseJob, ctx: Ctx<C>| async move {
+        let open = |_| async {
+            reopened(&job.repository, &job.review.folder.directory, &job.at).await?;
+            Ok::<_, NodeError>(())
+        };
+        ctx.effect("worktree", &job.at, open).await?;
+        reviewed(job.review, ctx).await
+    };
+    step(job, perform, done).asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
+}
+
+/// Phases to be ended.
+#[derive(Clone, Debug)]
+pub struct EndPhasesJob {
+    /// The move of the branch that ends the last phase.
+    pub advance: Option<Advance>,
+    /// The folder of all worktrees of the run.
+    pub sweep: PathBuf,
+    /// The private reference of the integration.
+    pub reference: String,
+    /// The look at all the work.
+    pub all: FinalizeJob,
+}
+
+/// Returns a node that ends the work on a plan in phases: the last phase goes onto the branch, worktrees go, all the work is
+/// judged once more. `job` reads from the state what, `done` makes the update.
+///
+/// The node fails as [`begin_phase`] does.
+pub fn end_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<EndPhasesJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Finalized) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let perform = |job: EndPhasesJob, ctx: Ctx<C>| async move {
+        let repository = job.all.folder.clone();
+        advance(job.advance.as_ref(), &repository, &ctx).await?;
+        swept(Some(&job.sweep), &repository, &ctx).await?;
+        let remove = |_| async { repository.open().await?.remove_reference(&job.reference).await.map_err(failed) };
+        ctx.effect("reference", &job.reference, remove).await?;
+        finalized(job.all, ctx).await
+    };
+    step(job, perform, done)
+}

@@ -1,0 +1,90 @@
+//! The prompts of phases: of the developer of a subtask, and of the reviewer of a phase. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use super::parts::Parts;
+use super::template::{Template, listed};
+use super::{Brief, Feedback, Prompt, Work, goal_line};
+use crate::nodes::contents::Content;
+
+const SUBTASK: Template = template!("subtask");
+const REVIEWER: Template = template!("phase-reviewer");
+
+/// The place of a subtask among the phases of its plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BriefPhase {
+    /// The number of the phase, from 1.
+    pub number: u32,
+    /// The number of phases.
+    pub total: u32,
+    /// The whole plan; none: it is not shown.
+    pub plan: Option<Content>,
+    /// For the reviewer of the phase: a line for each of its subtasks.
+    pub subtasks: Vec<String>,
+}
+
+impl BriefPhase {
+    fn plan(&self) -> Parts {
+        let Some(plan) = &self.plan else { return Parts::default() };
+        Parts::from("The whole plan:\n\n").with(Parts::fenced_content("markdown", plan.clone())).with("\n\n")
+    }
+
+    /// Returns the place in a line.
+    pub(super) fn line(&self) -> String {
+        format!("Phase {} of {}", self.number, self.total)
+    }
+}
+
+impl Prompt {
+    /// Returns the first prompt of a subtask.
+    pub(super) fn subtask(brief: &Brief, phase: &BriefPhase, feedback: &Feedback, salvage: Option<&str>) -> Self {
+        let around = match brief.around.as_str() {
+            "" => String::new(),
+            outline => format!("The tasks of the plan:\n\n{}\n\n", outline.trim_end()),
+        };
+        let salvage = salvage.map(|at| {
+            format!(
+                "The work of earlier attempts was taken back; it is kept in git as `{at}` (`git show REFERENCE`).\n\n"
+            )
+        });
+        let verify = brief.verify.iter().map(|line| format!("`{line}`"));
+        let slots = [
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("goal", goal_line(&brief.goal).into()),
+            ("plan", phase.plan()),
+            ("id", brief.id.as_str().into()),
+            ("section", brief.section.fenced()),
+            ("around", around.into()),
+            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
+            ("verify", listed("These commands have to succeed then:", verify).into()),
+            ("salvage", salvage.unwrap_or_default().into()),
+            ("feedback", feedback.text("An earlier attempt was not accepted:").into()),
+        ];
+        Self::of(&SUBTASK, &slots)
+    }
+
+    /// Returns the prompt of the reviewer of a phase.
+    pub(super) fn phase_reviewer(brief: &Brief, phase: &BriefPhase, work: &Work<'_>) -> Self {
+        let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
+        let earlier = work.earlier.iter().map(super::told);
+        let earlier = listed(
+            "Comments on the attempt before, which was taken back; say of each whether this one settles it, by `resolved_ids` \
+             and `unresolved_ids`:",
+            earlier,
+        );
+        let slots = [
+            ("kind", kind.into()),
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("goal", goal_line(&brief.goal).into()),
+            ("plan", phase.plan()),
+            ("subtasks", listed("Its subtasks:", &phase.subtasks).into()),
+            ("section", brief.section.fenced()),
+            ("acceptance", listed("They are done when:", &brief.acceptance).into()),
+            ("checks", listed("The checks ended so:", work.checks).into()),
+            ("earlier", earlier.into()),
+            ("diff", work.diff.text()),
+            ("delta", Parts::default()),
+        ];
+        Self::of(&REVIEWER, &slots)
+    }
+}

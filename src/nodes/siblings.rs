@@ -1,0 +1,91 @@
+//! Tasks of one run that work side by side: how many at once, and what stops the others. Knows no agent and no git.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::graph::{Ctx, NodeError};
+
+/// A group of tasks that work side by side, as one of them knows it. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Siblings {
+    /// The name of the group, one of its own in the run: `phase 2, attempt 1`.
+    pub group: String,
+    /// The number of tasks that work at once.
+    pub at_once: u32,
+    /// A file that holds why the group was stopped, once it was: a process that resumes the run after a kill reads it.
+    pub stopped: PathBuf,
+}
+
+/// The group while its run lasts.
+#[derive(Clone)]
+pub(super) struct Group {
+    places: Arc<Semaphore>,
+    stop: CancellationToken,
+    why: Arc<OnceLock<String>>,
+    file: PathBuf,
+}
+
+impl Siblings {
+    /// Returns the group; all its tasks in this run get the same one.
+    pub(super) async fn join<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Group, NodeError> {
+        let group = ctx.kept(&format!("siblings {}", self.group), || Group::new(self)).await;
+        group.ok_or_else(|| NodeError::permanent(format!("`{}` is the name of something else", self.group)))
+    }
+}
+
+impl Group {
+    fn new(siblings: &Siblings) -> Self {
+        let places = Arc::new(Semaphore::new(siblings.at_once.max(1) as usize));
+        let (stop, why) = (CancellationToken::new(), OnceLock::new());
+        if let Ok(known) = std::fs::read_to_string(&siblings.stopped) {
+            let _ = why.set(known);
+            stop.cancel();
+        }
+        Self { places, stop, why: Arc::new(why), file: siblings.stopped.clone() }
+    }
+
+    /// Waits for a place; it is free again once the permit is dropped. None if the group is stopped.
+    pub(super) async fn enter(&self) -> Option<OwnedSemaphorePermit> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            permit = Arc::clone(&self.places).acquire_owned() => permit.ok(),
+        }
+    }
+
+    /// Stops all tasks of the group, now and in every process that resumes the run.
+    pub(super) fn stop(&self, why: &str) -> Result<(), NodeError> {
+        if self.why.set(why.to_owned()).is_ok() {
+            self.file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            write(&self.file, why)?;
+        }
+        self.stop.cancel();
+        Ok(())
+    }
+
+    /// Returns why the group was stopped; none if it was not.
+    pub(super) fn stopped(&self) -> Option<String> {
+        self.stop.is_cancelled().then(|| self.why.get().cloned().unwrap_or_default())
+    }
+
+    /// Waits until the group is stopped.
+    pub(super) async fn cancelled(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Returns what is cancelled when the group is stopped.
+    pub(super) fn token(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+}
+
+/// Writes a small file in one step: a reader finds all of it, or nothing.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let draft = file.with_extension("draft");
+    std::fs::write(&draft, text)?;
+    std::fs::rename(&draft, file)
+}

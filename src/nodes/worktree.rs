@@ -1,0 +1,147 @@
+//! The node that makes the worktree of a subtask ready, and what ends worktrees. Knows git and commands, not what is worked on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::checks::{Check, Checks};
+use super::folder::{Base, Folder, failed};
+use super::siblings::Siblings;
+use super::step::step;
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::workspace::{CommitId, Furnishings, LeftOut, Workspace, WorkspaceError};
+
+/// A worktree to be made ready.
+#[derive(Clone, Debug)]
+pub struct WorktreeJob {
+    /// The work tree of the run, from which files are copied.
+    pub repository: Folder,
+    /// The folder of the worktree: an absolute path.
+    pub path: PathBuf,
+    /// The commit that it starts at.
+    pub at: CommitId,
+    /// Files to copy into it, and those that it gets links to; paths count from the top of the work tree.
+    pub furnishings: Furnishings,
+    /// Commands that are run in it, in order.
+    pub setup: Vec<String>,
+    /// How long each may take.
+    pub limit: Duration,
+    /// Variables of this process that the commands get besides the usual ones.
+    pub pass: Vec<String>,
+    /// Branches that must not move: the run's, and the user's.
+    pub others: Vec<String>,
+    /// The group of tasks that stops them.
+    pub together: Option<Siblings>,
+}
+
+/// A worktree that was made ready.
+#[derive(Clone, Debug)]
+pub struct Worktree {
+    /// The worktree.
+    pub folder: Folder,
+    /// The position and files at which the work in it begins; none if it is not ready.
+    pub base: Option<Base>,
+    /// The reason for which it is not ready.
+    pub problem: Option<String>,
+    /// Whether it was stopped with its group.
+    pub stopped: bool,
+    /// Notices for people.
+    pub notices: Vec<String>,
+}
+
+/// Returns a node that makes a worktree with a detached HEAD: `job` reads from the state which, `done` makes the update from the
+/// worktree. Files are copied and linked, then the setup commands run; the files that are there afterwards are where the work in
+/// it begins.
+///
+/// The node fails if git fails; a command that fails is a problem of the worktree.
+pub fn worktree<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<WorktreeJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Worktree) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Result<Worktree, NodeError> {
+    let folder = job.folder();
+    let unready = |problem: String, stopped: bool| {
+        let folder = folder.clone();
+        Worktree { folder, base: None, problem: Some(problem), stopped, notices: vec![] }
+    };
+    let arguments = (&job.path, &job.at, &job.furnishings);
+    if let Some(problem) = ctx.effect("worktree", &arguments, |_| job.make()).await? {
+        return Ok(unready(problem, false));
+    }
+    let checks = Checks {
+        folder: &folder,
+        commands: &job.setup,
+        limit: job.limit,
+        pass: &job.pass,
+        together: job.together.as_ref(),
+    };
+    let checks = checks.run("setup", &ctx).await?;
+    if let Some(check) = checks.iter().find(|check| !check.passed()) {
+        return Ok(unready(told(check), check.stopped));
+    }
+    let look = |_| async { base(&folder, &job.others, &ctx).await };
+    let (base, notices) = ctx.effect("base", &job.at, look).await?;
+    Ok(Worktree { folder, base: Some(base), problem: None, stopped: false, notices })
+}
+
+fn told(check: &Check) -> String {
+    if check.stopped { check.output.clone() } else { format!("the setup of its worktree failed: {}", check.report()) }
+}
+
+/// The position and files of a worktree whose work begins.
+async fn base<C>(folder: &Folder, others: &[String], ctx: &Ctx<C>) -> Result<(Base, Vec<String>), NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    let workspace = folder.hold(ctx).await?;
+    let at = workspace.standing(&others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
+    let snapshot = workspace.snapshot().await.map_err(failed)?;
+    let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+    Ok((Base { at, tree: snapshot.tree }, notices))
+}
+
+impl WorktreeJob {
+    /// The worktree, without what was copied and linked.
+    fn folder(&self) -> Folder {
+        let apart = self.furnishings.paths().map(Path::to_owned).collect();
+        Folder { directory: self.path.clone(), apart }
+    }
+
+    /// Makes the worktree; returns the problem of what is to be copied or linked.
+    async fn make(&self) -> Result<Option<String>, NodeError> {
+        let repository = self.repository.open().await?;
+        let made = repository.detached_worktree(&self.path, &self.at).await.map_err(failed)?;
+        match repository.furnish(&made, &self.furnishings).await {
+            Ok(()) => Ok(None),
+            Err(error @ (WorkspaceError::Io { .. } | WorkspaceError::Unfurnished { .. })) => {
+                Ok(Some(error.to_string()))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+/// Opens a worktree at a commit; makes it if it is not there.
+pub(super) async fn reopened(repository: &Folder, path: &Path, at: &CommitId) -> Result<Workspace, NodeError> {
+    repository.open().await?.detached_worktree(path, at).await.map_err(failed)
+}
+
+/// Removes all worktrees below a folder, and the folder.
+pub(super) async fn sweep(repository: &Folder, folder: &Path) -> Result<(), NodeError> {
+    let workspace = repository.open().await?;
+    for path in workspace.worktrees_below(folder).await.map_err(failed)? {
+        workspace.remove_worktree(&path).await.map_err(failed)?;
+    }
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,45 @@
+//! The agent of a role, as a profile has it and as nodes need it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{AgentProfile, Endpoint, Profile, Role};
+use crate::drivers::{DriverName, RunLimits, Usage};
+use crate::nodes::{AgentSpec, Purse};
+
+/// The circumstances in which an agent works.
+pub(crate) struct Circumstances<'a> {
+    /// The folder of sessions, ledgers and contents.
+    pub home: &'a Path,
+    /// The models that a person chose.
+    pub models: &'a BTreeMap<Role, String>,
+    /// The usage of the run so far.
+    pub spent: Usage,
+    /// How much the run may use.
+    pub budget: RunLimits,
+}
+
+/// Returns the agent of a role.
+pub(crate) fn agent(profile: &Profile, role: Role, at: &Circumstances<'_>) -> AgentSpec {
+    let AgentProfile { driver, model } = profile.agent(role);
+    let model = at.models.get(&role).cloned().or(model);
+    let endpoint = match &driver {
+        DriverName::Api { provider } => profile.api.endpoint(provider.as_deref()),
+        _ => None,
+    };
+    let Endpoint { base_url, api_key_env } = endpoint.unwrap_or_default();
+    AgentSpec {
+        price: profile.price(role),
+        purse: Purse { limits: at.budget, spent: at.spent },
+        role: role.name().to_owned(),
+        driver: driver.to_string(),
+        model,
+        base_url,
+        api_key_env,
+        home: Some(at.home.to_owned()),
+        command_prefix: profile.tools.command_prefix.clone(),
+        limits: (&profile.limits).into(),
+        retry: profile.retry,
+        pass: profile.tools.pass.clone(),
+    }
+}

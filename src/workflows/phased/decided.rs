@@ -1,0 +1,198 @@
+//! What the decision on a phase that did not pass does to the state. Pure.
+
+use std::collections::BTreeSet;
+
+use super::done::{repeated, update};
+use super::state::{PhaseChange, PhaseState, PhaseStatus, SubtaskState};
+use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+use crate::nodes::{AfterHalt, Collision, HaltedPhase};
+use crate::plan::Plan;
+use crate::workflows::OnExhausted;
+use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
+
+pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
+    let HaltedPhase { decision, was_asked, adopted, salvage, raised } = halted;
+    let update = update().raised(raised).halts(state.halts + 1);
+    let going_on = |update: Update| update.outcome(None).agentic_status(AgenticStatus::Running);
+    let mut change = Change::of(state, &salvage);
+    let Some(decision) = decision else {
+        change.work.standing = PhaseStanding::Working; // with a larger budget
+        return change.into(going_on(update));
+    };
+    if decision == AfterHalt::Abort {
+        change.work.standing = PhaseStanding::Aborted;
+        let (outcome, status) = ended(state, was_asked);
+        return change.into(update).outcome(Some(outcome)).agentic_status(status);
+    }
+    let update = match &adopted {
+        Some(adopted) => update.plan_hash(Some(adopted.hash.clone())),
+        None => update,
+    };
+    let markdown = match &decision {
+        AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
+        _ => adopted.map(|adopted| adopted.plan),
+    };
+    if let Some(markdown) = markdown.filter(|markdown| state.plan_markdown.as_ref() != Some(markdown)) {
+        let update = change.edit(update, markdown);
+        return change.into(going_on(update));
+    }
+    let subtask = match &state.phase.standing {
+        PhaseStanding::Halted { subtask, .. } => subtask.clone(),
+        _ => None,
+    };
+    match (decision, subtask) {
+        (AfterHalt::Retry { attempts, note }, None) => {
+            change.work.allowed = change.work.rejections.saturating_add(attempts);
+            change.work.note = note;
+            let state = ExecutionState { phase: change.work, ..state.clone() };
+            return repeated(&state, going_on(update), salvage);
+        }
+        (AfterHalt::Retry { note, .. }, Some(_)) => {
+            change.work.note = note;
+            change.rerun();
+        }
+        (AfterHalt::EditPlan { .. }, _) => change.rerun(),
+        (AfterHalt::Accept, None) => change.work.standing = PhaseStanding::Approved,
+        (AfterHalt::Accept, Some(id)) => change.accept(&id),
+        (AfterHalt::Skip, None) => {
+            let all = change.phase.subtasks.iter().map(|subtask| subtask.subtask_id.clone()).collect::<Vec<_>>();
+            change.leave_out(all, "the phase was skipped");
+            change.work.standing = PhaseStanding::LeftOut;
+        }
+        (AfterHalt::Skip, Some(id)) => {
+            change.leave_out([id], "it was skipped");
+            change.rerun();
+        }
+        (AfterHalt::Abort, _) => {}
+    }
+    change.into(going_on(update))
+}
+
+/// What became of a run that ends at a halt: a person ended it, or it gave up by itself.
+fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus) {
+    let gave_up = !was_asked && state.profile.on_exhausted == OnExhausted::Fail;
+    match gave_up && state.phase.standing != PhaseStanding::Aborted {
+        true => (RunOutcome::Failed, AgenticStatus::Failed),
+        false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
+    }
+}
+
+/// The changes of a decision.
+struct Change<'a> {
+    state: &'a ExecutionState,
+    phase: PhaseState,
+    work: PhaseWork,
+    /// Subtasks of any phase.
+    lines: Vec<SubtaskState>,
+    works: WorkChange,
+    notices: Vec<String>,
+}
+
+impl<'a> Change<'a> {
+    /// Nothing but the references under which work is kept now.
+    fn of(state: &'a ExecutionState, salvage: &[String]) -> Self {
+        let phase = state.this_phase();
+        let mut works = WorkChange::new();
+        for subtask in &phase.subtasks {
+            let (id, mut work) = (&subtask.subtask_id, state.work(&subtask.subtask_id));
+            let name = if work.second { format!("/task-{id}-2") } else { format!("/task-{id}") };
+            if let Some(kept) =
+                salvage.iter().find(|kept| kept.ends_with(&name)).filter(|_| state.works.contains_key(id))
+            {
+                work.salvage = Some(kept.clone());
+                works.insert(id.clone(), Some(work));
+            }
+        }
+        let work = PhaseWork { halts: state.phase.halts + 1, ..state.phase.clone() };
+        Self { state, phase, work, lines: vec![], works, notices: vec![] }
+    }
+
+    fn into(self, update: Update) -> Update {
+        let update = update.phases(PhaseChange::Phase(Box::new(self.phase))).phases(PhaseChange::Subtasks(self.lines));
+        update.works(self.works).phase(self.work).notices(self.state.untold(self.notices))
+    }
+
+    fn work_of(&self, id: &str) -> SubtaskWork {
+        self.works.get(id).cloned().flatten().unwrap_or_else(|| self.state.work(id))
+    }
+
+    fn line_of(&self, subtask: &SubtaskState) -> SubtaskState {
+        let changed = self.lines.iter().find(|line| line.subtask_id == subtask.subtask_id);
+        changed.unwrap_or(subtask).clone()
+    }
+
+    /// Starts what is not done of the phase again, in another attempt; what is done is kept.
+    fn rerun(&mut self) {
+        let open: Vec<SubtaskState> =
+            self.phase.subtasks.iter().map(|subtask| self.line_of(subtask)).filter(SubtaskState::is_open).collect();
+        if !open.is_empty() {
+            self.phase.attempt += 1;
+        }
+        for line in open {
+            let (id, before) = (line.subtask_id.clone(), self.work_of(&line.subtask_id));
+            let SubtaskWork { collision, salvage, turns, .. } = before;
+            let work = SubtaskWork { collision, salvage, turns, ..SubtaskWork::default() };
+            self.works.insert(id, Some(work));
+            self.put(line.again());
+        }
+        self.phase.status = PhaseStatus::Retrying;
+        self.work.standing = PhaseStanding::Working;
+    }
+
+    fn put(&mut self, line: SubtaskState) {
+        self.lines.retain(|known| known.subtask_id != line.subtask_id);
+        self.lines.push(line);
+    }
+
+    /// Takes the work of a subtask as it is. Work that collides with that of others cannot be taken: it is left out.
+    fn accept(&mut self, id: &str) {
+        let work = self.work_of(id);
+        if matches!(work.collision, Some(Collision::Conflict { .. })) {
+            self.leave_out([id.to_owned()], "its changes collide with the work that was accepted");
+            self.rerun();
+            return;
+        }
+        if let Some(line) = self.phase.subtask(id).cloned() {
+            self.put(SubtaskState { status: PhaseStatus::Completed, error: None, ..line });
+        }
+        self.works.insert(id.to_owned(), Some(SubtaskWork { accepted: true, cancelled: false, ..work }));
+        self.rerun();
+    }
+
+    /// Leaves subtasks out, and all that depend on them.
+    fn leave_out(&mut self, ids: impl IntoIterator<Item = String>, why: &str) {
+        let named: BTreeSet<String> = ids.into_iter().collect();
+        for id in self.state.dependents(named.clone()) {
+            let line = self.state.phases.iter().find_map(|phase| phase.subtask(&id)).cloned();
+            let Some(line) = line.filter(|line| line.commit.is_none() || named.contains(&line.subtask_id)) else {
+                continue;
+            };
+            let why = match named.contains(&id) {
+                true => why.to_owned(),
+                false => format!("it depends on {}", named.iter().cloned().collect::<Vec<_>>().join(", ")),
+            };
+            self.notices.push(format!("subtask {id} is left out: {why}"));
+            self.put(line.left_out(&why));
+        }
+    }
+
+    /// Another plan holds from now on. A person is asked about it if its phases or its commands are others.
+    fn edit(&mut self, update: Update, markdown: String) -> Update {
+        let before = self.state.plan().ok();
+        let Ok(plan) = Plan::parse(markdown.as_str()) else { return update };
+        let asks = before.is_none_or(|before| differs(&before, &plan));
+        self.rerun();
+        self.work.standing = if asks { PhaseStanding::ToApprove } else { PhaseStanding::ToPlan };
+        let goal = plan.goal().map(str::to_owned).or_else(|| self.state.goal.clone());
+        update.goal(goal).plan_markdown(Some(markdown)).plan_problems(vec![]).human_approved(None)
+    }
+}
+
+/// Whether a person who approved one plan has to be asked about the other.
+fn differs(before: &Plan, after: &Plan) -> bool {
+    let commands = |plan: &Plan| -> Vec<(String, Vec<String>)> {
+        let commands = |task: crate::plan::Task<'_>| task.verify.iter().map(ToString::to_string).collect();
+        plan.tasks().map(|task| (task.id.to_string(), commands(task))).collect()
+    };
+    before.phases().phases != after.phases().phases || commands(before) != commands(after)
+}

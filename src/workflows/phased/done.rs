@@ -1,0 +1,265 @@
+//! What each node's result does to the state. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::plan::phases;
+use super::state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+use crate::drivers::NewLimits;
+use crate::graph::overwrite;
+use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, Reviewed, Verdict, told_tampering};
+use crate::plan::Comment;
+use crate::workflows::Role;
+use crate::workflows::task_based::done::spend;
+use crate::workflows::task_based::{
+    AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, open_comments,
+};
+
+pub(super) fn update() -> Update {
+    ExecutionState::update()
+}
+
+/// The phases of the plan that was approved.
+pub(super) fn plan_phases(state: &ExecutionState, (): ()) -> Update {
+    let Ok(plan) = state.plan() else { return update() };
+    let skipped = state.tasks.iter().filter(|line| line.mark == Mark::Skipped).map(|line| line.id.clone());
+    let phases = phases(&plan, &state.phases, &skipped.collect::<BTreeSet<_>>());
+    let first = phases.iter().find(|phase| !phase.is_closed()).map_or(0, |phase| phase.phase_index);
+    let kept: BTreeSet<&String> =
+        phases.iter().flat_map(|phase| &phase.subtasks).map(|line| &line.subtask_id).collect();
+    let gone = state.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
+    let gone: WorkChange = gone.collect();
+    let work = PhaseWork { base: state.phase.base.clone(), ..PhaseWork::default() };
+    update()
+        .phase_index(first)
+        .phases(PhaseChange::All(phases))
+        .phase(work)
+        .works(gone)
+        .tasks(overwrite(vec![]))
+        .outcome(None)
+        .agentic_status(AgenticStatus::Running)
+}
+
+pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
+    let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
+    let update = if is_next { closed(state, update()) } else { update() };
+    let (index, mut work) = match state.next_phase().filter(|_| is_next) {
+        Some(next) => (next, PhaseWork::default()),
+        None => (state.phase_index, state.phase.clone()),
+    };
+    let Some(phase) = state.phases.get(index as usize) else { return update };
+    let commit = begun.base.at.commit.as_ref().map(ToString::to_string);
+    let phase = PhaseState {
+        attempt: phase.attempt.max(1),
+        status: PhaseStatus::Running,
+        pre_phase_commit: phase.pre_phase_commit.clone().or(commit),
+        ..phase.clone()
+    };
+    let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
+    let started = open.map(|subtask| SubtaskState {
+        status: PhaseStatus::Running,
+        attempt: phase.attempt,
+        error: None,
+        ..subtask.clone()
+    });
+    let started = started.collect();
+    work = PhaseWork { base: Some(begun.base), plan: begun.plan, standing: PhaseStanding::Working, ..work };
+    work.allowed = work.allowed.max(state.profile.phased.max_attempts);
+    update
+        .phase_index(index)
+        .phases(PhaseChange::Phase(Box::new(phase)))
+        .phases(PhaseChange::Subtasks(started))
+        .phase(work)
+        .outcome(None)
+        .agentic_status(AgenticStatus::Running)
+}
+
+/// The end of the phase before: its work is on the branch, or it was left out.
+fn closed(state: &ExecutionState, update: Update) -> Update {
+    let phase = state.this_phase();
+    let approved = state.phase.standing == PhaseStanding::Approved;
+    let status = if approved { PhaseStatus::Completed } else { PhaseStatus::Failed };
+    let gone: WorkChange = phase.subtasks.iter().map(|subtask| (subtask.subtask_id.clone(), None)).collect();
+    update.phases(PhaseChange::Phase(Box::new(PhaseState { status, ..phase }))).works(gone)
+}
+
+/// Why the subtasks of the phase cannot be put together.
+pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
+    let phase = state.this_phase();
+    let works = || phase.subtasks.iter().filter_map(|subtask| state.works.get(&subtask.subtask_id));
+    if works().any(|work| work.aborted) {
+        return Some(PhaseStanding::Aborted);
+    }
+    let failed = |subtask: &&SubtaskState| subtask.status == PhaseStatus::Failed && !subtask.is_left_out();
+    let is_cause = |subtask: &&SubtaskState| !state.work(&subtask.subtask_id).cancelled;
+    let first = phase.subtasks.iter().filter(failed).find(is_cause);
+    if let Some(first) = first.or_else(|| phase.subtasks.iter().find(failed)) {
+        let (subtask, reason) = (Some(first.subtask_id.clone()), first.error.clone().unwrap_or_default());
+        return Some(PhaseStanding::Halted { subtask, reason });
+    }
+    works().any(|work| work.paused.is_some()).then_some(PhaseStanding::Spent)
+}
+
+pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Update {
+    let Integrated { commits, tip, tree, collision, salvage, mut notices } = integrated;
+    if let Some(standing) = obstacle(state) {
+        return stopped(state, standing);
+    }
+    let phase = state.this_phase();
+    let mut lines = vec![];
+    for commit in &commits {
+        let Some(line) = phase.subtask(&commit.id) else { continue };
+        let (made, files) = (commit.commit.as_ref().map(ToString::to_string), commit.files.clone());
+        lines.push(SubtaskState { commit: made, files, ..line.clone() });
+        if !commit.undeclared.is_empty() {
+            let files = commit.undeclared.join(", ");
+            notices.push(format!("subtask {}: changed files that it does not declare: {files}", commit.id));
+        }
+    }
+    let mut work = state.phase.clone();
+    work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
+    (work.tip, work.tree) = (Some(tip), Some(tree));
+    let update = update().notices(state.untold(notices));
+    let Some((id, collision)) = collision else {
+        work.standing = PhaseStanding::Integrated;
+        return update.phases(PhaseChange::Subtasks(lines)).phase(work);
+    };
+    let (update, line, standing) = collided(state, update, &phase, (id, collision), salvage);
+    lines.extend(line);
+    work.standing = standing;
+    let update = waiting(update, &work.standing);
+    update.phases(PhaseChange::Subtasks(lines)).phase(work)
+}
+
+/// The subtask whose work could not be integrated: it runs once more, or a person decides.
+fn collided(
+    state: &ExecutionState,
+    update: Update,
+    phase: &PhaseState,
+    (id, collision): (String, Collision),
+    salvage: Option<String>,
+) -> (Update, Option<SubtaskState>, PhaseStanding) {
+    let (before, told) = (state.work(&id), collision.told());
+    let runs_again = matches!(collision, Collision::Conflict { .. } | Collision::Check { .. }) && !before.second;
+    let line = phase.subtask(&id).cloned();
+    if runs_again {
+        let again = SubtaskWork {
+            collision: Some(collision),
+            second: true,
+            salvage,
+            turns: before.turns,
+            ..SubtaskWork::default()
+        };
+        let works = WorkChange::from([(id.clone(), Some(again))]);
+        let notice = format!("subtask {id} runs once more on the integrated work: {told}");
+        let update = update.works(works).notices(state.untold(vec![notice]));
+        return (update, line.map(SubtaskState::again), PhaseStanding::Collided);
+    }
+    let work = SubtaskWork { collision: Some(collision), salvage, ..before };
+    let line = line.map(|line| SubtaskState { status: PhaseStatus::Failed, error: Some(told.clone()), ..line });
+    let update = update.works(WorkChange::from([(id.clone(), Some(work))]));
+    (update, line, PhaseStanding::Halted { subtask: Some(id), reason: told })
+}
+
+/// The phase stops: a person decides, or has decided.
+fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
+    let phase = PhaseState { status: PhaseStatus::Failed, ..state.this_phase() };
+    let update = match standing {
+        PhaseStanding::Halted { .. } => update().phases(PhaseChange::Phase(Box::new(phase))),
+        _ => update(),
+    };
+    waiting(update, &standing).phase(PhaseWork { standing, ..state.phase.clone() })
+}
+
+fn waiting(update: Update, standing: &PhaseStanding) -> Update {
+    match standing {
+        PhaseStanding::Halted { .. } => update.outcome(Some(RunOutcome::Halted)).agentic_status(AgenticStatus::Waiting),
+        PhaseStanding::Spent => update.agentic_status(AgenticStatus::Waiting),
+        _ => update,
+    }
+}
+
+pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
+    let Reviewed { verdict, usage, model, raised } = reviewed;
+    let phase = state.this_phase();
+    let update = spend(update(), Role::Reviewer, usage, raised)
+        .review_iteration(state.review_iteration + 1)
+        .models(state.models_with(Role::Reviewer, model));
+    let work = state.phase.clone();
+    let halted = |reason: String| PhaseStanding::Halted { subtask: None, reason };
+    let (work, result, standing) = match verdict {
+        Verdict::Accepted => (work, None, PhaseStanding::Approved),
+        Verdict::Judged(review) => {
+            let passed = review.passes();
+            let result =
+                PhaseReview { approved: passed, severity: review.gravest(), comments: review.comments.clone() };
+            let comments: Vec<Comment> = if passed { vec![] } else { open_comments(&work.comments, &review) };
+            let rejections = work.rejections + u32::from(!passed);
+            let standing = match passed {
+                true => PhaseStanding::Approved,
+                false if rejections < work.allowed => PhaseStanding::Rejected,
+                false => halted(format!("the review rejected it {}", times(rejections))),
+            };
+            (PhaseWork { comments, rejections, ..work }, Some(result), standing)
+        }
+        Verdict::Aborted | Verdict::Cut(_) => (work, None, PhaseStanding::Aborted),
+        Verdict::Skipped => (work, None, halted("its review was skipped: the server refused the session".into())),
+        Verdict::Tampered(what) => (work, None, halted(told_tampering("a reviewer", &what))),
+    };
+    let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
+    let review_result = result.or_else(|| phase.review_result.clone());
+    let update =
+        waiting(update, &standing).phases(PhaseChange::Phase(Box::new(PhaseState { status, review_result, ..phase })));
+    update.phase(PhaseWork { standing, ..work })
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    }
+}
+
+/// The whole phase runs again, from the commit before it.
+pub(super) fn retry(state: &ExecutionState, salvage: Vec<String>) -> Update {
+    repeated(state, update(), salvage)
+}
+
+pub(super) fn repeated(state: &ExecutionState, update: Update, salvage: Vec<String>) -> Update {
+    let phase = state.this_phase();
+    let open = phase.subtasks.iter().filter(|subtask| !subtask.is_left_out());
+    let lines: Vec<SubtaskState> = open.cloned().map(SubtaskState::again).collect();
+    let fresh = |line: &SubtaskState| {
+        let turns = state.work(&line.subtask_id).turns;
+        (line.subtask_id.clone(), Some(SubtaskWork { turns, ..SubtaskWork::default() }))
+    };
+    let works: BTreeMap<_, _> = lines.iter().map(fresh).collect();
+    let work = PhaseWork {
+        tip: None,
+        tree: None,
+        integrated: vec![],
+        standing: PhaseStanding::Working,
+        salvage,
+        ..state.phase.clone()
+    };
+    let phase = PhaseState { status: PhaseStatus::Retrying, attempt: phase.attempt + 1, ..phase };
+    update.phases(PhaseChange::Phase(Box::new(phase))).phases(PhaseChange::Subtasks(lines)).works(works).phase(work)
+}
+
+pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+    let Finalized { moved, review, usage } = finalized;
+    let (review, notices) = match review {
+        Some(Ok(review)) => (Some(review), vec![]),
+        Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
+        None => (None, vec![]),
+    };
+    let work = PhaseWork { standing: PhaseStanding::Working, base: Some(moved.base.clone()), ..state.phase.clone() };
+    closed(state, spend(update(), Role::Reviewer, usage, NewLimits::default()))
+        .phase(work)
+        .task_base(Some(moved.base))
+        .final_review(review)
+        .notices(notices)
+        .outcome(Some(RunOutcome::Completed))
+        .agentic_status(AgenticStatus::Completed)
+}

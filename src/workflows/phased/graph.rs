@@ -1,0 +1,117 @@
+//! The graphs of the workflow: all of it, the part behind an approved plan, one phase with its retries, one attempt at a phase.
+
+use super::run_subtask::{RUN_SUBTASK, run, run_subtask};
+use super::step::{AfterPhasesApproval, PhaseStep};
+use super::work::PhaseStanding;
+use super::{decided, done, jobs};
+use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
+use crate::nodes::{
+    Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
+    prepare_workspace, retry_phase, review_phase as reviewed,
+};
+use crate::routes::{AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, route_after_phase_review};
+use crate::workflows::task_based::{self, ExecutionState};
+
+type Phases<C> = StateGraph<ExecutionState, PhaseStep, C>;
+type Compiled<C> = Result<CompiledGraph<ExecutionState, PhaseStep, C>, CompileError>;
+
+/// Returns the whole workflow. Its agents come from the context of the run. A plan without phases is executed task by task.
+///
+/// # Errors
+/// None but a defect of this library.
+pub fn graph<C: Agents>() -> Compiled<C> {
+    use task_based::{done as tasks_done, graph as tasks, jobs as tasks_jobs};
+    let graph = phases(StateGraph::new())?
+        .add_node(PhaseStep::Architect, architect(tasks_jobs::architect, tasks_done::architect).replayable())
+        .add_node(
+            PhaseStep::PlanValidator,
+            plan_validator(|s: &ExecutionState| s.plan_markdown.clone(), tasks_done::plan_validator).replayable(),
+        )
+        .add_node(PhaseStep::HumanApproval, human_approval(tasks_jobs::approval, tasks_done::approval).replayable())
+        .add_subgraph(PhaseStep::Tasks, task_based::graph::<C>()?)
+        .add_conditional_edges(START, tasks::after_start)
+        .add_edge(PhaseStep::Architect, PhaseStep::PlanValidator)
+        .add_conditional_edges(PhaseStep::PlanValidator, tasks::after_plan_review)
+        .add_conditional_edges(PhaseStep::HumanApproval, after_approval)
+        .add_edge(PhaseStep::Tasks, END)
+        .add_conditional_edges(PhaseStep::Halt, after_halt);
+    compiled(graph)
+}
+
+/// The nodes and edges between the preparation of the repository and the end.
+fn phases<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
+    use task_based::{done as tasks_done, jobs as tasks_jobs};
+    Ok(attempts(graph)?
+        .add_node(PhaseStep::PrepareWorkspace, prepare_workspace(tasks_jobs::prepare, tasks_done::prepare).replayable())
+        .add_node(PhaseStep::PlanPhases, plan_phases(jobs::plan_phases, done::plan_phases).replayable())
+        .add_node(PhaseStep::Halt, halt_phase(jobs::halt, decided::halt).replayable())
+        .add_node(PhaseStep::Finalize, end_phases(jobs::finalize, done::finalize).replayable())
+        .add_edge(PhaseStep::PrepareWorkspace, PhaseStep::PlanPhases)
+        .add_edge(PhaseStep::PlanPhases, PhaseStep::BeginPhase)
+        .add_conditional_edges(PhaseStep::IntegratePhase, after_integration)
+        .add_conditional_edges(PhaseStep::ReviewPhase, after_review)
+        .add_edge(PhaseStep::Finalize, END))
+}
+
+/// The nodes of the attempts at a phase.
+fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
+    let child = run_subtask::<C>()?;
+    let body = child.clone();
+    let subtask = worker(move |subtask, ctx| run(subtask, body.clone(), ctx)).replayable();
+    Ok(graph
+        .add_node(PhaseStep::BeginPhase, begin_phase(jobs::begin, done::begin).replayable())
+        .add_worker(RUN_SUBTASK, subtask)
+        .calls(&PhaseStep::RunSubtask, &child)
+        .add_node(PhaseStep::IntegratePhase, integrate(jobs::integrate, done::integrate).replayable())
+        .add_node(PhaseStep::ReviewPhase, reviewed(jobs::review, done::review).replayable())
+        .add_node(PhaseStep::RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
+        .add_conditional_edges_to(PhaseStep::BeginPhase, fan_out, (RUN_SUBTASK, PhaseStep::IntegratePhase))
+        .add_edge(PhaseStep::RunSubtask, PhaseStep::IntegratePhase)
+        .add_edge(PhaseStep::RetryPhase, PhaseStep::BeginPhase))
+}
+
+fn compiled<C: Agents>(graph: Phases<C>) -> Compiled<C> {
+    graph.compile().map(|graph| graph.recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
+}
+
+fn fan_out(state: &ExecutionState) -> Sends<PhaseStep> {
+    RUN_SUBTASK.each(jobs::subtasks(state)).empty(PhaseStep::IntegratePhase)
+}
+
+fn after_approval(state: &ExecutionState) -> AfterPhasesApproval {
+    let is_phased = || state.profile.phased.enabled && state.plan().is_ok_and(|plan| plan.is_phased());
+    match task_based::graph::after_approval(state) {
+        AfterApproval::Revise => AfterPhasesApproval::Revise,
+        AfterApproval::Reject => AfterPhasesApproval::Reject,
+        AfterApproval::Approve if state.start.is_some() => AfterPhasesApproval::Replan,
+        AfterApproval::Approve if is_phased() => AfterPhasesApproval::Phases,
+        AfterApproval::Approve => AfterPhasesApproval::Tasks,
+    }
+}
+
+fn after_integration(state: &ExecutionState) -> AfterIntegration {
+    match state.phase.standing {
+        PhaseStanding::Integrated => AfterIntegration::Review,
+        PhaseStanding::Collided => AfterIntegration::Again,
+        _ => AfterIntegration::Halt,
+    }
+}
+
+fn after_review(state: &ExecutionState) -> AfterPhaseReview {
+    let (approved, is_last) = (state.phase.standing == PhaseStanding::Approved, state.next_phase().is_none());
+    if approved || state.phase.standing == PhaseStanding::Rejected {
+        return route_after_phase_review(approved, state.phase.rejections, state.phase.allowed, is_last);
+    }
+    AfterPhaseReview::Halt
+}
+
+fn after_halt(state: &ExecutionState) -> AfterPhaseHalt {
+    let is_last = state.next_phase().is_none();
+    match state.phase.standing {
+        PhaseStanding::Approved | PhaseStanding::LeftOut if is_last => AfterPhaseHalt::Complete,
+        PhaseStanding::ToApprove => AfterPhaseHalt::Approve,
+        PhaseStanding::ToPlan => AfterPhaseHalt::Replan,
+        PhaseStanding::Aborted => AfterPhaseHalt::End,
+        _ => AfterPhaseHalt::Begin,
+    }
+}

@@ -1,0 +1,347 @@
+//! What each node of the workflow is to do, read from the state. Pure.
+
+use super::state::{PhaseStatus, SubtaskState};
+use super::subtask::Subtask;
+use super::work::{PhaseStanding, SubtaskWork};
+use crate::graph::NodeError;
+use crate::nodes::{
+    Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, FinalizeJob,
+    Folder, HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, Place, PlanPhasesJob,
+    RetryPhaseJob, ReviewPhaseJob, ReviewerJob, Salvage, Siblings,
+};
+use crate::plan::Task;
+use crate::workflows::task_based::ExecutionState;
+use crate::workflows::{OnExhausted, OnSubtaskFailure, PlanContext, Role};
+use crate::workspace::CommitId;
+
+type Job<T> = Result<T, NodeError>;
+
+pub(super) fn plan_phases(state: &ExecutionState) -> Job<PlanPhasesJob> {
+    state.plan()?;
+    Ok(PlanPhasesJob { repository: state.folder(), sweep: state.worktrees() })
+}
+
+pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
+    let (base, plan) = (state.phase_base()?, state.plan()?);
+    let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
+    let phase = match state.next_phase().filter(|_| is_next) {
+        Some(next) => state.phases.get(next as usize).cloned().unwrap_or_default(),
+        None => state.this_phase(),
+    };
+    let place = Place { phase_index: phase.phase_index, attempt: phase.attempt.max(1), ..Place::default() };
+    let is_retry = phase.subtasks.iter().any(|subtask| subtask.status == PhaseStatus::Retrying);
+    let event = match (phase.attempt, is_retry) {
+        (0, _) => Some(PhaseEvent::PhaseStarted(place)),
+        (_, true) if state.phase.standing == PhaseStanding::Working => Some(PhaseEvent::PhaseRetry(place)),
+        (_, _) => None,
+    };
+    Ok(BeginPhaseJob {
+        repository: state.folder(),
+        advance: advance(state, &base),
+        sweep: is_next.then(|| state.worktrees()),
+        at: base.at,
+        plan: (state.home(), plan.markdown().to_owned()),
+        event,
+    })
+}
+
+/// The move of the branch to what was approved.
+fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
+    let from = base.at.commit.clone()?;
+    let approved = state.phase.standing == PhaseStanding::Approved;
+    approved.then(|| Advance {
+        branch: base.at.branch.clone().unwrap_or_default(),
+        to: state.phase.tip.clone().unwrap_or_else(|| from.clone()),
+        from,
+        event: Some(PhaseEvent::PhaseCompleted(state.place())),
+    })
+}
+
+/// The subtasks of the phase that are to be started.
+pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
+    let phase = state.this_phase();
+    let Ok(plan) = state.plan() else { return vec![] };
+    let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
+    let task = |subtask: &SubtaskState| plan.tasks().find(|task| task.id.as_str() == subtask.subtask_id);
+    open.filter_map(|subtask| Some(assigned(state, subtask, &task(subtask)?))).collect()
+}
+
+fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Subtask {
+    let (phase, work) = (state.this_phase(), state.work(&line.subtask_id));
+    let base = state.phase_base().ok().and_then(|base| base.at.commit);
+    let at = if work.collision.is_some() { state.phase.tip.clone().or(base) } else { base };
+    let name = format!("phase-{}-attempt-{}", phase.phase_index + 1, phase.attempt);
+    let place = Place { subtask_id: Some(line.subtask_id.clone()), title: line.title.clone(), ..state.place() };
+    let siblings = Siblings {
+        group: name.clone(),
+        at_once: state.profile.phased.max_parallel,
+        stopped: state.worktrees().join(format!("{name}.stopped")),
+    };
+    let second = if work.second { "-2" } else { "" };
+    Subtask {
+        brief: brief(state, task),
+        line: line.clone(),
+        lane: Lane { siblings, place, stops_others: state.profile.phased.on_failure == OnSubtaskFailure::Halt },
+        changes_nothing: task.changes_nothing,
+        profile: state.profile.clone(),
+        spent: state.usage,
+        budget: state.budget(),
+        repository: state.folder(),
+        others: others(state),
+        worktree: state.worktrees().join(format!("{name}-task-{}{second}", line.subtask_id)),
+        at,
+        comments: state.phase.comments.clone(),
+        failures: work.collision.iter().map(Collision::told).collect(),
+        note: state.phase.note.clone(),
+        salvage: salvage_of(state, &work),
+        second: work.second,
+        turns: work.turns,
+        progress: work.paused,
+    }
+}
+
+/// The run's branch and the one that the user was on.
+fn others(state: &ExecutionState) -> Vec<String> {
+    let Some(start) = &state.start else { return vec![] };
+    start.at.branch.iter().chain(start.at.others.keys()).cloned().collect()
+}
+
+/// The references of earlier work on a subtask: its own, or after a rejection those of the whole phase.
+fn salvage_of(state: &ExecutionState, work: &SubtaskWork) -> Vec<String> {
+    match &work.salvage {
+        Some(own) => vec![own.clone()],
+        None => state.phase.salvage.clone(),
+    }
+}
+
+/// The part of the plan that a subtask's developer is told.
+fn brief(state: &ExecutionState, task: &Task<'_>) -> Brief {
+    let (phase, context) = (state.this_phase(), state.profile.phased.plan_context);
+    let plan = state.plan().ok();
+    let around = match (&plan, context) {
+        (Some(plan), PlanContext::Outline) => plan.outline(),
+        _ => String::new(),
+    };
+    let head = |plan: &crate::plan::Plan| plan.excerpt(task.index).unwrap_or_default();
+    let section = match (&plan, context) {
+        (Some(plan), PlanContext::Section | PlanContext::Outline) => head(plan),
+        _ => task.section.to_owned(),
+    };
+    Brief {
+        id: task.id.to_string(),
+        title: task.title.to_owned(),
+        position: task.index + 1,
+        total: plan.as_ref().map_or(0, |plan| plan.task_count()),
+        goal: state.goal.clone().unwrap_or_default(),
+        section: section.into(),
+        acceptance: task.acceptance.to_vec(),
+        verify: task.verify.iter().map(ToString::to_string).collect(),
+        around,
+        plan_file: None,
+        phase: Some(BriefPhase {
+            number: phase.phase_index + 1,
+            total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
+            plan: (context == PlanContext::Full).then(|| state.phase.plan.clone()),
+            subtasks: vec![],
+        }),
+    }
+}
+
+pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
+    let (base, plan, phase) = (state.phase_base()?, state.plan()?, state.this_phase());
+    let since = base.at.commit.clone().ok_or_else(|| NodeError::permanent("the phase has no commit to begin at"))?;
+    let commands = |id: &str| -> Vec<String> {
+        let task = plan.tasks().find(|task| task.id.as_str() == id);
+        task.map(|task| task.verify.iter().map(ToString::to_string).collect()).unwrap_or_default()
+    };
+    let integrated = state.phase.integrated.iter().filter(|id| !state.work(id).accepted);
+    let verify: Vec<String> = integrated.flat_map(|id| commands(id)).collect();
+    let is_first = state.phase.tip.is_none() && phase.phase_index == 0 && state.plan_in_repo().is_some();
+    let besides = state.start.as_ref().zip(state.task_base.as_ref()).filter(|_| is_first);
+    Ok(IntegrateJob {
+        repository: state.folder(),
+        path: state.integration_folder(),
+        reference: state.integration_reference(),
+        at: state.phase.tip.clone().unwrap_or_else(|| since.clone()),
+        tree: state.phase.tree.clone().unwrap_or(base.tree),
+        besides: besides.map(|(start, with)| [start.tree.clone(), with.tree.clone()]),
+        since,
+        verify,
+        parts: if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? },
+        limit: state.profile.verify_timeout,
+        pass: state.profile.tools.pass.clone(),
+        is_strict: state.profile.phased.strict_files,
+    })
+}
+
+/// The subtasks that are done and not integrated, in the order of the plan.
+fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
+    let (plan, phase) = (state.plan()?, state.this_phase());
+    let issue = state.issue.as_ref().map_or("unknown", |issue| issue.id.as_str());
+    let part = |task: Task<'_>| {
+        let subtask = phase.subtask(task.id.as_str())?;
+        let (id, work) = (&subtask.subtask_id, state.work(&subtask.subtask_id));
+        let is_done = subtask.status == PhaseStatus::Completed && !state.phase.integrated.contains(id);
+        let verify = if work.accepted { &[] } else { task.verify };
+        let body = if task.title.is_empty() { String::new() } else { format!("\n\n{}", task.title) };
+        is_done.then_some(())?;
+        Some(Part {
+            id: id.clone(),
+            from: work.from?,
+            tree: work.tree?,
+            declared: task.files.to_vec(),
+            verify: verify.iter().map(ToString::to_string).collect(),
+            message: format!("feat({issue}): complete task {id}{body}"),
+            phase: phase.phase_index + 1,
+            attempt: subtask.attempt,
+            at: work.at,
+            second: work.second,
+            accepted: work.accepted,
+        })
+    };
+    Ok(plan.tasks().filter_map(part).collect())
+}
+
+pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
+    let (base, phase) = (state.phase_base()?, state.this_phase());
+    let at = state.phase.tip.clone().or(base.at.commit);
+    let at = at.ok_or_else(|| NodeError::permanent("the phase has no commit to be reviewed"))?;
+    let folder = Folder { directory: state.integration_folder(), apart: vec![] };
+    Ok(ReviewPhaseJob {
+        repository: state.folder(),
+        at,
+        review: ReviewerJob {
+            agent: state.agent(Role::Reviewer),
+            folder,
+            brief: phase_brief(state)?,
+            attempt: phase.attempt,
+            kinds: state.profile.review_types.clone(),
+            tree: state.phase.tree.clone().unwrap_or_else(|| base.tree.clone()),
+            base: base.tree,
+            last_reviewed: None,
+            checks: vec![],
+            open: state.phase.comments.clone(),
+            long_diffs: state.long_diffs(),
+            together: None,
+        },
+    })
+}
+
+/// The phase as its reviewer is told it: the plan, and every subtask.
+fn phase_brief(state: &ExecutionState) -> Job<Brief> {
+    let (plan, phase) = (state.plan()?, state.this_phase());
+    let tasks: Vec<Task<'_>> = plan.tasks().filter(|task| phase.subtask(task.id.as_str()).is_some()).collect();
+    let left_out = |id: &str| phase.subtask(id).is_some_and(SubtaskState::is_left_out);
+    let name = |task: &Task<'_>| {
+        let note = if left_out(task.id.as_str()) { " (left out by a person)" } else { "" };
+        format!("Subtask {}: {}{note}", task.id, task.title)
+    };
+    Ok(Brief {
+        id: format!("phase-{}", phase.phase_index + 1),
+        title: format!("Phase {}", phase.phase_index + 1),
+        position: phase.phase_index as usize + 1,
+        total: state.phases.len(),
+        goal: state.goal.clone().unwrap_or_default(),
+        section: tasks.iter().map(|task| task.section).collect::<String>().into(),
+        acceptance: tasks.iter().flat_map(|task| task.acceptance.iter().cloned()).collect(),
+        verify: vec![],
+        around: String::new(),
+        plan_file: None,
+        phase: Some(BriefPhase {
+            number: phase.phase_index + 1,
+            total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
+            plan: (state.profile.phased.plan_context == PlanContext::Full).then(|| state.phase.plan.clone()),
+            subtasks: tasks.iter().map(name).collect(),
+        }),
+    })
+}
+
+pub(super) fn retry(state: &ExecutionState) -> Job<RetryPhaseJob> {
+    Ok(RetryPhaseJob { repository: state.folder(), kept: state.to_keep(), sweep: state.worktrees() })
+}
+
+pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
+    let (phase, base) = (state.this_phase(), state.phase_base()?);
+    let (subtask, reason) = match &state.phase.standing {
+        PhaseStanding::Halted { subtask, reason } => (subtask.clone(), reason.clone()),
+        _ => (None, "the run was ended".to_owned()),
+    };
+    let accepted = match &subtask {
+        Some(id) => {
+            let work = state.work(id);
+            work.from.zip(work.tree).map(|(from, tree)| [from, tree])
+        }
+        None => state.phase.tree.clone().map(|tree| [base.tree, tree]),
+    };
+    let line = subtask.as_ref().and_then(|id| phase.subtask(id));
+    let title = line.map_or_else(|| format!("phase {}", phase.phase_index + 1), |line| line.title.clone());
+    let question = Halted {
+        task: subtask.clone().unwrap_or_default(),
+        title,
+        reason,
+        attempts: phase.attempt,
+        comments: state.phase.comments.clone(),
+        changes: String::new(),
+        cost: phase.subtasks.iter().map(|subtask| subtask.cost).sum(),
+        salvage: Salvage::default(),
+        problem: None,
+        phase: Some(HaltedPhasePlace { phase: phase.phase_index + 1, subtask }),
+    };
+    Ok(HaltPhaseJob {
+        question: (state.phase.standing != PhaseStanding::Spent).then_some(question),
+        agent: state.agent(Role::Developer),
+        repository: state.folder(),
+        kept: state.to_keep(),
+        salvage: state.kept().into_iter().chain(state.phase.salvage.clone()).collect(),
+        sweep: state.worktrees(),
+        file: state.plan_file(),
+        accepted,
+        unattended: unattended(state),
+    })
+}
+
+fn unattended(state: &ExecutionState) -> Option<AfterHalt> {
+    let is_tampered = matches!(&state.phase.standing, PhaseStanding::Halted { reason, .. } if reason.contains("hooks or configuration"));
+    match (&state.phase.standing, state.profile.on_exhausted) {
+        (PhaseStanding::Aborted, _) => Some(AfterHalt::Abort),
+        (_, OnExhausted::Halt) => None,
+        _ if is_tampered => None,
+        (_, OnExhausted::Skip) => Some(AfterHalt::Skip),
+        (_, OnExhausted::Fail) => Some(AfterHalt::Abort),
+    }
+}
+
+pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
+    let (base, start) = (state.phase_base()?, state.start.clone());
+    let start = start.ok_or_else(|| NodeError::permanent("the repository was not prepared"))?;
+    let advance = advance(state, &base);
+    let commit = advance.as_ref().map(|advance| advance.to.clone()).or(base.at.commit.clone());
+    let commit = end_of(state, base, commit);
+    Ok(EndPhasesJob {
+        advance,
+        sweep: state.worktrees(),
+        reference: state.integration_reference(),
+        all: FinalizeJob {
+            commit,
+            reviewer: state.profile.final_review.then(|| state.agent(Role::Reviewer)),
+            folder: state.folder(),
+            from: start.tree,
+            goal: state.goal.clone().unwrap_or_default(),
+            outline: state.plan()?.outline(),
+            long_diffs: state.long_diffs(),
+        },
+    })
+}
+
+/// A commit of nothing: all phases are committed already.
+fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> CommitJob {
+    let at = crate::workspace::Standing { commit, ..base.at };
+    CommitJob {
+        folder: state.folder(),
+        base: Base { at, tree: base.tree },
+        tree: None,
+        message: String::new(),
+        task: String::new(),
+        attempt: 0,
+    }
+}

@@ -1,0 +1,39 @@
+//! The workflow that executes a plan phase by phase: subtasks that depend only on earlier phases run side by side, each by a fresh
+//! agent in a worktree of its own; a phase is put together, checked and reviewed as a whole before it goes onto the run's branch.
+//!
+//! ```text
+//! START -> architect -> plan_validator -> human_approval -> prepare_workspace -> plan_phases -> begin_phase
+//!            (unless there is a plan)                                               +-------------^  |
+//!   run_subtask (one for each subtask) <--------------------------------------------+----------------+
+//!     -> integrate_phase -> review_phase -> begin_phase | retry_phase | halt | finalize
+//! ```
+//!
+//! A plan without dependencies and phase headings is executed by the graph of [`task_based`](super::task_based). What a node is
+//! to do is read from the state in `jobs`, its result changes the state in `done` and `decided`; all are pure.
+
+mod decided;
+mod done;
+mod graph;
+mod jobs;
+mod plan;
+mod run_subtask;
+mod state;
+mod step;
+mod subtask;
+mod subtask_done;
+mod subtask_graph;
+mod subtask_jobs;
+mod tree;
+mod view;
+mod work;
+
+pub use graph::graph;
+pub use run_subtask::run_subtask;
+pub(crate) use state::change as change_phases;
+pub use state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+pub use step::{AfterPhasesApproval, PhaseStep};
+pub use subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
+pub use subtask_graph::SubtaskStep;
+pub(crate) use tree::tree as phase_tree;
+pub(crate) use work::change as change_works;
+pub use work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};

@@ -1,0 +1,128 @@
+//! The worker that carries out one subtask: a place among its siblings, the graph of the subtask, its end.
+
+use std::sync::Arc;
+
+use super::state::{PhaseChange, PhaseStatus, SubtaskState};
+use super::step::PhaseStep;
+use super::subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
+use super::subtask_graph::{self, SubtaskStep};
+use super::work::{SubtaskWork, WorkChange};
+use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, Worker};
+use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart};
+use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
+
+/// The address of the worker.
+pub(super) const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
+
+/// The graph of one subtask: its worktree, a developer, checks, and a review of its own if the profile asks for one. A node
+/// runs it with [`Ctx::call`].
+///
+/// # Errors
+/// None but a defect of this library.
+pub fn run_subtask<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep, C>, CompileError> {
+    subtask_graph::graph()
+}
+
+/// Carries out a subtask, whose failure is a result and no failure of the node.
+pub(super) async fn run<C: Agents>(
+    subtask: Arc<Subtask>,
+    graph: CompiledGraph<SubtaskRun, SubtaskStep, C>,
+    ctx: Ctx<C>,
+) -> Result<Update, NodeError> {
+    let lane = &subtask.lane;
+    let place = lane.enter(&ctx).await?;
+    let before = lane.stopped(&ctx).await?;
+    let (started, run) = match before {
+        Some(why) => (None, SubtaskRun { progress: cancelled(&subtask, why), ..SubtaskRun::default() }),
+        None => {
+            let started = lane.begin(&ctx).await?;
+            let run = ctx.call(&graph, SubtaskRun::update().subtask((*subtask).clone())).await?;
+            (Some(started), Arc::unwrap_or_clone(run))
+        }
+    };
+    let ended = lane.end(&end(&subtask, &run.progress), &ctx).await?;
+    drop(place);
+    Ok(update(&subtask, run, started, ended))
+}
+
+/// A subtask that was stopped before it began; one that was paused has its work.
+fn cancelled(subtask: &Subtask, why: String) -> Progress {
+    Progress { standing: SubtaskStanding::Cancelled(why), ..subtask.progress.clone().unwrap_or_default() }
+}
+
+fn error(standing: &SubtaskStanding) -> Option<String> {
+    match standing {
+        SubtaskStanding::Failed(why) | SubtaskStanding::Cancelled(why) => Some(why.clone()),
+        SubtaskStanding::Skipped => Some(format!("{}it was skipped", SubtaskState::LEFT_OUT)),
+        SubtaskStanding::Aborted => Some("the run was ended".into()),
+        SubtaskStanding::Working | SubtaskStanding::Verified => Some("it ended early".into()),
+        SubtaskStanding::Done | SubtaskStanding::Spent => None,
+    }
+}
+
+fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
+    let Progress { base, tree, standing, .. } = progress;
+    let from = base.as_ref().map(|base| base.tree.clone());
+    let error = error(standing);
+    let aside = from.clone().filter(|_| error.is_some()).map(|tree| KeptPart {
+        id: subtask.brief.id.clone(),
+        phase: subtask.lane.place.phase_index + 1,
+        attempt: subtask.lane.place.attempt,
+        second: subtask.second,
+        at: base.as_ref().and_then(|base| base.at.commit.clone()),
+        tree,
+    });
+    let is_paused = *standing == SubtaskStanding::Spent;
+    // What was tampered with, or cut short, is read from the worktree as it is now.
+    let is_known = matches!(standing, SubtaskStanding::Done | SubtaskStanding::Spent);
+    EndSubtask {
+        repository: subtask.repository.clone(),
+        worktree: progress.folder.clone(),
+        is_paused,
+        from,
+        tree: tree.clone().filter(|_| is_known),
+        aside,
+        error,
+        is_cancelled: matches!(standing, SubtaskStanding::Cancelled(_)),
+    }
+}
+
+fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: EndedSubtask) -> Update {
+    let SubtaskRun { progress, usage, used, notices, .. } = run;
+    let EndedSubtask { at, tree, files, salvage } = ended;
+    let error = error(&progress.standing);
+    let is_paused = progress.standing == SubtaskStanding::Spent;
+    let status = match (&error, is_paused) {
+        (_, true) => PhaseStatus::Running,
+        (Some(_), _) => PhaseStatus::Failed,
+        (None, _) => PhaseStatus::Completed,
+    };
+    let line = SubtaskState {
+        status,
+        started_at: subtask.line.started_at.clone().filter(|_| subtask.progress.is_some()).or(started),
+        completed_at: (!is_paused).then_some(at),
+        error,
+        commit: None,
+        cost: subtask.line.cost.saturating_add(usage.cost),
+        files,
+        ..subtask.line.clone()
+    };
+    let work = SubtaskWork {
+        from: progress.base.as_ref().map(|base| base.tree.clone()),
+        tree,
+        at: progress.base.as_ref().and_then(|base| base.at.commit.clone()),
+        salvage,
+        second: subtask.second,
+        cancelled: matches!(progress.standing, SubtaskStanding::Cancelled(_)),
+        aborted: progress.standing == SubtaskStanding::Aborted,
+        turns: subtask.turns + progress.attempts,
+        paused: is_paused.then_some(progress),
+        ..SubtaskWork::default()
+    };
+    ExecutionState::update()
+        .phases(PhaseChange::Subtasks(vec![line]))
+        .works(WorkChange::from([(subtask.brief.id.clone(), Some(work))]))
+        .usage(usage)
+        .used(used)
+        .notices(notices)
+}

@@ -1,0 +1,130 @@
+//! The phases of a plan and their subtasks, as the state of a run has them. Plain data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Comment, Severity};
+
+/// The status of a phase or of a subtask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseStatus {
+    /// Not started.
+    #[default]
+    Pending,
+    /// In work, or under review.
+    Running,
+    /// Done: its work is on the run's branch, or goes there with its phase.
+    Completed,
+    /// Failed, cancelled, or left out by a person.
+    Failed,
+    /// Started again after a rejection, a failure or a conflict.
+    Retrying,
+}
+
+/// A phase: subtasks that depend only on those of the phases before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseState {
+    /// The index of the phase, from 0.
+    pub phase_index: u32,
+    /// Its status.
+    pub status: PhaseStatus,
+    /// The attempt at it, from 1; 0 before the first.
+    pub attempt: u32,
+    /// The commit at which it begins, recorded once, before the first attempt.
+    pub pre_phase_commit: Option<String>,
+    /// Its last review.
+    pub review_result: Option<PhaseReview>,
+    /// Its subtasks, in the order of the plan.
+    pub subtasks: Vec<SubtaskState>,
+}
+
+/// The review of a phase in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseReview {
+    /// Whether the work passed.
+    pub approved: bool,
+    /// The gravest severity among the comments.
+    pub severity: Severity,
+    /// The findings.
+    pub comments: Vec<Comment>,
+}
+
+/// A subtask: a task of the plan that is worked on in a worktree of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubtaskState {
+    /// The id of the task in the plan.
+    pub subtask_id: String,
+    /// The title of the task.
+    pub title: String,
+    /// Its status.
+    pub status: PhaseStatus,
+    /// The attempt of the phase in which it was worked on last, from 1; 0 before the first.
+    pub attempt: u32,
+    /// The time at which that attempt began, as RFC 3339.
+    pub started_at: Option<String>,
+    /// The time at which it ended.
+    pub completed_at: Option<String>,
+    /// The reason for its failure.
+    pub error: Option<String>,
+    /// The id of its commit.
+    pub commit: Option<String>,
+    /// The cost of its agents, in millionths of a dollar.
+    pub cost: u64,
+    /// The files that it changed.
+    pub files: Vec<String>,
+}
+
+/// A change of the list of phases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseChange {
+    /// All phases, in place of those before.
+    All(Vec<PhaseState>),
+    /// A phase apart from its subtasks; the list of subtasks is left as it is.
+    Phase(Box<PhaseState>),
+    /// Subtasks, found by their ids in whatever phase they are.
+    Subtasks(Vec<SubtaskState>),
+}
+
+impl PhaseState {
+    /// Returns a subtask of the phase.
+    pub fn subtask(&self, id: &str) -> Option<&SubtaskState> {
+        self.subtasks.iter().find(|subtask| subtask.subtask_id == id)
+    }
+
+    /// Returns whether nothing is left to do in it.
+    pub fn is_closed(&self) -> bool {
+        self.status == PhaseStatus::Completed || self.subtasks.iter().all(SubtaskState::is_left_out)
+    }
+}
+
+impl SubtaskState {
+    /// The error of a subtask that a person left out.
+    pub(crate) const LEFT_OUT: &str = "left out: ";
+
+    /// Returns whether a person left it out.
+    pub fn is_left_out(&self) -> bool {
+        self.status == PhaseStatus::Failed && self.error.as_ref().is_some_and(|error| error.starts_with(Self::LEFT_OUT))
+    }
+}
+
+/// Makes changes to the list of phases.
+pub(crate) fn change(phases: &mut Vec<PhaseState>, change: PhaseChange) {
+    match change {
+        PhaseChange::All(all) => *phases = all,
+        PhaseChange::Phase(new) => {
+            let known = phases.iter_mut().find(|phase| phase.phase_index == new.phase_index);
+            known.into_iter().for_each(|phase| {
+                let subtasks = std::mem::take(&mut phase.subtasks);
+                *phase = PhaseState { subtasks, ..(*new).clone() };
+            });
+        }
+        PhaseChange::Subtasks(new) => {
+            let known = phases.iter_mut().flat_map(|phase| &mut phase.subtasks);
+            for subtask in known {
+                let changed = new.iter().find(|new| new.subtask_id == subtask.subtask_id);
+                changed.into_iter().for_each(|new| subtask.clone_from(new));
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A subtask on its way: what it is started with, and how far it is. Plain data.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::state::SubtaskState;
+use crate::drivers::{RunLimits, SessionRef, Usage};
+use crate::graph::State;
+use crate::nodes::{Base, Brief, Check, CutOff, Folder, Lane};
+use crate::plan::Comment;
+use crate::workflows::task_based::add_up;
+use crate::workflows::{Profile, Role};
+use crate::workspace::{CommitId, TreeId};
+
+/// A subtask to be worked on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subtask {
+    /// The task with its part of the plan.
+    pub brief: Brief,
+    /// The subtask as people are shown it.
+    pub line: SubtaskState,
+    /// Its place among the subtasks of the phase.
+    pub lane: Lane,
+    /// Whether the plan says that it changes no files.
+    pub changes_nothing: bool,
+    /// The profile of the run.
+    pub profile: Profile,
+    /// The usage of the run when it was started.
+    pub spent: Usage,
+    /// How much the run may use.
+    pub budget: RunLimits,
+    /// The work tree of the run.
+    pub repository: Folder,
+    /// The folder of its worktree.
+    pub worktree: PathBuf,
+    /// Branches that must not move while it is worked on.
+    pub others: Vec<String>,
+    /// The commit at which it begins; none only by default.
+    pub at: Option<CommitId>,
+    /// The comments of the review that rejected the phase.
+    pub comments: Vec<Comment>,
+    /// The failures that it has to mend: what its work collided with.
+    pub failures: Vec<String>,
+    /// The note of a person.
+    pub note: String,
+    /// The references that hold work of earlier attempts.
+    pub salvage: Vec<String>,
+    /// Whether it runs once more on the integrated work.
+    pub second: bool,
+    /// The number of turns of its developers in earlier attempts.
+    pub turns: u32,
+    /// The progress with which it goes on; none: it begins.
+    pub progress: Option<Progress>,
+}
+
+/// The progress of a subtask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Its worktree, once that is ready.
+    pub folder: Option<Folder>,
+    /// The position and files with which the work began.
+    pub base: Option<Base>,
+    /// Its files.
+    pub tree: Option<TreeId>,
+    /// The files at the last review.
+    pub last_reviewed: Option<TreeId>,
+    /// The developer's session.
+    pub session: Option<SessionRef>,
+    /// The number of turns of developers.
+    pub attempts: u32,
+    /// The number of attempts that were judged.
+    pub judged: u32,
+    /// The number of attempts in a row that changed nothing.
+    pub empty: u32,
+    /// The checks of the last attempt.
+    pub checks: Vec<Check>,
+    /// The open comments of its own review.
+    pub comments: Vec<Comment>,
+    /// The failures of the last attempt.
+    pub failures: Vec<String>,
+    /// Where the last turn ended for want of budget.
+    pub from: Option<CutOff>,
+    /// The models that a person chose.
+    pub models: BTreeMap<Role, String>,
+    /// Its state.
+    pub standing: SubtaskStanding,
+}
+
+/// The state of a subtask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubtaskStanding {
+    /// It is worked on.
+    #[default]
+    Working,
+    /// Its checks succeeded.
+    Verified,
+    /// It is done.
+    Done,
+    /// It failed.
+    Failed(String),
+    /// It was cancelled with its siblings.
+    Cancelled(String),
+    /// The budget of the run is used up.
+    Spent,
+    /// A person left it out.
+    Skipped,
+    /// A person ended the run.
+    Aborted,
+}
+
+/// The state of the graph of one subtask.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SubtaskRun {
+    /// The subtask.
+    pub subtask: Subtask,
+    /// Its progress.
+    pub progress: Progress,
+    /// The usage of its agents.
+    #[channel(add)]
+    pub usage: Usage,
+    /// The usage of each role.
+    #[channel(reduce = add_up)]
+    pub used: BTreeMap<Role, Usage>,
+    /// Notices for people.
+    #[channel(append)]
+    pub notices: Vec<String>,
+}
+
+impl SubtaskStanding {
+    /// Returns whether nothing more is done.
+    pub fn is_over(&self) -> bool {
+        !matches!(self, Self::Working | Self::Verified)
+    }
+}
+
+impl SubtaskRun {
+    /// Returns the folder of sessions, ledgers and contents.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.subtask.repository.directory.join(".superstep")
+    }
+}

@@ -1,0 +1,136 @@
+//! What the result of each node does to the state of a subtask. Pure.
+
+use std::collections::BTreeMap;
+
+use super::subtask::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskStanding as Standing};
+use crate::drivers::Usage;
+use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Verdict, Verified, Worktree, told_tampering};
+use crate::workflows::Role;
+use crate::workflows::task_based::open_comments;
+
+/// How many attempts that change nothing end a subtask.
+const EMPTY: u32 = 2;
+
+pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
+    let Worktree { folder, base, problem, stopped, notices } = made;
+    let before = run.subtask.progress.clone().unwrap_or_default();
+    let standing = match problem {
+        Some(why) if stopped => Standing::Cancelled(why),
+        Some(why) => Standing::Failed(why),
+        None if run.subtask.progress.is_some() && before.from.is_none() => Standing::Verified, // its review was cut short
+        None => Standing::Working,
+    };
+    let base = before.base.clone().or(base);
+    progress(Progress { folder: Some(folder), base, standing, ..before }).notices(notices)
+}
+
+pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
+    let Developed { report, session, usage, after, session_lost, model, given_up, cut, .. } = worked;
+    let mut notices = after.notices;
+    let id = &run.subtask.brief.id;
+    if session_lost {
+        notices.push(format!("subtask {id}: the session was lost; a new one began"));
+    }
+    if let (Err(why), None) = (report, &cut) {
+        notices.push(format!("subtask {id}: the developer handed over no report: {why}"));
+    }
+    let spent = matches!(cut, Some(Cut::Spent(_)));
+    let standing = match (after.tampered.as_slice(), given_up, &cut) {
+        ([], None, None) => Standing::Working,
+        ([], Some(GivenUp::Skip), _) => Standing::Skipped,
+        ([], Some(GivenUp::Abort), _) => Standing::Aborted,
+        ([], None, Some(Cut::Failed(why))) => Standing::Failed(why.clone()),
+        ([], None, Some(Cut::Stopped(why))) => Standing::Cancelled(why.clone()),
+        ([], None, Some(Cut::Spent(_))) => Standing::Spent,
+        (changed, _, _) => Standing::Failed(told_tampering("the agent", changed)),
+    };
+    let before = run.progress.clone();
+    let models = chosen(&before, Role::Developer, model);
+    let from = match cut {
+        Some(Cut::Spent(from)) => Some(from),
+        _ => None,
+    };
+    let attempts = before.attempts + u32::from(!spent);
+    let tree = after.tree.or(before.tree.clone());
+    let session = session.or_else(|| before.session.clone());
+    let next = Progress { session, attempts, tree, models, from, standing, ..before };
+    spend(progress(next), Role::Developer, usage).notices(notices)
+}
+
+pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
+    let Verified { checks, tampered, tree, notices } = verified;
+    let before = run.progress.clone();
+    let tree = tree.or_else(|| before.tree.clone());
+    let is_empty = tree.as_ref() == before.base.as_ref().map(|base| &base.tree) && !run.subtask.changes_nothing;
+    let empty = if is_empty { before.empty + 1 } else { 0 };
+    let mut failures: Vec<String> = checks.iter().filter(|check| !check.passed()).map(Check::report).collect();
+    if is_empty {
+        failures.push("The attempt changed no file.".into());
+    }
+    let judged = before.judged + u32::from(!failures.is_empty());
+    let stopped = checks.iter().find(|check| check.stopped).map(|check| check.output.clone());
+    let standing = if let Some(why) = stopped {
+        Standing::Cancelled(why)
+    } else if !tampered.is_empty() {
+        Standing::Failed(told_tampering("a check", &tampered))
+    } else if failures.is_empty() && !run.subtask.profile.phased.subtask_review {
+        Standing::Done
+    } else if failures.is_empty() {
+        Standing::Verified
+    } else if empty >= EMPTY {
+        Standing::Failed(format!("{EMPTY} attempts in a row changed no file"))
+    } else if judged >= run.subtask.profile.max_task_review_iterations {
+        Standing::Failed(used_up(judged, &failures))
+    } else {
+        Standing::Working
+    };
+    progress(Progress { checks, tree, empty, failures, judged, standing, ..before }).notices(notices)
+}
+
+pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {
+    let Reviewed { verdict, usage, model, .. } = reviewed;
+    let before = run.progress.clone();
+    let models = chosen(&before, Role::Reviewer, model);
+    let (last_reviewed, judged) = (before.tree.clone(), before.judged + 1);
+    let most = run.subtask.profile.max_task_review_iterations;
+    let next = Progress { models, ..before };
+    let next = match verdict {
+        Verdict::Accepted => Progress { standing: Standing::Done, comments: vec![], ..next },
+        Verdict::Judged(review) if review.passes() => {
+            Progress { standing: Standing::Done, comments: vec![], last_reviewed, judged, ..next }
+        }
+        Verdict::Judged(review) => {
+            let comments = open_comments(&next.comments, &review);
+            let found: Vec<String> = comments.iter().map(|comment| comment.issue.clone()).collect();
+            let standing = if judged < most { Standing::Working } else { Standing::Failed(used_up(judged, &found)) };
+            Progress { comments, failures: vec![], standing, last_reviewed, judged, ..next }
+        }
+        Verdict::Skipped => Progress { standing: Standing::Skipped, ..next },
+        Verdict::Aborted => Progress { standing: Standing::Aborted, ..next },
+        Verdict::Tampered(what) => Progress { standing: Standing::Failed(told_tampering("a reviewer", &what)), ..next },
+        Verdict::Cut(Cut::Failed(why)) => Progress { standing: Standing::Failed(why), ..next },
+        Verdict::Cut(Cut::Stopped(why)) => Progress { standing: Standing::Cancelled(why), ..next },
+        Verdict::Cut(Cut::Spent(_)) => Progress { standing: Standing::Spent, ..next },
+    };
+    spend(progress(next), Role::Reviewer, usage)
+}
+
+fn used_up(attempts: u32, failures: &[String]) -> String {
+    let last = failures.first().map(|first| first.trim().lines().next().unwrap_or_default()).unwrap_or_default();
+    let times = if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
+    format!("it was not accepted after {times}: {last}")
+}
+
+fn chosen(before: &Progress, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
+    let mut models = before.models.clone();
+    models.extend(model.map(|model| (role, model)));
+    models
+}
+
+fn progress(progress: Progress) -> Update {
+    SubtaskRun::update().progress(progress)
+}
+
+fn spend(update: Update, role: Role, usage: Usage) -> Update {
+    update.usage(usage).used(BTreeMap::from([(role, usage)]))
+}

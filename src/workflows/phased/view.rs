@@ -1,0 +1,124 @@
+//! Questions that jobs, updates and routers of phases ask of the state. Pure.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::state::{PhaseState, PhaseStatus, SubtaskState};
+use super::work::SubtaskWork;
+use crate::graph::NodeError;
+use crate::nodes::{Base, KeptPart, Place};
+use crate::workflows::task_based::ExecutionState;
+
+impl ExecutionState {
+    /// Returns the phase in work.
+    pub(super) fn current_phase(&self) -> Option<&PhaseState> {
+        self.phases.get(self.phase_index as usize)
+    }
+
+    /// Returns the phase in work; an empty one if there is none.
+    pub(super) fn this_phase(&self) -> PhaseState {
+        self.current_phase().cloned().unwrap_or_default()
+    }
+
+    /// Returns what is known of a subtask's work.
+    pub(super) fn work(&self, id: &str) -> SubtaskWork {
+        self.works.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Returns the index of the phase that comes next: the first after the current one that is not closed.
+    pub(super) fn next_phase(&self) -> Option<u32> {
+        self.phases.iter().find(|phase| phase.phase_index > self.phase_index && !phase.is_closed()).map(index)
+    }
+
+    /// Returns the position of the run's branch, on which the current phase builds.
+    pub(super) fn phase_base(&self) -> Result<Base, NodeError> {
+        let base = self.phase.base.clone().or_else(|| self.start.clone());
+        base.ok_or_else(|| NodeError::permanent("the repository was not prepared before a phase began"))
+    }
+
+    /// The folder of the worktrees of the run. A branch is the work of one run.
+    pub(super) fn worktrees(&self) -> PathBuf {
+        self.home().join("worktrees").join(self.branch_folder())
+    }
+
+    fn branch_folder(&self) -> String {
+        let branch = self.start.as_ref().and_then(|start| start.at.branch.clone()).unwrap_or_default();
+        branch
+            .chars()
+            .map(|char| if char.is_ascii_alphanumeric() || "-_.".contains(char) { char } else { '-' })
+            .collect()
+    }
+
+    /// The private reference that follows the integration.
+    pub(super) fn integration_reference(&self) -> String {
+        format!("refs/superstep/integration/{}", self.branch_folder())
+    }
+
+    /// The folder of the worktree in which the phase is put together.
+    pub(super) fn integration_folder(&self) -> PathBuf {
+        let phase = self.this_phase();
+        self.worktrees().join(format!("phase-{}-attempt-{}-integration", phase.phase_index + 1, phase.attempt))
+    }
+
+    /// The phase and attempt, for events.
+    pub(super) fn place(&self) -> Place {
+        let phase = self.this_phase();
+        Place { phase_index: phase.phase_index, attempt: phase.attempt, ..Place::default() }
+    }
+
+    /// The ids of a subtask and of all that depend on it, directly or not.
+    pub(super) fn dependents(&self, ids: impl IntoIterator<Item = String>) -> BTreeSet<String> {
+        let mut all: BTreeSet<String> = ids.into_iter().collect();
+        let Ok(plan) = self.plan() else { return all };
+        let direct: Vec<_> = plan.tasks().filter(|task| all.contains(task.id.as_str())).collect();
+        all.extend(direct.iter().flat_map(|task| plan.dependents(task.id)).map(|id| id.to_string()));
+        all
+    }
+
+    /// The work of the current phase's subtasks that is not kept in git yet.
+    pub(super) fn to_keep(&self) -> Vec<KeptPart> {
+        let phase = self.this_phase();
+        let is_kept = |work: &SubtaskWork| work.salvage.is_some() || work.tree == work.from;
+        let part = |subtask: &SubtaskState| {
+            let work = self.works.get(&subtask.subtask_id).filter(|work| !is_kept(work))?;
+            Some(KeptPart {
+                id: subtask.subtask_id.clone(),
+                phase: phase.phase_index + 1,
+                attempt: subtask.attempt,
+                second: work.second,
+                at: work.at.clone(),
+                tree: work.tree.clone()?,
+            })
+        };
+        phase.subtasks.iter().filter_map(part).collect()
+    }
+
+    /// The references that hold work of the current phase.
+    pub(super) fn kept(&self) -> Vec<String> {
+        let phase = self.this_phase();
+        let works = phase.subtasks.iter().filter_map(|subtask| self.works.get(&subtask.subtask_id));
+        works.filter_map(|work| work.salvage.clone()).collect()
+    }
+}
+
+fn index(phase: &PhaseState) -> u32 {
+    phase.phase_index
+}
+
+impl SubtaskState {
+    /// Returns whether it has to be worked on.
+    pub(super) fn is_open(&self) -> bool {
+        self.status != PhaseStatus::Completed && !self.is_left_out()
+    }
+
+    /// Returns it as one that a person left out.
+    pub(super) fn left_out(self, why: &str) -> Self {
+        let error = Some(format!("{}{why}", Self::LEFT_OUT));
+        Self { status: PhaseStatus::Failed, error, commit: None, ..self }
+    }
+
+    /// Returns it as one that is started again.
+    pub(super) fn again(self) -> Self {
+        Self { status: PhaseStatus::Retrying, error: None, commit: None, completed_at: None, ..self }
+    }
+}
