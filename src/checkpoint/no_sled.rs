@@ -22,4 +22,9 @@ impl SledCheckpointer {
     pub fn open<P: Sled>(_: P) -> Result<MemoryCheckpointer, CheckpointError> {
         Ok(MemoryCheckpointer::new())
     }
+
+    #[doc(hidden)]
+    pub fn open_read_only<P: Sled>(_: P) -> Result<MemoryCheckpointer, CheckpointError> {
+        Ok(MemoryCheckpointer::new())
+    }
 }
