@@ -81,7 +81,8 @@ impl Checks<'_> {
         Ok(checks)
     }
 
-    async fn one<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+    /// Runs one command.
+    pub(super) async fn one<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
         self.folder.hold(ctx).await?;
         let group = match self.together {
             Some(siblings) => Some(siblings.join(ctx).await?),

@@ -2,17 +2,15 @@
 //! checks, not what follows from a collision.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
-use super::folder::{Base, Folder, failed, thread};
+use super::folder::{Base, failed, thread};
 use super::phase::{KeptPart, keep_one};
 use super::step::step;
 use super::verify::{VerifyJob, verified};
-use super::worktree::reopened;
+use super::worktree::{WorktreeJob, prepared, reopened};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
 
@@ -46,28 +44,18 @@ pub struct Part {
 /// Work to be integrated.
 #[derive(Clone, Debug)]
 pub struct IntegrateJob {
-    /// The work tree of the run.
-    pub repository: Folder,
-    /// The folder of the worktree for it.
-    pub path: PathBuf,
+    /// The worktree for it, at the commit to begin at.
+    pub worktree: WorktreeJob,
     /// The private reference that follows the commits.
     pub reference: String,
-    /// The commit to begin at.
-    pub at: CommitId,
-    /// Its files.
+    /// The files of the commit to begin at.
     pub tree: TreeId,
     /// A change that goes into the first commit besides: the plan, if it belongs into the repository.
     pub besides: Option<[TreeId; 2]>,
-    /// The commit since which commits of this phase are looked for.
-    pub since: CommitId,
     /// The commands of the subtasks that are integrated already.
     pub verify: Vec<String>,
     /// The work, in the order of the plan.
     pub parts: Vec<Part>,
-    /// How long a command may take.
-    pub limit: Duration,
-    /// Variables of this process that the commands get besides the usual ones.
-    pub pass: Vec<String>,
     /// Whether a file that is not declared is a collision.
     pub is_strict: bool,
 }
@@ -143,10 +131,10 @@ pub struct Integrated {
 }
 
 /// Returns a node that commits the work of subtasks one after the other, each on top of those before: `job` reads from the state
-/// which, `done` makes the update from the commits. After each, the commands of all so far run. At a conflict or a command that
-/// fails it ends; that subtask's commit is taken back.
+/// which, `done` makes the update from the commits. After each, the commands of all so far run, in a worktree that is prepared like
+/// those of subtasks. At a conflict or a command that fails it ends; that subtask's commit is taken back.
 ///
-/// The node fails if a hook refuses a commit; run again, it commits again.
+/// The node fails if the worktree cannot be prepared or a hook refuses a commit; run again, it tries again.
 pub fn integrate<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -163,17 +151,22 @@ where
 async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Result<Integrated, NodeError> {
     let mut all = Integrated {
         commits: vec![],
-        tip: job.at.clone(),
+        tip: job.worktree.at.clone(),
         tree: job.tree.clone(),
         collision: None,
         salvage: None,
         notices: vec![],
     };
-    let mut verify = job.verify.clone();
+    if job.parts.is_empty() {
+        return Ok(all);
+    }
+    let arguments = (&job.worktree.path, &job.worktree.at, &job.worktree.furnishings, &job.worktree.setup);
+    let ready = ctx.effect("worktree", &arguments, |_| prepared(&job.worktree, &ctx)).await?;
+    let mut so_far = SoFar { ready, verify: job.verify.clone() };
     for part in &job.parts {
-        if let Some(collision) = job.add(part, &mut all, &mut verify, &ctx).await? {
+        if let Some(collision) = job.add(part, &mut all, &mut so_far, &ctx).await? {
             let kept = part.kept();
-            let keep = |_| async { keep_one(&kept, &job.repository, &ctx).await };
+            let keep = |_| async { keep_one(&kept, &job.worktree.repository, &ctx).await };
             all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
             all.collision = Some((part.id.clone(), collision));
             break;
@@ -195,6 +188,14 @@ impl Part {
     }
 }
 
+/// The worktree and the commands, while parts are added.
+struct SoFar {
+    /// The files that the setup left there.
+    ready: TreeId,
+    /// The commands of all parts.
+    verify: Vec<String>,
+}
+
 /// What a part is on top of the commits before.
 #[derive(Serialize, Deserialize)]
 enum Carried {
@@ -214,7 +215,7 @@ impl IntegrateJob {
         &self,
         part: &Part,
         all: &mut Integrated,
-        verify: &mut Vec<String>,
+        so_far: &mut SoFar,
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, NodeError>
     where
@@ -233,10 +234,9 @@ impl IntegrateJob {
         }
         let made = self.commit(part, &all.tip, &tree, ctx).await?;
         let tip = made.commit.clone().unwrap_or_else(|| all.tip.clone());
-        let new: Vec<String> = part.verify.iter().filter(|line| !verify.contains(line)).cloned().collect();
-        verify.extend(new);
-        let commands = if part.accepted { &[] } else { verify.as_slice() };
-        if let Some(collision) = self.check(part, (&tip, &made.tree), commands, all, ctx).await? {
+        let new: Vec<String> = part.verify.iter().filter(|line| !so_far.verify.contains(line)).cloned().collect();
+        so_far.verify.extend(new);
+        if let Some(collision) = self.check(part, (&tip, &made.tree), so_far, all, ctx).await? {
             let back = |_| async { self.back(&all.tip, &all.tree).await };
             ctx.effect(format!("{id}/back"), &all.tip, back).await?;
             return Ok(Some(collision));
@@ -250,7 +250,7 @@ impl IntegrateJob {
 
     /// The files with the part's change, and the names of those that it changed.
     async fn carried(&self, part: &Part, onto: &TreeId) -> Result<Carried, NodeError> {
-        let workspace = self.repository.open().await?;
+        let workspace = self.worktree.repository.open().await?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
         let carried = match (&self.besides, *onto == self.tree) {
             (Some([from, to]), true) => workspace.carried(from, onto, to).await.map_err(failed)?,
@@ -293,7 +293,7 @@ impl IntegrateJob {
     {
         let workspace = self.held(tip, ctx).await?;
         if workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_none() {
-            let leaked = self.repository.leaked(&part.from, &part.tree).await?;
+            let leaked = self.worktree.repository.leaked(&part.from, &part.tree).await?;
             if !leaked.is_empty() {
                 return Err(NodeError::permanent(format!("subtask {}: not committed: {}", part.id, leaked.join(", "))));
             }
@@ -310,33 +310,32 @@ impl IntegrateJob {
 
     /// The worktree for the integration, for this run alone.
     async fn held<C: Send + Sync + 'static>(&self, tip: &CommitId, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
-        reopened(&self.repository, &self.path, tip).await?;
-        self.folder().hold(ctx).await
-    }
-
-    fn folder(&self) -> Folder {
-        Folder { directory: self.path.clone(), apart: vec![] }
+        reopened(&self.worktree.repository, &self.worktree.path, tip).await?;
+        self.worktree.folder().hold(ctx).await
     }
 
     async fn check<C>(
         &self,
         part: &Part,
         (tip, tree): (&CommitId, &TreeId),
-        commands: &[String],
+        so_far: &SoFar,
         all: &mut Integrated,
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, NodeError>
     where
         C: Send + Sync + 'static,
     {
-        let at = detached(tip);
+        let commands = if part.accepted { vec![] } else { so_far.verify.clone() };
+        let between = (&so_far.ready, tree);
+        let set_up = |_| async { self.set_up(tree, &so_far.ready, &commands).await };
+        let files = ctx.effect(format!("{}/files", part.id), &between, set_up).await?;
         let job = VerifyJob {
-            folder: self.folder(),
-            commands: commands.to_vec(),
-            limit: self.limit,
-            base: Base { at, tree: tree.clone() },
-            tree: Some(tree.clone()),
-            pass: self.pass.clone(),
+            folder: self.worktree.folder(),
+            commands,
+            limit: self.worktree.limit,
+            base: Base { at: detached(tip), tree: tree.clone() },
+            tree: Some(files),
+            pass: self.worktree.pass.clone(),
             together: None,
         };
         let verified = verified(&job, &format!("{}/", part.id), ctx).await?;
@@ -348,9 +347,24 @@ impl IntegrateJob {
         Ok(failed.map(|check| Collision::Check { report: check.report() }))
     }
 
+    /// Puts the files that the setup left beside those of a commit, for the commands; returns all of them. Where both have a file,
+    /// the commit's stays.
+    async fn set_up(&self, tree: &TreeId, ready: &TreeId, commands: &[String]) -> Result<TreeId, NodeError> {
+        if commands.is_empty() || *ready == self.tree {
+            return Ok(tree.clone());
+        }
+        let workspace = self.worktree.folder().open().await?;
+        let files = match workspace.carried(&self.tree, tree, ready).await {
+            Err(WorkspaceError::Conflict { .. }) => tree.clone(),
+            carried => carried.map_err(failed)?,
+        };
+        workspace.reset_to(&files).await.map_err(failed)?;
+        Ok(files)
+    }
+
     /// Takes a commit back: HEAD and the files are those of the commits before.
     async fn back(&self, tip: &CommitId, tree: &TreeId) -> Result<(), NodeError> {
-        let workspace = self.folder().open().await?;
+        let workspace = self.worktree.folder().open().await?;
         let at = detached(tip);
         workspace.fold(&at).await.map_err(failed)?;
         workspace.reset_to(tree).await.map_err(failed)?;
@@ -359,7 +373,7 @@ impl IntegrateJob {
 
     /// Lets the private reference follow; where it was before, an attempt that was given up may have left it.
     async fn mark(&self, from: &CommitId, to: &CommitId) -> Result<(), NodeError> {
-        let workspace = self.repository.open().await?;
+        let workspace = self.worktree.repository.open().await?;
         let now = workspace.reference(&self.reference).await.map_err(failed)?;
         if now.as_ref() != Some(from) {
             tracing::debug!(reference = self.reference, "the reference was elsewhere");

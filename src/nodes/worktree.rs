@@ -8,7 +8,7 @@ use super::folder::{Base, Folder, failed};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{CommitId, Furnishings, LeftOut, Workspace, WorkspaceError};
+use crate::workspace::{CommitId, Furnishings, LeftOut, TreeId, Workspace, WorkspaceError};
 
 /// A worktree to be made ready.
 #[derive(Clone, Debug)]
@@ -76,14 +76,7 @@ async fn perform<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Res
     if let Some(problem) = ctx.effect("worktree", &arguments, |_| job.make()).await? {
         return Ok(unready(problem, false));
     }
-    let checks = Checks {
-        folder: &folder,
-        commands: &job.setup,
-        limit: job.limit,
-        pass: &job.pass,
-        together: job.together.as_ref(),
-    };
-    let checks = checks.run("setup", &ctx).await?;
+    let checks = job.checks(&folder).run("setup", &ctx).await?;
     if let Some(check) = checks.iter().find(|check| !check.passed()) {
         return Ok(unready(told(check), check.stopped));
     }
@@ -110,9 +103,13 @@ where
 
 impl WorktreeJob {
     /// The worktree, without what was copied and linked.
-    fn folder(&self) -> Folder {
+    pub(super) fn folder(&self) -> Folder {
         let apart = self.furnishings.paths().map(Path::to_owned).collect();
         Folder { directory: self.path.clone(), apart }
+    }
+
+    fn checks<'a>(&'a self, folder: &'a Folder) -> Checks<'a> {
+        Checks { folder, commands: &self.setup, limit: self.limit, pass: &self.pass, together: self.together.as_ref() }
     }
 
     /// Makes the worktree; returns the problem of what is to be copied or linked.
@@ -127,6 +124,25 @@ impl WorktreeJob {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+/// Makes a worktree ready, and returns the files that are there afterwards. A command that fails is a failure.
+pub(super) async fn prepared<C>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeId, NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    if let Some(problem) = job.make().await? {
+        return Err(NodeError::permanent(problem));
+    }
+    let folder = job.folder();
+    let checks = job.checks(&folder);
+    for command in &job.setup {
+        let check = checks.one(command, ctx).await?;
+        if !check.passed() {
+            return Err(NodeError::permanent(told(&check)));
+        }
+    }
+    Ok(folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree)
 }
 
 /// Opens a worktree at a commit; makes it if it is not there.

@@ -23,6 +23,7 @@ mod model;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod outages;
+mod phases_setup;
 mod play;
 mod reference;
 mod refused;

@@ -7,7 +7,7 @@ use crate::graph::NodeError;
 use crate::nodes::{
     Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, FinalizeJob,
     Folder, HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, Place, PlanPhasesJob,
-    RetryPhaseJob, ReviewPhaseJob, ReviewerJob, Salvage, Siblings,
+    RetryPhaseJob, ReviewPhaseJob, ReviewerJob, Salvage, Siblings, WorktreeJob,
 };
 use crate::plan::Task;
 use crate::workflows::task_based::ExecutionState;
@@ -159,19 +159,30 @@ pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     let is_first = state.phase.tip.is_none() && phase.phase_index == 0 && state.plan_in_repo().is_some();
     let besides = state.start.as_ref().zip(state.task_base.as_ref()).filter(|_| is_first);
     Ok(IntegrateJob {
-        repository: state.folder(),
-        path: state.integration_folder(),
+        worktree: integration(state, state.phase.tip.clone().unwrap_or(since)),
         reference: state.integration_reference(),
-        at: state.phase.tip.clone().unwrap_or_else(|| since.clone()),
         tree: state.phase.tree.clone().unwrap_or(base.tree),
         besides: besides.map(|(start, with)| [start.tree.clone(), with.tree.clone()]),
-        since,
         verify,
         parts: if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? },
-        limit: state.profile.verify_timeout,
-        pass: state.profile.tools.pass.clone(),
         is_strict: state.profile.phased.strict_files,
     })
+}
+
+/// The worktree in which a phase is put together, prepared like those of its subtasks.
+fn integration(state: &ExecutionState, at: CommitId) -> WorktreeJob {
+    let settings = state.profile.phased.worktree.clone();
+    WorktreeJob {
+        repository: state.folder(),
+        path: state.integration_folder(),
+        at,
+        furnishings: settings.furnishings,
+        setup: settings.setup,
+        limit: state.profile.verify_timeout,
+        pass: state.profile.tools.pass.clone(),
+        others: vec![],
+        together: None,
+    }
 }
 
 /// The subtasks that are done and not integrated, in the order of the plan.
