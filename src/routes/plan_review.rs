@@ -9,8 +9,6 @@ pub enum AfterStart {
     Plan,
     /// There is one.
     Validate,
-    /// It is approved already, by another graph.
-    Prepare,
 }
 
 /// Returns how a run begins.

@@ -66,7 +66,7 @@ impl Route<PhaseStep> for AfterStart {
     fn target(self) -> Target<PhaseStep> {
         match self {
             Self::Plan => PhaseStep::Architect.into(),
-            Self::Validate | Self::Prepare => PhaseStep::PlanValidator.into(),
+            Self::Validate => PhaseStep::PlanValidator.into(),
         }
     }
 }

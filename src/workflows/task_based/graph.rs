@@ -50,9 +50,6 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
 }
 
 pub(crate) fn after_start(state: &ExecutionState) -> AfterStart {
-    if state.human_approved == Some(true) && state.plan_markdown.is_some() {
-        return AfterStart::Prepare; // another graph asked
-    }
     route_start(state.plan_markdown.is_some())
 }
 

@@ -52,8 +52,17 @@ pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     let draft = state.draft();
     let file = draft.clone().or_else(|| state.plan_file());
     question.path = file.as_ref().map(|file| file.path.display().to_string());
-    let decided = state.plan_ended.then(|| Decision::reject(""));
+    let decided = state.plan_ended.then(|| Decision::reject("")).or_else(|| approved(state));
     Ok(ApprovalJob { question, file, draft: draft.map(|_| state.working_dir.clone()), decided })
+}
+
+/// The approval that another graph has asked for, of which this one is a part.
+fn approved(state: &ExecutionState) -> Option<Decision> {
+    (state.human_approved == Some(true)).then_some(())?;
+    let is_left = |id: &str| state.tasks.iter().all(|line| line.id != id || line.mark != Mark::Skipped);
+    let plan = state.plan().ok()?;
+    let left: Vec<_> = plan.tasks().filter(|task| is_left(task.id.as_str())).map(|task| task.id.clone()).collect();
+    Some(Decision::Approve { tasks: (left.len() < plan.task_count()).then_some(left) })
 }
 
 /// What a person should know before a developer gets a shell of ours with nothing around it.

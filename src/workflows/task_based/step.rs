@@ -45,7 +45,6 @@ impl Route<Step> for AfterStart {
         match self {
             Self::Plan => Step::Architect.into(),
             Self::Validate => Step::PlanValidator.into(),
-            Self::Prepare => Step::PrepareWorkspace.into(),
         }
     }
 }
