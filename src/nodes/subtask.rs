@@ -45,7 +45,7 @@ pub struct EndSubtask {
     pub aside: Option<KeptPart>,
     /// The reason for which it failed.
     pub error: Option<String>,
-    /// Whether it was cancelled because of another one.
+    /// Whether it was ended from outside: because a sibling failed, or by a person.
     pub is_cancelled: bool,
 }
 

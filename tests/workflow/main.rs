@@ -23,7 +23,10 @@ mod model;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod outages;
+mod phases_failure;
+mod phases_questions;
 mod phases_setup;
+mod phases_stage;
 mod play;
 mod reference;
 mod refused;

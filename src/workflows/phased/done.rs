@@ -102,11 +102,13 @@ pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
 
 pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Update {
     let Integrated { commits, tip, tree, collision, salvage, mut notices } = integrated;
+    let (left_out, told) = dependents_of_skipped(state);
+    notices.extend(told);
     if let Some(standing) = obstacle(state) {
-        return stopped(state, standing);
+        return stopped(state, standing).phases(PhaseChange::Subtasks(left_out)).notices(state.untold(notices));
     }
     let phase = state.this_phase();
-    let mut lines = vec![];
+    let mut lines = left_out;
     for commit in &commits {
         let Some(line) = phase.subtask(&commit.id) else { continue };
         let (made, files) = (commit.commit.as_ref().map(ToString::to_string), commit.files.clone());
@@ -129,6 +131,23 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
     work.standing = standing;
     let update = waiting(update, &work.standing);
     update.phases(PhaseChange::Subtasks(lines)).phase(work)
+}
+
+/// The subtasks that are left out because a person skipped others in the middle of their work, with notices.
+fn dependents_of_skipped(state: &ExecutionState) -> (Vec<SubtaskState>, Vec<String>) {
+    let phase = state.this_phase();
+    let (mut lines, mut notices) = (vec![], vec![]);
+    for skipped in phase.subtasks.iter().filter(|line| line.error.as_deref() == Some(SubtaskState::SKIPPED)) {
+        let id = &skipped.subtask_id;
+        let all = state.dependents([id.clone()]);
+        let known = state.phases.iter().flat_map(|phase| &phase.subtasks);
+        for line in known.filter(|line| all.contains(&line.subtask_id) && line.status == PhaseStatus::Pending) {
+            let why = format!("it depends on {id}");
+            notices.push(format!("subtask {} is left out: {why}", line.subtask_id));
+            lines.push(line.clone().left_out(&why));
+        }
+    }
+    (lines, notices)
 }
 
 /// The subtask whose work could not be integrated: it runs once more, or a person decides.

@@ -53,7 +53,7 @@ fn cancelled(subtask: &Subtask, why: String) -> Progress {
 fn error(standing: &SubtaskStanding) -> Option<String> {
     match standing {
         SubtaskStanding::Failed(why) | SubtaskStanding::Cancelled(why) => Some(why.clone()),
-        SubtaskStanding::Skipped => Some(format!("{}it was skipped", SubtaskState::LEFT_OUT)),
+        SubtaskStanding::Skipped => Some(SubtaskState::SKIPPED.into()),
         SubtaskStanding::Aborted => Some("the run was ended".into()),
         SubtaskStanding::Working | SubtaskStanding::Verified => Some("it ended early".into()),
         SubtaskStanding::Done | SubtaskStanding::Spent => None,
@@ -83,12 +83,15 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
         tree: tree.clone().filter(|_| is_known),
         aside,
         error,
-        is_cancelled: matches!(standing, SubtaskStanding::Cancelled(_)),
+        is_cancelled: matches!(standing, SubtaskStanding::Cancelled(_) | SubtaskStanding::Skipped),
     }
 }
 
 fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: EndedSubtask) -> Update {
-    let SubtaskRun { progress, usage, used, notices, .. } = run;
+    let SubtaskRun { progress, usage, used, mut notices, .. } = run;
+    if progress.standing == SubtaskStanding::Skipped {
+        notices.push(format!("subtask {} is {}", subtask.brief.id, SubtaskState::SKIPPED));
+    }
     let EndedSubtask { at, tree, files, salvage } = ended;
     let error = error(&progress.standing);
     let is_paused = progress.standing == SubtaskStanding::Spent;

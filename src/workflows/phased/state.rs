@@ -101,6 +101,8 @@ impl PhaseState {
 impl SubtaskState {
     /// The error of a subtask that a person left out.
     pub(crate) const LEFT_OUT: &str = "left out: ";
+    /// The error of one that a person skipped.
+    pub(crate) const SKIPPED: &str = "left out: it was skipped";
 
     /// Returns whether a person left it out.
     pub fn is_left_out(&self) -> bool {
