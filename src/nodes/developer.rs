@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
 use super::changes::{diff, tree_now};
-use super::folder::{After, Base, Folder, Kept};
+use super::folder::{After, Base, Folder, Kept, Seen};
 use super::prompts::{Brief, Feedback, Prompt};
 use super::questions::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
 use super::siblings::Siblings;
@@ -129,7 +129,8 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
     let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
     let (usage, raised) = (turned.usage, turned.raised);
     let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
-    let after = job.folder.after(&ctx, turned.tampered, &base).await?;
+    let seen = Seen { tampered: turned.tampered, is_shared: job.together.is_some() };
+    let after = job.folder.after_as(&ctx, "after", &base, seen).await?;
     let report = match turned.answer {
         Answer::Given(report) => Ok(report),
         Answer::Unusable(why) => Err(why),

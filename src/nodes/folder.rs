@@ -56,14 +56,27 @@ pub struct After {
     pub notices: Vec<String>,
 }
 
+/// What is known of the time in which an agent or a command worked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// What was changed of git's hooks and configuration.
+    pub(super) tampered: Vec<String>,
+    /// Whether siblings work in the same repository, each of which may change them at any time: that is no failure of git then.
+    pub(super) is_shared: bool,
+}
+
 impl Folder {
     /// Opens the repository.
     ///
     /// # Errors
     /// As [`Workspace::open`].
     pub async fn open(&self) -> Result<Workspace, NodeError> {
+        self.opened().await.map_err(failed)
+    }
+
+    async fn opened(&self) -> Result<Workspace, WorkspaceError> {
         let options = self.apart.iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
-        Workspace::open_with(&self.directory, options).await.map_err(failed)
+        Workspace::open_with(&self.directory, options).await
     }
 
     /// Opens the repository for the run alone: other runs are refused in this work tree until this one ends, stops for a person or
@@ -72,9 +85,14 @@ impl Folder {
     /// # Errors
     /// As [`Workspace::lock`], which names who works there, and as [`open`](Self::open).
     pub async fn hold<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
-        let workspace = self.open().await?;
+        self.held(ctx).await.map_err(failed)
+    }
+
+    /// The same, with the error of git.
+    pub(super) async fn held<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Workspace, WorkspaceError> {
+        let workspace = self.opened().await?;
         let name = format!("work tree {}", workspace.git_dir().display());
-        ctx.keep(&name, async { workspace.lock(&thread(ctx)).await.map_err(failed) }).await?;
+        ctx.keep(&name, workspace.lock(&thread(ctx))).await?;
         Ok(workspace)
     }
 
@@ -118,24 +136,27 @@ impl Folder {
     where
         C: Send + Sync + 'static,
     {
-        self.after_as(ctx, "after", tampered, base).await
+        self.after_as(ctx, "after", base, Seen { tampered, is_shared: false }).await
     }
 
-    /// The same under another name, for nodes that look more than once.
-    pub(super) async fn after_as<C>(
-        &self,
-        ctx: &Ctx<C>,
-        key: &str,
-        tampered: Vec<String>,
-        base: &Base,
-    ) -> Result<After, NodeError>
+    /// The same under another name, for nodes that look more than once, and for those that work among siblings.
+    pub(super) async fn after_as<C>(&self, ctx: &Ctx<C>, key: &str, base: &Base, seen: Seen) -> Result<After, NodeError>
     where
         C: Send + Sync + 'static,
     {
+        let Seen { tampered, is_shared } = seen;
         if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
         }
-        ctx.effect(key, &base.at, |_| self.left(ctx, base)).await
+        let look = |_| async {
+            match self.left(ctx, base).await {
+                Err(WorkspaceError::Tampered { changes }) if is_shared => {
+                    Ok(After { tampered: changes, ..After::default() })
+                }
+                left => left.map_err(failed),
+            }
+        };
+        ctx.effect(key, &base.at, look).await
     }
 
     /// What stands in the files when a person has decided: their own changes, and what was left by somebody after whom nothing
@@ -143,13 +164,14 @@ impl Folder {
     pub(super) async fn settle<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
         // What stands otherwise now is a person's doing.
         let base = Base { at: Standing { others: BTreeMap::new(), ..base.at.clone() }, tree: base.tree.clone() };
-        ctx.effect("settle", &base.at, |_| self.left(ctx, &base)).await
+        let look = |_| async { self.left(ctx, &base).await.map_err(failed) };
+        ctx.effect("settle", &base.at, look).await
     }
 
-    async fn left<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
-        let workspace = self.hold(ctx).await?;
-        let movement = workspace.fold(&base.at).await.map_err(failed)?;
-        let snapshot = workspace.snapshot().await.map_err(failed)?;
+    async fn left<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, WorkspaceError> {
+        let workspace = self.held(ctx).await?;
+        let movement = workspace.fold(&base.at).await?;
+        let snapshot = workspace.snapshot().await?;
         let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
         if movement.head != HeadMove::None {
             notices.push("commits that were made during the work were taken back into the files".into());

@@ -142,6 +142,9 @@ async fn judged<C: Agents>(
         job.agent.model = model.or(job.agent.model.take());
         *usage += turned.usage;
         *raised = raised.later(turned.raised);
+        if let Some(cut @ Cut::Stopped(_)) = turned.cut {
+            return Ok(Verdict::Cut(cut));
+        }
         if !turned.tampered.is_empty() {
             return Ok(Verdict::Tampered(turned.tampered));
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::checks::{Check, Checks};
-use super::folder::{After, Base, Folder};
+use super::folder::{After, Base, Folder, Seen};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -82,7 +82,8 @@ where
     let checks = job.checks().run(&format!("{prefix}check"), ctx).await?;
     let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
     let base = Base { at, ..job.base.clone() };
-    let left = job.folder.after_as(ctx, &format!("{prefix}after"), tampered, &base).await?;
+    let seen = Seen { tampered, is_shared: job.together.is_some() };
+    let left = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
     let After { tampered, mut tree, mut notices } = left;
     if let Some(judged) = job.tree.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
         notices.push(undone(&job.folder.undo(ctx, &format!("{prefix}undo"), judged).await?));

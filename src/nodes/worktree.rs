@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::checks::{Check, Checks};
-use super::folder::{Base, Folder, failed};
+use super::folder::{Base, Folder, failed, told_tampering};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -73,7 +75,7 @@ async fn perform<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Res
         Worktree { folder, base: None, problem: Some(problem), stopped, notices: vec![] }
     };
     let arguments = (&job.path, &job.at, &job.furnishings);
-    if let Some(problem) = ctx.effect("worktree", &arguments, |_| job.make()).await? {
+    if let Some(problem) = ctx.effect("worktree", &arguments, |_| job.make(&ctx)).await? {
         return Ok(unready(problem, false));
     }
     let checks = job.checks(&folder).run("setup", &ctx).await?;
@@ -81,8 +83,19 @@ async fn perform<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Res
         return Ok(unready(told(check), check.stopped));
     }
     let look = |_| async { base(&folder, &job.others, &ctx).await };
-    let (base, notices) = ctx.effect("base", &job.at, look).await?;
-    Ok(Worktree { folder, base: Some(base), problem: None, stopped: false, notices })
+    Ok(match ctx.effect("base", &job.at, look).await? {
+        Begun::Base(base, notices) => Worktree { folder, base: Some(base), problem: None, stopped: false, notices },
+        Begun::Tampered(problem) => unready(problem, false),
+    })
+}
+
+/// What the work in a worktree begins with.
+#[derive(Serialize, Deserialize)]
+enum Begun {
+    /// The position and files, with notices.
+    Base(Base, Vec<String>),
+    /// Nothing, for somebody changed what git runs.
+    Tampered(String),
 }
 
 fn told(check: &Check) -> String {
@@ -90,15 +103,18 @@ fn told(check: &Check) -> String {
 }
 
 /// The position and files of a worktree whose work begins.
-async fn base<C>(folder: &Folder, others: &[String], ctx: &Ctx<C>) -> Result<(Base, Vec<String>), NodeError>
+async fn base<C>(folder: &Folder, others: &[String], ctx: &Ctx<C>) -> Result<Begun, NodeError>
 where
     C: Send + Sync + 'static,
 {
     let workspace = folder.hold(ctx).await?;
     let at = workspace.standing(&others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
-    let snapshot = workspace.snapshot().await.map_err(failed)?;
+    let snapshot = match workspace.snapshot().await {
+        Err(WorkspaceError::Tampered { changes }) => return Ok(Begun::Tampered(told_tampering("somebody", &changes))),
+        snapshot => snapshot.map_err(failed)?,
+    };
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
-    Ok((Base { at, tree: snapshot.tree }, notices))
+    Ok(Begun::Base(Base { at, tree: snapshot.tree }, notices))
 }
 
 impl WorktreeJob {
@@ -113,14 +129,18 @@ impl WorktreeJob {
     }
 
     /// Makes the worktree; returns the problem of what is to be copied or linked.
-    async fn make(&self) -> Result<Option<String>, NodeError> {
-        let repository = self.repository.open().await?;
-        let made = repository.detached_worktree(&self.path, &self.at).await.map_err(failed)?;
-        match repository.furnish(&made, &self.furnishings).await {
+    async fn make<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
+        let made = async {
+            let repository = self.repository.held(ctx).await?; // so that siblings cannot change what git runs meanwhile
+            let made = repository.detached_worktree(&self.path, &self.at).await?;
+            repository.furnish(&made, &self.furnishings).await
+        };
+        match made.await {
             Ok(()) => Ok(None),
             Err(error @ (WorkspaceError::Io { .. } | WorkspaceError::Unfurnished { .. })) => {
                 Ok(Some(error.to_string()))
             }
+            Err(WorkspaceError::Tampered { changes }) => Ok(Some(told_tampering("somebody", &changes))),
             Err(error) => Err(failed(error)),
         }
     }
@@ -131,7 +151,7 @@ pub(super) async fn prepared<C>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeI
 where
     C: Send + Sync + 'static,
 {
-    if let Some(problem) = job.make().await? {
+    if let Some(problem) = job.make(ctx).await? {
         return Err(NodeError::permanent(problem));
     }
     let folder = job.folder();

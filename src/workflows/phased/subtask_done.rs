@@ -36,11 +36,11 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
     }
     let spent = matches!(cut, Some(Cut::Spent(_)));
     let standing = match (after.tampered.as_slice(), given_up, &cut) {
+        (_, _, Some(Cut::Stopped(why))) => Standing::Cancelled(why.clone()),
         ([], None, None) => Standing::Working,
         ([], Some(GivenUp::Skip), _) => Standing::Skipped,
         ([], Some(GivenUp::Abort), _) => Standing::Aborted,
         ([], None, Some(Cut::Failed(why))) => Standing::Failed(why.clone()),
-        ([], None, Some(Cut::Stopped(why))) => Standing::Cancelled(why.clone()),
         ([], None, Some(Cut::Spent(_))) => Standing::Spent,
         (changed, _, _) => Standing::Failed(told_tampering("the agent", changed)),
     };
