@@ -73,7 +73,7 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
             if let Some(kept) = &job.kept {
                 job.question.changes = listed(&ctx, "changes", &job.folder, [&job.base.tree, &kept.tree]).await?;
             }
-            decide(&job, &ctx).await?
+            decide(&job.question, |nth| leak(&job, &ctx, nth), &ctx).await?
         }
     };
     let adopted = match &job.file {
@@ -129,25 +129,30 @@ pub(super) async fn adopt<C: Send + Sync + 'static>(
     Ok(Some(Adopted { hash, plan }))
 }
 
-/// Asks until the answer can be followed.
-async fn decide<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError> {
-    let (mut asked, mut nth) = (job.question.clone(), 0_u32);
+/// Asks until the answer can be followed; `refuses` returns why work cannot be accepted, which is asked for the `nth` time.
+pub(super) async fn decide<C, F, Fut>(question: &Halted, refuses: F, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError>
+where
+    C: Send + Sync + 'static,
+    F: Fn(u32) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Option<String>, NodeError>> + Send,
+{
+    let (mut asked, mut nth) = (question.clone(), 0_u32);
     loop {
         let decision = ctx.interrupt(asked)?;
         let problem = match problem_of(&decision) {
-            None if decision == AfterHalt::Accept => leak(job, ctx, nth).await?,
+            None if decision == AfterHalt::Accept => refuses(nth).await?,
             problem => problem,
         };
         if problem.is_none() {
             return Ok(decision);
         }
         nth += 1;
-        asked = Halted { problem, ..job.question.clone() };
+        asked = Halted { problem, ..question.clone() };
     }
 }
 
 /// The reason for which an answer cannot be followed, as far as it shows.
-pub(super) fn problem_of(decision: &AfterHalt) -> Option<String> {
+fn problem_of(decision: &AfterHalt) -> Option<String> {
     match decision {
         AfterHalt::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".to_owned()),
         AfterHalt::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
 use super::folder::Folder;
-use super::halt::{adopt, problem_of};
+use super::halt::{adopt, decide};
 use super::phase::{KeptPart, keep};
 use super::plan_file::{Adopted, PlanFile};
 use super::purse::{self, Spent};
@@ -79,7 +79,7 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
     let question = Halted { salvage: Salvage::All(salvage.clone()), ..question.clone() };
     let decision = match &job.unattended {
         Some(decision) => decision.clone(),
-        None => decide(&job, &question, &ctx).await?,
+        None => decide(&question, |nth| leak(&job, &ctx, nth), &ctx).await?,
     };
     let adopted = match &job.file {
         Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
@@ -87,23 +87,6 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
     };
     let (was_asked, raised) = (job.unattended.is_none(), NewLimits::default());
     Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised })
-}
-
-/// Asks until the answer can be followed.
-async fn decide<C: Agents>(job: &HaltPhaseJob, question: &Halted, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError> {
-    let (mut asked, mut nth) = (question.clone(), 0_u32);
-    loop {
-        let decision = ctx.interrupt(asked)?;
-        let problem = match problem_of(&decision) {
-            None if decision == AfterHalt::Accept => leak(job, ctx, nth).await?,
-            problem => problem,
-        };
-        if problem.is_none() {
-            return Ok(decision);
-        }
-        nth += 1;
-        asked = Halted { problem, ..question.clone() };
-    }
 }
 
 /// Names the keys of this process that accepted files hold: such work is not committed. Without work there is nothing to accept.

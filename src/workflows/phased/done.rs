@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::plan::phases;
 use super::state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
 use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
-use crate::drivers::NewLimits;
 use crate::graph::overwrite;
 use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, Reviewed, Verdict, told_tampering};
 use crate::plan::Comment;
 use crate::workflows::Role;
-use crate::workflows::task_based::done::spend;
+use crate::workflows::task_based::done::{completed, spend};
 use crate::workflows::task_based::{
     AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, open_comments,
 };
@@ -267,18 +266,7 @@ pub(super) fn repeated(state: &ExecutionState, update: Update, salvage: Vec<Stri
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
-    let Finalized { moved, review, usage } = finalized;
-    let (review, notices) = match review {
-        Some(Ok(review)) => (Some(review), vec![]),
-        Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
-        None => (None, vec![]),
-    };
-    let work = PhaseWork { standing: PhaseStanding::Working, base: Some(moved.base.clone()), ..state.phase.clone() };
-    closed(state, spend(update(), Role::Reviewer, usage, NewLimits::default()))
-        .phase(work)
-        .task_base(Some(moved.base))
-        .final_review(review)
-        .notices(notices)
-        .outcome(Some(RunOutcome::Completed))
-        .agentic_status(AgenticStatus::Completed)
+    let base = Some(finalized.moved.base.clone());
+    let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phase.clone() };
+    completed(closed(state, update()), finalized).phase(work)
 }

@@ -335,17 +335,20 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+    let line = closed(state, &finalized.moved);
+    completed(update(), finalized).tasks(put(line)).developer_session(None).driver_session_id(None)
+}
+
+/// The end of a run whose work is done.
+pub(crate) fn completed(update: Update, finalized: Finalized) -> Update {
     let Finalized { moved, review, usage } = finalized;
     let (review, notices) = match review {
         Some(Ok(review)) => (Some(review), vec![]),
         Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
         None => (None, vec![]),
     };
-    spend(update(), Role::Reviewer, usage, NewLimits::default())
-        .tasks(put(closed(state, &moved)))
+    spend(update, Role::Reviewer, usage, NewLimits::default())
         .task_base(Some(moved.base))
-        .developer_session(None)
-        .driver_session_id(None)
         .final_review(review)
         .notices(notices)
         .outcome(Some(RunOutcome::Completed))
