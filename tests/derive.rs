@@ -93,6 +93,19 @@ struct N {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct M;
 
+/// A channel whose writes are smaller than its value.
+#[derive(State, Clone, Default)]
+struct Ledger {
+    #[channel(reduce = merge, write = Fact, delta)]
+    facts: BTreeMap<String, Fact>,
+}
+
+#[test]
+fn a_channel_with_a_reducer_is_stored_by_its_writes_if_it_says_delta() {
+    let Some(channel) = Ledger::channels(&()).first() else { panic!("there is a channel") };
+    assert_eq!((channel.name(), channel.stored(), channel.rule_name()), ("facts", Stored::Delta, "reduce"));
+}
+
 struct Steps {
     draft: Draft,
     changed: Vec<&'static str>,

@@ -21,6 +21,7 @@ mod listing;
 mod looped;
 mod measure;
 mod memory;
+mod phases;
 mod replay;
 mod resume;
 mod stamps;
@@ -38,7 +39,7 @@ use harness::Bench;
 
 type Workload = (&'static str, fn(&Bench));
 
-const WORKLOADS: [Workload; 16] = [
+const WORKLOADS: [Workload; 17] = [
     ("limits", limits::run),
     ("W1", chain::run),
     ("W2-memory", memory::run),
@@ -54,6 +55,7 @@ const WORKLOADS: [Workload; 16] = [
     ("effect", effects::run),
     ("list", listing::run),
     ("tasks", tasks::run),
+    ("phases", phases::run),
     ("large", large::run),
 ];
 

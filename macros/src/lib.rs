@@ -52,6 +52,7 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | `reduce = path` | `V` | calls `fn(&mut V, V)` |
 /// | `reduce = path, write = W` | `V` | calls `fn(&mut V, W)` |
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
+/// | `reduce = path, delta` | `V` | as above; its writes are stored, and the value when they outgrow it |
 ///
 /// A setter takes what one write is, of exactly that type: the field's, `W` with `write = W`, the inner type for `max` and
 /// `min` of an `Option`. A text field's takes anything `Into<String>`; that of an `Option<T>` also takes a `T`, and that of an

@@ -81,6 +81,25 @@ impl Checks<'_> {
         Ok(checks)
     }
 
+    /// Runs the commands until one fails, all as one effect, and returns the one that failed.
+    pub(super) async fn failure<C>(&self, key: &str, ctx: &Ctx<C>) -> Result<Option<Check>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let failure = |_| async {
+            for command in self.commands {
+                let check = self.one(command, ctx).await?;
+                if !check.passed() {
+                    ctx.emit(check.line()).await;
+                    return Ok(Some(check));
+                }
+            }
+            Ok::<_, NodeError>(None)
+        };
+        let commands = crate::plan::hash(&self.commands.join("\n"));
+        ctx.effect(key, &commands, failure).await
+    }
+
     /// Runs one command.
     pub(super) async fn one<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
         self.folder.hold(ctx).await?;

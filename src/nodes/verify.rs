@@ -79,7 +79,11 @@ where
     }
     let at = job.folder.stand(ctx, &format!("{prefix}stand"), &job.base).await?;
     let before = job.folder.guard(ctx, &format!("{prefix}checks")).await?;
-    let checks = job.checks().run(&format!("{prefix}check"), ctx).await?;
+    let checks = match prefix {
+        "" => job.checks().run("check", ctx).await?,
+        // Each of several jobs has the commands of those before: what succeeds is not stored again and again.
+        _ => job.checks().failure(&format!("{prefix}check"), ctx).await?.into_iter().collect(),
+    };
     let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
     let base = Base { at, ..job.base.clone() };
     let seen = Seen { tampered, is_shared: job.together.is_some() };

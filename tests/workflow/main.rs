@@ -24,6 +24,7 @@ mod model;
 mod model_server;
 mod outages;
 mod phases_failure;
+mod phases_many;
 mod phases_questions;
 mod phases_setup;
 mod phases_stage;

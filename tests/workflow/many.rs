@@ -20,17 +20,17 @@ use crate::repository::Repository;
 use crate::scene::{Scene, asks, plan, profile};
 
 /// Bytes by what they are stored for.
-type Written = BTreeMap<&'static str, usize>;
+pub(crate) type Written = BTreeMap<&'static str, usize>;
 
 /// A store in memory that counts what is written to it.
 #[derive(Clone, Debug, Default)]
-struct Counting {
+pub(crate) struct Counting {
     store: MemoryCheckpointer,
     written: Arc<Mutex<Written>>,
 }
 
 impl Counting {
-    fn written(&self) -> Written {
+    pub(crate) fn written(&self) -> Written {
         self.written.lock().unwrap().clone()
     }
 }
@@ -97,7 +97,7 @@ impl Checkpointer for Counting {
 }
 
 /// What was written between two moments.
-fn between(before: &Written, after: &Written) -> Written {
+pub(crate) fn between(before: &Written, after: &Written) -> Written {
     after.iter().map(|(kind, bytes)| (*kind, bytes - before.get(kind).unwrap_or(&0))).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::types;
 impl Channel {
     /// Returns the channel's row in the table.
     pub(super) fn row(&self) -> TokenStream {
-        let (name, type_name, stored) = (&self.name, types::text(&self.value), self.rule.stored());
+        let (name, type_name, stored) = (&self.name, types::text(&self.value), self.stored());
         let codec = self.is_flat().then(|| quote!(.codec(::superstep::graph::Codec::Bincode)));
         let version = self.version.map(|version| quote!(.version(#version)));
         let secret = self.secret.then(|| quote!(.secret()));
@@ -171,6 +171,11 @@ impl Channel {
                 #part.map(|__value| #write::#field(::superstep::graph::Put::Reduce(__value)))
             })
         })
+    }
+
+    /// Returns the variant of `Stored`.
+    fn stored(&self) -> TokenStream {
+        if self.delta { quote!(Delta) } else { self.rule.stored() }
     }
 
     fn at(&self) -> Literal {

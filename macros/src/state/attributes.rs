@@ -10,7 +10,7 @@ use super::rule::Rule;
 use crate::problems::Problems;
 
 const KNOWN: &str = "known are append, add, union, merge, max, min, messages, topic, topic(accumulate), ephemeral, \
-    any_value, untracked, reduce = <fn> (also with write = <type>, fallible), secret, version = <number> (also with \
+    any_value, untracked, reduce = <fn> (also with write = <type>, fallible, delta), secret, version = <number> (also with \
     upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new";
 
 /// What the attributes of one field say.
@@ -19,6 +19,7 @@ pub(super) struct Attributes {
     rule: Option<(Rule, Span)>,
     write: Option<(Type, Span)>,
     fallible: Option<Span>,
+    delta: Option<Span>,
     secret: Option<Span>,
     version: Option<(u32, Span)>,
     upgrade: Option<(Path, Span)>,
@@ -60,6 +61,11 @@ impl Attributes {
         self.fallible.is_some()
     }
 
+    /// Returns whether the writes of a custom reducer are stored, and the value only now and then.
+    pub(super) fn is_delta(&self) -> bool {
+        self.delta.is_some()
+    }
+
     pub(super) fn is_secret(&self) -> bool {
         self.secret.is_some()
     }
@@ -94,6 +100,7 @@ impl Attributes {
             "write" => once(&mut self.write, (meta.value()?.parse()?, span), meta),
             "version" => once(&mut self.version, (version(meta)?, span), meta),
             "fallible" => once(&mut self.fallible, span, meta),
+            "delta" => once(&mut self.delta, span, meta),
             "secret" => once(&mut self.secret, span, meta),
             "new" => once(&mut self.new, span, meta),
             "reduce" => self.set_rule(Rule::Custom { with: meta.value()?.parse()? }, meta),
@@ -138,6 +145,9 @@ impl Attributes {
         }
         if let Some(span) = self.fallible {
             problems.add(Error::new(span, "`fallible` goes with `reduce = <fn>`"));
+        }
+        if let Some(span) = self.delta {
+            problems.add(Error::new(span, "`delta` goes with `reduce = <fn>`"));
         }
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Channel {
     pub(super) rule_span: Span,
     /// Whether the reducer can refuse.
     pub(super) fallible: bool,
+    /// Whether its writes are stored, and the value only now and then.
+    pub(super) delta: bool,
     pub(super) secret: bool,
     pub(super) version: Option<u32>,
     /// What upgrades a value, and a write of another type.
@@ -57,6 +59,7 @@ impl Channel {
             fallible: attributes.is_fallible() || matches!(rule, Rule::Add | Rule::Messages),
             rule,
             rule_span,
+            delta: attributes.is_delta(),
             secret: attributes.is_secret(),
             version: attributes.version(),
             upgrade: attributes.upgrade().map(|(path, _)| path.clone()),

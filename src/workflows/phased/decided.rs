@@ -108,7 +108,7 @@ impl<'a> Change<'a> {
     }
 
     fn into(self, update: Update) -> Update {
-        let update = update.phases(PhaseChange::Phase(Box::new(self.phase))).phases(PhaseChange::Subtasks(self.lines));
+        let update = update.phases(PhaseChange::phase(self.phase)).phases(PhaseChange::Subtasks(self.lines));
         update.works(self.works).phase(self.work).notices(self.state.untold(self.notices))
     }
 

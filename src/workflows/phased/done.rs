@@ -66,7 +66,7 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
     work.allowed = work.allowed.max(state.profile.phased.max_attempts);
     update
         .phase_index(index)
-        .phases(PhaseChange::Phase(Box::new(phase)))
+        .phases(PhaseChange::phase(phase))
         .phases(PhaseChange::Subtasks(started))
         .phase(work)
         .outcome(None)
@@ -79,7 +79,7 @@ fn closed(state: &ExecutionState, update: Update) -> Update {
     let approved = state.phase.standing == PhaseStanding::Approved;
     let status = if approved { PhaseStatus::Completed } else { PhaseStatus::Failed };
     let gone: WorkChange = phase.subtasks.iter().map(|subtask| (subtask.subtask_id.clone(), None)).collect();
-    update.phases(PhaseChange::Phase(Box::new(PhaseState { status, ..phase }))).works(gone)
+    update.phases(PhaseChange::phase(PhaseState { status, ..phase })).works(gone)
 }
 
 /// Why the subtasks of the phase cannot be put together.
@@ -183,7 +183,7 @@ fn collided(
 fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
     let phase = PhaseState { status: PhaseStatus::Failed, ..state.this_phase() };
     let update = match standing {
-        PhaseStanding::Halted { .. } => update().phases(PhaseChange::Phase(Box::new(phase))),
+        PhaseStanding::Halted { .. } => update().phases(PhaseChange::phase(phase)),
         _ => update(),
     };
     waiting(update, &standing).phase(PhaseWork { standing, ..state.phase.clone() })
@@ -226,8 +226,7 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
     };
     let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
     let review_result = result.or_else(|| phase.review_result.clone());
-    let update =
-        waiting(update, &standing).phases(PhaseChange::Phase(Box::new(PhaseState { status, review_result, ..phase })));
+    let update = waiting(update, &standing).phases(PhaseChange::phase(PhaseState { status, review_result, ..phase }));
     update.phase(PhaseWork { standing, ..work })
 }
 
@@ -262,7 +261,7 @@ pub(super) fn repeated(state: &ExecutionState, update: Update, salvage: Vec<Stri
         ..state.phase.clone()
     };
     let phase = PhaseState { status: PhaseStatus::Retrying, attempt: phase.attempt + 1, ..phase };
-    update.phases(PhaseChange::Phase(Box::new(phase))).phases(PhaseChange::Subtasks(lines)).works(works).phase(work)
+    update.phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines)).works(works).phase(work)
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {

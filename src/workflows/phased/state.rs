@@ -86,6 +86,13 @@ pub enum PhaseChange {
     Subtasks(Vec<SubtaskState>),
 }
 
+impl PhaseChange {
+    /// Returns the change of a phase; its subtasks are no part of it.
+    pub(super) fn phase(phase: PhaseState) -> Self {
+        Self::Phase(Box::new(PhaseState { subtasks: vec![], ..phase }))
+    }
+}
+
 impl PhaseState {
     /// Returns a subtask of the phase.
     pub fn subtask(&self, id: &str) -> Option<&SubtaskState> {

@@ -114,7 +114,7 @@ pub struct ExecutionState {
     /// The index of the phase in work, from 0.
     pub phase_index: u32,
     /// The phases of the plan; empty: it is executed task by task.
-    #[channel(reduce = change_phases, write = PhaseChange)]
+    #[channel(reduce = change_phases, write = PhaseChange, delta)]
     pub phases: Vec<PhaseState>,
     /// The phase in work.
     pub phase: PhaseWork,
