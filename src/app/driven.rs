@@ -34,7 +34,8 @@ impl Registered {
         let running = self.control.runs(id.as_str(), own.clone());
         let invalid = |failure: super::failure::Failure| RunError::InvalidConfig { what: failure.error };
         let mut run = thread.run(Go::Drained(drain), own.clone()).map_err(invalid)?;
-        let tell = |event: &Event| happened_now(event).iter().for_each(|told| running.tell(told));
+        let labels = thread.labels();
+        let tell = |event: &Event| happened_now(event, &labels).iter().for_each(|told| running.tell(told));
         let mut held = Held::default();
         while let Some(event) = run.next().await {
             held.pass(event).iter().for_each(tell);

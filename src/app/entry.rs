@@ -9,7 +9,8 @@ use clap::{ArgMatches, Args, Command};
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
 use super::questions::Questions;
-use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, Writes};
+use super::shows::Shows;
+use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSnapshot, Writes};
 
 type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
@@ -29,6 +30,7 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) asking: Vec<(&'static str, Exit)>,
     pub(crate) summary: Option<fn(&S) -> String>,
     pub(crate) questions: Questions<S>,
+    pub(crate) shows: Shows<S>,
     pub(crate) about: Option<String>,
     pub(crate) examples: Vec<String>,
 }
@@ -110,6 +112,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
+    /// Adds to the state that `status` shows what subgraphs have stored so far: `progress` gets the state and the tasks of the
+    /// superstep under way, each with the state of its subgraph. Results of tasks that have ended are in the state already.
+    pub fn progress(mut self, progress: fn(&mut S, &[TaskSnapshot])) -> Self {
+        self.shows.progress = Some(progress);
+        self
+    }
+
+    /// Gives a live view lines to show above the tasks that run, read from the state every second.
+    pub fn board(mut self, lines: fn(&S) -> Vec<String>) -> Self {
+        self.shows.board = Some(lines);
+        self
+    }
+
+    /// Gives a label to each task that is started with a `T`, and to the tasks of its subgraphs: `task 2a`.
+    pub fn labels<T: 'static>(mut self, label: fn(&T) -> String) -> Self {
+        self.shows.labels.add(label);
+        self
+    }
+
     /// Says how people are told of a question, in lines, from the state and the question; without, each field of it is shown.
     /// Control characters are escaped.
     pub fn describes<I: Interrupt>(mut self, text: fn(&S, &I) -> String) -> Self {
@@ -188,7 +209,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
     fn entry(self) -> Entry<S, N, C> {
         let (own, outcome, summary, about) = (None, None, None, None);
         let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
-        Entry { graph: self, own, outcome, deciders, asking, summary, questions, about, examples }
+        let shows = Shows::default();
+        Entry { graph: self, own, outcome, deciders, asking, summary, questions, shows, about, examples }
     }
 }
 

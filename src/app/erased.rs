@@ -12,6 +12,7 @@ use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::shapes::{Draft, GraphLine, Shown, Stand, Step};
+use super::shows::Labels;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
 use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, SignalId, SignalRequest, Status, Verdict};
 
@@ -45,6 +46,10 @@ pub(crate) trait AnyThread: Send + Sync {
     /// Removes a signal that no task has received.
     fn discard(&self, signal: SignalId) -> Call<'_, ()>;
     fn stand(&self) -> Call<'_, Stand>;
+    /// The labels of its tasks.
+    fn labels(&self) -> Labels;
+    /// Whether there are lines for a live view.
+    fn has_board(&self) -> bool;
     /// The status with its types' questions.
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
     /// What a person edits to answer a question, and the question's id.

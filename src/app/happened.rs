@@ -2,13 +2,23 @@
 
 use serde_json::{Value, json};
 
+use super::shows::Labels;
 use super::time::now;
 use crate::graph::Event;
 use crate::graph::shape::event::brief;
 
-/// Returns the event as JSON, with the time: it happened just now.
-pub(crate) fn happened_now(event: &Event) -> Option<Value> {
+/// Returns the event as JSON, with the label of the task that it starts.
+pub(crate) fn happened(event: &Event, labels: &Labels) -> Option<Value> {
     let mut told = brief(event)?;
+    if let Some(label) = labels.of(event) {
+        told["label"] = label.into();
+    }
+    Some(told)
+}
+
+/// The same with the time: it happened just now.
+pub(crate) fn happened_now(event: &Event, labels: &Labels) -> Option<Value> {
+    let mut told = happened(event, labels)?;
     told["at"] = now().into();
     Some(told)
 }

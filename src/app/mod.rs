@@ -4,7 +4,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `program`, `entry`, `decide`, `exit`, `own` | what a program says about its graphs, and adds |
-//! | `erased`; `typed`, `thread`, `run` | a graph without its types; the same with them |
+//! | `erased`; `typed`, `thread`, `run`, `questions`, `shows` | a graph without its types; the same with them |
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
 //! | `driven`, `hooks` | what a runner drives, and what it calls |
@@ -36,6 +36,7 @@ mod program;
 mod questions;
 mod run;
 mod shapes;
+mod shows;
 mod signal;
 mod text;
 mod thread;

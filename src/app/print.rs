@@ -112,14 +112,14 @@ pub(crate) fn width() -> usize {
 
 /// How many lines the terminal has.
 #[cfg(unix)]
-fn height() -> usize {
+pub(crate) fn height() -> usize {
     let size = rustix::termios::tcgetwinsize(stdout());
     size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(usize::MAX)
 }
 
 /// How many lines the terminal has.
 #[cfg(not(unix))]
-fn height() -> usize {
+pub(crate) fn height() -> usize {
     usize::MAX
 }
 

@@ -32,6 +32,12 @@ pub(crate) struct Stand {
     /// The state in the program's own words, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The lines of a live view.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub board: Vec<String>,
+    /// The tasks that run, while a process runs the thread and is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<RunningShape>,
     pub checkpoint: Option<u64>,
     #[serde(flatten)]
     pub origin: Origin,
@@ -44,6 +50,24 @@ pub(crate) struct Stand {
     /// The signals that were sent and that no task has received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailbox: Vec<SentShape>,
+}
+
+/// A task that runs, and what its agent does, if it has one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RunningShape {
+    /// The node, with those whose subgraphs it is in.
+    pub node: String,
+    /// The task of the plan, or the label that the program gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The time at which it started.
+    pub started_at: String,
+    /// The last action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    pub tokens: u64,
+    /// In millionths of a dollar.
+    pub cost: u64,
 }
 
 /// A place where the runs of a thread stop.

@@ -8,20 +8,20 @@ use super::args::StopArgs;
 use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
 use super::failure::Failure;
-use super::happened::gap;
+use super::happened::{gap, happened};
 use super::journals::{add_journals, whole_event};
 use super::local::json;
 use super::run::TypedRun;
 use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step, StopShape};
+use super::shows::Labels;
 use super::typed::Reading;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
-use crate::graph::shape::event::brief;
 use crate::graph::shape::snapshot::SnapshotShape;
 use crate::graph::shape::status::StatusShape;
 use crate::graph::shape::task::TaskShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
-    SignalId, SignalRequest, State, StateUpdate, Status, Thread, Writes,
+    SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Thread, Writes,
 };
 
 pub(crate) struct TypedThread<S: State, N, C> {
@@ -102,7 +102,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
     fn stand(&self) -> Call<'_, Stand> {
         Box::pin(async move {
             let status = self.thread.status().await?;
-            let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
+            let snapshot = self.now().await?;
             let mut position = StatusShape::of(&status, &|question| self.asked(question, Some(&snapshot.values)));
             position.next.clone_from(&snapshot.next);
             position.help = position.help.map(|help| help + BY_HAND);
@@ -113,14 +113,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 position,
                 step: snapshot.step,
                 summary: self.reading.summary.map(|told| told(&snapshot.values)),
+                board: self.reading.shows.lines(&snapshot.values),
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,
                 blocking: blocks.into_iter().map(Into::into).collect(),
+                running: vec![],
                 stops: self.stops().await?,
                 mailbox: self.thread.mailbox().await?.iter().map(Into::into).collect(),
             })
         })
+    }
+
+    fn labels(&self) -> Labels {
+        self.reading.shows.labels.clone()
+    }
+
+    fn has_board(&self) -> bool {
+        self.reading.shows.board.is_some()
     }
 
     fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft> {
@@ -179,7 +189,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             let mut told = self.at(from).replay(Replay::Recorded).stream_deep(TOLD);
             let mut events = vec![];
             while let Some(event) = told.next().await {
-                events.extend(brief(&event));
+                events.extend(happened(&event, &self.reading.shows.labels));
             }
             told.finish().await?;
             events.iter_mut().for_each(whole_event);
@@ -266,6 +276,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     fn writes(&self, writing: Writing) -> Result<Writes<S>, Failure> {
         let other = |_| Failure::new(format!("the input was made for another graph than `{}`", self.graph.name()));
         writing.0.downcast::<Writes<S>>().map(|writes| *writes).map_err(other)
+    }
+
+    /// The thread with what its subgraphs have stored so far.
+    async fn now(&self) -> Result<StateSnapshot<S>, Failure> {
+        let shows = &self.reading.shows;
+        let read = if shows.progress.is_some() { self.thread.state_deep().await? } else { self.thread.state().await? };
+        let mut snapshot = read.ok_or_else(|| never_ran(&self.id))?;
+        shows.merge(&mut snapshot);
+        Ok(snapshot)
     }
 
     /// Says that what led to the first checkpoint that can be told is gone.

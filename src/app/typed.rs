@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::failure::{Failure, Refusal};
 use super::questions::Questions;
 use super::shapes::{ChannelLine, GraphLine};
+use super::shows::Shows;
 use super::thread::TypedThread;
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
@@ -32,6 +33,7 @@ pub(crate) struct Reading<S> {
     pub asking: Vec<(&'static str, Exit)>,
     pub summary: Option<fn(&S) -> String>,
     pub questions: Questions<S>,
+    pub shows: Shows<S>,
 }
 
 impl<S> Reading<S> {
@@ -44,8 +46,8 @@ impl<S> Reading<S> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, asking, summary, questions, about, examples } = entry;
-        let reading = Arc::new(Reading { outcome, deciders, asking, summary, questions });
+        let Entry { graph, own, outcome, deciders, asking, summary, questions, shows, about, examples } = entry;
+        let reading = Arc::new(Reading { outcome, deciders, asking, summary, questions, shows });
         Ok(Self { graph: graph?.named(name), context, own, about, examples, reading })
     }
 }

@@ -83,8 +83,11 @@ impl Session {
         let mut watch = watch::Watch::new(self.view, name);
         let mut held = Held::default();
         let mut ticks = tokio::time::interval(watch::TICK);
+        let mut boards = tokio::time::interval(watch::BOARD);
+        let has_board = self.view.is_tree() && thread.has_board();
+        let labels = thread.labels();
         let tell = |watch: &mut watch::Watch, event: &Event| {
-            let Some(told) = happened_now(event) else { return };
+            let Some(told) = happened_now(event, &labels) else { return };
             running.tell(&told);
             watch.tell(&told);
         };
@@ -95,6 +98,11 @@ impl Session {
                     None => break,
                 },
                 _ = ticks.tick() => watch.tick(cancel.token.is_cancelled()),
+                _ = boards.tick(), if has_board => {
+                    // A run that has stored nothing has none.
+                    let board = thread.stand().await.map(|stand| stand.board);
+                    board.into_iter().for_each(|board| watch.post(board));
+                }
             }
         }
         let ended = run.end().await;

@@ -40,10 +40,15 @@ impl Session {
         let listening = self.listen(Ask::Watch { thread: thread.to_owned() }, &mut tell);
         tokio::pin!(listening);
         let mut ticks = tokio::time::interval(watch::TICK);
+        let mut boards = tokio::time::interval(watch::BOARD);
         let ended = loop {
             tokio::select! {
                 ended = &mut listening => break ended,
                 _ = ticks.tick() => shown().tick(false),
+                _ = boards.tick(), if self.view.is_tree() => {
+                    let board = self.ask::<Stand>(Ask::Status { thread: thread.to_owned() }).await.map(|stand| stand.board);
+                    board.into_iter().for_each(|board| shown().post(board));
+                }
             }
         };
         shown().end();

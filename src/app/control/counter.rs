@@ -11,7 +11,8 @@ use tokio::time::timeout;
 use super::live::{Followed, Live};
 use crate::app::desk::{Ask, Desk};
 use crate::app::failure::Failure;
-use crate::app::local::Local;
+use crate::app::local::{self, Local};
+use crate::app::shapes::Stand;
 
 /// How long a run may take to end that was cancelled.
 const CANCEL: Duration = Duration::from_secs(10);
@@ -36,8 +37,21 @@ impl Counter {
                 self.live.wake();
                 sent
             }
+            Ask::Status { thread } => self.status(thread).await,
             ask => self.local.ask(ask).await,
         }
+    }
+
+    /// The status of a thread, with the tasks of its run that run just now.
+    async fn status(&self, thread: String) -> Result<Value, Failure> {
+        let followed = self.live.follow(&thread);
+        let stand = self.local.ask(Ask::Status { thread }).await?;
+        let Some(mut followed) = followed else { return Ok(stand) };
+        followed.catch_up();
+        let events: Vec<Value> = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let Ok(mut shown) = serde_json::from_value::<Stand>(stand.clone()) else { return Ok(stand) };
+        shown.add_running(events.iter());
+        local::json(&shown)
     }
 
     async fn cancel(&self, thread: String) -> Result<Value, Failure> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::escape::{clean, clean_lines, safe_json};
+use super::phase::phase_event;
 
 /// How many characters of a value stand on one line.
 const WIDTH: usize = 88;
@@ -28,11 +29,12 @@ pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
     }
 }
 
-/// What a node says while it runs: a text as it is written, its further lines indented so far; the rest as JSON.
+/// What a node says while it runs: a text as it is written, its further lines indented so far; an event of a phase as text; the
+/// rest as JSON.
 pub(crate) fn said(value: &Value, indent: usize) -> String {
     match value {
         Value::String(text) => clean_lines(text, indent),
-        other => one_line(other),
+        other => phase_event(other, indent).unwrap_or_else(|| one_line(other)),
     }
 }
 

@@ -6,6 +6,8 @@ use super::block::value;
 use super::escape::{clean, clean_lines, safe_json};
 use super::journal::journal;
 use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand, StopShape};
+use crate::app::time::now;
+use crate::app::watch::lines::running;
 
 /// How a thread stands, its state, what it asks.
 pub(crate) fn stand(stand: &Stand) -> String {
@@ -22,6 +24,10 @@ pub(crate) fn stand(stand: &Stand) -> String {
     match &stand.summary {
         Some(summary) => summary.lines().for_each(|line| text.push_str(&format!("  {}\n", clean(line)))),
         None => text.push_str(&fields(&stand.state)),
+    }
+    if !stand.running.is_empty() {
+        text.push_str("  running:\n");
+        running(&stand.running, now()).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
     }
     text + &questions(&stand.questions)
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::block::{said, value};
 use super::escape::{clean, clean_lines, safe_json};
+use super::phase::phase_event;
 use crate::app::watch::agent::{action, count, dollars, time};
 use crate::app::watch::running::Seen;
 
@@ -98,7 +99,10 @@ impl Teller {
         let seen = Seen::of(event);
         let lines = match seen.kind {
             "message" => self.message(&event["value"]),
-            "custom" => format!("  says {}\n", said(&event["value"], 4)),
+            "custom" => match phase_event(&event["value"], 4) {
+                Some(line) => format!("  {line}\n"),
+                None => format!("  says {}\n", said(&event["value"], 4)),
+            },
             "asked" => asked(&event["questions"]),
             "answered" => answered(event),
             "failed" => format!("  failed: {}\n", clean_lines(seen.error().unwrap_or_default(), 4)),

@@ -78,6 +78,11 @@ impl Agent {
         }
     }
 
+    /// Tokens, and millionths of a dollar.
+    pub(crate) fn spent(&self) -> (u64, u64) {
+        (self.tokens(), self.cost())
+    }
+
     /// `3.1k tokens`, `$0.0110`: what is known of it. In few columns `3.1k`, `$0.011`.
     pub(crate) fn used(&self, is_narrow: bool) -> Vec<String> {
         let (tokens, cost) = (self.tokens(), self.cost());

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::agent::time;
+use super::agent::{count, dollars, time};
 use super::running::{Running, Seen, Tasks};
-use crate::app::text::{clean, clean_lines, safe_json, said};
+use crate::app::shapes::RunningShape;
+use crate::app::text::{clean, clean_lines, phase_event, safe_json, said};
+use crate::checkpoint::time::parsed;
 
 /// How long an agent's next action waits for its line, in ms: only the last one meanwhile gets it.
 const PAUSE: u64 = 3_000;
@@ -33,7 +35,7 @@ impl Lines {
                 String::new()
             }
             "end" | "failed" | "asked" => self.ended(&seen),
-            "custom" => format!("superstep {}: {} says {}\n", seen.step, clean(&seen.way()), said(&event["value"], 2)),
+            "custom" => self.said(&seen),
             "answered" => {
                 let answer = event["answer"].to_string();
                 format!("superstep {}: {} is answered {}\n", seen.step, clean(&seen.way()), safe_json(&answer))
@@ -42,6 +44,16 @@ impl Lines {
             "missed" => format!("{} events were missed\n", event["count"]),
             _ => String::new(),
         }
+    }
+
+    /// What a node says, and for which task.
+    fn said(&mut self, seen: &Seen<'_>) -> String {
+        if let Some(line) = phase_event(&seen.event["value"], 2) {
+            return format!("superstep {}: {line}\n", seen.step);
+        }
+        let label = self.tasks.of(seen).label.as_ref().map(|label| format!(" ({})", clean(label)));
+        let (way, said) = (seen.way(), said(&seen.event["value"], 2));
+        format!("superstep {}: {}{} says {said}\n", seen.step, clean(&way), label.unwrap_or_default())
     }
 
     fn ended(&mut self, seen: &Seen<'_>) -> String {
@@ -104,16 +116,30 @@ fn at_work(task: &Running, now: u64) -> String {
 
 fn prefix(task: &Running) -> String {
     let way = clean(&task.way);
-    match task.agent.place(false) {
+    match task.place(false) {
         Some(place) => format!("[{}] {way}", clean(&place)),
         None => format!("[{way}]"),
     }
 }
 
+/// The tasks that run, as `status` lists them.
+pub(crate) fn running(tasks: &[RunningShape], now: u64) -> Vec<String> {
+    let line = |task: &RunningShape| {
+        let began = parsed(&task.started_at).unwrap_or(now);
+        let mut parts = vec![format!("at work for {}", time(now.saturating_sub(began)))];
+        parts.extend((task.tokens > 0).then(|| format!("{} tokens", count(task.tokens))));
+        parts.extend((task.cost > 0).then(|| dollars(task.cost)));
+        parts.extend(task.action.as_ref().map(|action| format!("last {}", clean(action))));
+        let label = task.label.as_ref().map(|label| format!("[{}] ", clean(label))).unwrap_or_default();
+        format!("{label}{}: {}", clean(&task.node), parts.join(", "))
+    };
+    tasks.iter().map(line).collect()
+}
+
 /// What an agent's task came to: ` (task 1, attempt 2, 4 actions, 1.0k tokens, $0.0040)`.
 fn about(task: &Running) -> String {
     let agent = &task.agent;
-    let mut parts: Vec<String> = agent.place(false).iter().map(|place| clean(place).into_owned()).collect();
+    let mut parts: Vec<String> = task.place(false).iter().map(|place| clean(place).into_owned()).collect();
     match agent.actions {
         0 => {}
         1 => parts.push("1 action".into()),

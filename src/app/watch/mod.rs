@@ -8,7 +8,7 @@
 //! | `lines`, `tree` | the two ways to show them |
 
 pub(crate) mod agent;
-mod lines;
+pub(crate) mod lines;
 pub(crate) mod running;
 mod tree;
 
@@ -17,12 +17,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::app::print::{say, width};
+use crate::app::print::{height, say, width};
 use crate::app::text::clean;
 use crate::app::time;
 
 /// How often the elapsed times on a terminal are drawn anew.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// How often the lines above what runs are made anew.
+pub(crate) const BOARD: Duration = Duration::from_secs(1);
 
 /// How a run is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,10 @@ pub(crate) enum View {
 }
 
 impl View {
+    pub(crate) fn is_tree(self) -> bool {
+        matches!(self, Self::Tree { .. })
+    }
+
     /// What fits the standard output. A tree that moves and a log on one terminal would write over each other.
     pub(crate) fn fitting(json: bool, log: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -77,7 +84,7 @@ impl Watch {
             Self::Quiet => String::new(),
             Self::Lines(lines) => lines.tell(event),
             Self::Tree(tree) => {
-                tree.widen(width());
+                tree.widen(width(), height());
                 tree.tell(event)
             }
         });
@@ -89,10 +96,17 @@ impl Watch {
             Self::Quiet => String::new(),
             Self::Lines(lines) => lines.tick(time::now()),
             Self::Tree(tree) => {
-                tree.widen(width());
+                tree.widen(width(), height());
                 tree.draw(time::now(), cancelled)
             }
         });
+    }
+
+    /// Shows these lines above what runs.
+    pub(crate) fn post(&mut self, board: Vec<String>) {
+        if let Self::Tree(tree) = self {
+            tree.post(board);
+        }
     }
 
     /// The run is over.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::agent::time;
 use super::running::{Running, Seen, Tasks};
-use crate::app::text::{clean, columns_of, said};
+use crate::app::text::{clean, columns_of, phase_event, said};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -31,16 +31,26 @@ pub(crate) struct Tree {
     /// How many lines stand below the cursor's home, to be drawn over.
     drawn: usize,
     now: u64,
+    /// Lines above what runs, as the program makes them.
+    board: Vec<String>,
+    /// The lines of the terminal.
+    height: usize,
 }
 
 impl Tree {
     pub(crate) fn new(colours: bool) -> Self {
-        Self { colours, width: 80, tasks: Tasks::default(), says: HashMap::new(), said: None, drawn: 0, now: 0 }
+        let (tasks, says, board) = (Tasks::default(), HashMap::new(), vec![]);
+        Self { colours, width: 80, tasks, says, said: None, drawn: 0, now: 0, board, height: usize::MAX }
     }
 
     /// The terminal is so wide from now on.
-    pub(crate) fn widen(&mut self, width: usize) {
-        self.width = width;
+    pub(crate) fn widen(&mut self, width: usize, height: usize) {
+        (self.width, self.height) = (width, height);
+    }
+
+    /// These lines are above what runs from now on.
+    pub(crate) fn post(&mut self, board: Vec<String>) {
+        self.board = board;
     }
 
     /// The text for an event.
@@ -56,7 +66,8 @@ impl Tree {
             "end" | "failed" | "asked" => self.ended(&seen),
             "custom" => {
                 let line = said(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
-                self.says.insert(seen.path.clone(), (line, event["value"].is_string()));
+                let stays = event["value"].is_string() || phase_event(&event["value"], 0).is_some();
+                self.says.insert(seen.path.clone(), (line, stays));
                 String::new()
             }
             "message" => {
@@ -90,7 +101,7 @@ impl Tree {
         let is_narrow = self.width < NARROW;
         let number = if self.said == Some(task.step) || task.depth > 0 { String::new() } else { task.step.to_string() };
         let (indent, node) = ("  ".repeat(task.depth), clean(&task.node));
-        let place = task.agent.place(is_narrow).map(|place| format!("  {}", clean(&place))).unwrap_or_default();
+        let place = task.place(is_narrow).map(|place| format!("  {}", clean(&place))).unwrap_or_default();
         let mut numbers = vec![time(now.saturating_sub(task.began))];
         numbers.extend(task.agent.used(is_narrow));
         let numbers = numbers.join("  ");
@@ -117,7 +128,7 @@ impl Tree {
     fn running(&self, cancelled: bool) -> String {
         let tick = usize::try_from(self.now / 100).unwrap_or_default();
         let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
-        let mut text = String::new();
+        let mut text = self.posted();
         for task in self.tasks.0.iter().take(SHOWN) {
             let said = || self.says.get(&task.path).map(|(line, _)| line.clone());
             let words = task.agent.action.as_ref().map(|action| clean(action).into_owned()).or_else(said);
@@ -134,6 +145,19 @@ impl Tree {
         text
     }
 
+    /// The board, as far as the terminal has room for it: what was drawn must not scroll away.
+    fn posted(&self) -> String {
+        let room = self.height.saturating_sub(self.tasks.0.len().min(SHOWN) + 4);
+        let cut_off = self.board.len().saturating_sub(room);
+        let lines = self.board.iter().take(self.board.len() - cut_off);
+        let mut text: String =
+            lines.map(|line| cut(&format!("     {}", clean(line)), self.width.saturating_sub(1)) + "\n").collect();
+        if cut_off > 0 {
+            text.push_str(&format!("     and {cut_off} more lines\n"));
+        }
+        text
+    }
+
     /// What takes away that which was drawn.
     fn erased(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
@@ -145,6 +169,7 @@ impl Tree {
     /// Leaves nothing that moves.
     pub(crate) fn end(&mut self) -> String {
         self.tasks.0.clear();
+        self.board.clear();
         format!("{}\n", self.erased())
     }
 
@@ -186,7 +211,7 @@ mod tests {
     /// A developer at work, as a terminal of so many columns shows it.
     fn shown(width: usize) -> String {
         let mut tree = Tree::new(false);
-        tree.widen(width);
+        tree.widen(width, 24);
         let event = |kind: &str, at: u64, value: Value| json!({"kind": kind, "step": 4, "node": "developer", "path": ["developer:7-2"], "at": at, "value": value});
         tree.tell(&event("start", 1_000, Value::Null));
         tree.tell(&event("message", 1_000, json!({"turn": {"role": "developer", "task": "1", "attempt": 2}})));

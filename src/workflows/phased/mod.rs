@@ -16,6 +16,7 @@ mod done;
 mod graph;
 mod jobs;
 mod plan;
+mod progress;
 mod run_subtask;
 mod state;
 mod step;
@@ -28,6 +29,7 @@ mod view;
 mod work;
 
 pub use graph::graph;
+pub use progress::{board, label, progress};
 pub use run_subtask::run_subtask;
 pub(crate) use state::change as change_phases;
 pub use state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};

@@ -36,13 +36,21 @@ pub(super) async fn run<C: Agents>(
         Some(why) => (None, SubtaskRun { progress: cancelled(&subtask, why), ..SubtaskRun::default() }),
         None => {
             let started = lane.begin(&ctx).await?;
-            let run = ctx.call(&graph, SubtaskRun::update().subtask((*subtask).clone())).await?;
+            let own = begun(&subtask, &started);
+            let run = ctx.call(&graph, SubtaskRun::update().subtask(own)).await?;
             (Some(started), Arc::unwrap_or_clone(run))
         }
     };
     let ended = lane.end(&end(&subtask, &run.progress), &ctx).await?;
     drop(place);
     Ok(update(&subtask, run, started, ended))
+}
+
+/// The subtask with the time of its beginning.
+fn begun(subtask: &Subtask, at: &str) -> Subtask {
+    let goes_on = subtask.progress.is_some();
+    let started_at = subtask.line.started_at.clone().filter(|_| goes_on).or_else(|| Some(at.to_owned()));
+    Subtask { line: SubtaskState { started_at, ..subtask.line.clone() }, ..subtask.clone() }
 }
 
 /// A subtask that was stopped before it began; one that was paused has its work.

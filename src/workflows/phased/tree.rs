@@ -64,3 +64,54 @@ fn told(status: PhaseStatus) -> (char, &'static str) {
         PhaseStatus::Retrying => ('●', "Retrying"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subtask(id: &str, title: &str, status: PhaseStatus) -> SubtaskState {
+        let (started, ended) = ("2026-01-31T09:30:00.000Z", "2026-01-31T09:30:09.000Z");
+        let is_over = matches!(status, PhaseStatus::Completed | PhaseStatus::Failed);
+        SubtaskState {
+            subtask_id: id.into(),
+            title: title.into(),
+            status,
+            started_at: (status != PhaseStatus::Pending).then(|| started.into()),
+            completed_at: is_over.then(|| ended.into()),
+            ..SubtaskState::default()
+        }
+    }
+
+    #[test]
+    fn a_tree_has_marks_counts_times_and_costs() {
+        let done = SubtaskState {
+            cost: 4_000,
+            commit: Some("ac2db2076aaaa".into()),
+            ..subtask("1", "Read the table", PhaseStatus::Completed)
+        };
+        let failed = SubtaskState {
+            error: Some("cancelled: subtask 2a failed".into()),
+            ..subtask("2c", "Test", PhaseStatus::Failed)
+        };
+        let under_way = SubtaskState { cost: 3_000, ..subtask("2b", "Draw a day", PhaseStatus::Running) };
+        let first =
+            PhaseState { status: PhaseStatus::Completed, attempt: 1, subtasks: vec![done], ..PhaseState::default() };
+        let subtasks = vec![subtask("2a", "Print a day", PhaseStatus::Completed), under_way, failed];
+        let second =
+            PhaseState { phase_index: 1, status: PhaseStatus::Running, attempt: 2, subtasks, ..PhaseState::default() };
+        let subtasks = vec![subtask("3", "Put it together", PhaseStatus::Pending)];
+        let third = PhaseState { phase_index: 2, subtasks, ..PhaseState::default() };
+        let now = parsed("2026-01-31T09:31:15.000Z").unwrap_or_default();
+        let tree: Vec<String> = [first, second, third].iter().flat_map(|phase| lines(phase, now)).collect();
+        insta::assert_snapshot!(tree.join("\n"), @r"
+        Phase 1: ✓ Completed (1/1 subtasks complete)
+          └── ✓ 1 Read the table  9s  $0.0040  ac2db2076
+        Phase 2: ● Running (1/3 subtasks complete), attempt 2
+          ├── ✓ 2a Print a day  9s
+          ├── ● 2b Draw a day (running)  1m15s  $0.0030
+          └── ✗ 2c Test (cancelled: subtask 2a failed)  9s
+        Phase 3: ○ Pending
+          └── ○ 3 Put it together
+        ");
+    }
+}
