@@ -106,7 +106,14 @@ fn base(post: &Post) -> Result<Base, NodeError> {
 }
 
 fn what_to_prepare(post: &Post) -> Result<PrepareJob, NodeError> {
-    Ok(PrepareJob { folder: post.folder.clone(), branch: None, named_after: None, allow_dirty: false, plan: None })
+    Ok(PrepareJob {
+        folder: post.folder.clone(),
+        branch: None,
+        named_after: None,
+        allow_dirty: false,
+        plan: None,
+        plan_waits: false,
+    })
 }
 fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
     Post::update().base(Some(ready.base))

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::Folder;
+use super::folder::{Folder, failed};
 use super::halt::{adopt, decide};
 use super::phase::{KeptPart, keep};
 use super::plan_file::{Adopted, PlanFile};
@@ -31,6 +31,8 @@ pub struct HaltPhaseJob {
     pub salvage: Vec<String>,
     /// The folder of the worktrees.
     pub sweep: PathBuf,
+    /// The private reference of the integration, which goes if the run ends.
+    pub reference: String,
     /// The plan's file, if it has one.
     pub file: Option<PlanFile>,
     /// The work that is accepted: the files before and after.
@@ -85,8 +87,19 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
         Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
         _ => None,
     };
+    if decision == AfterHalt::Abort {
+        job.forget(&ctx).await?;
+    }
     let (was_asked, raised) = (job.unattended.is_none(), NewLimits::default());
     Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised })
+}
+
+impl HaltPhaseJob {
+    async fn forget<C: Agents>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        let remove =
+            |_| async { self.repository.open().await?.remove_reference(&self.reference).await.map_err(failed) };
+        ctx.effect("reference", &self.reference, remove).await
+    }
 }
 
 /// Names the keys of this process that accepted files hold: such work is not committed. Without work there is nothing to accept.
@@ -110,6 +123,7 @@ async fn budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPha
     if raised.is_none() {
         salvage = keep(&job.kept, &job.repository, ctx).await?;
         ctx.effect("sweep", &job.sweep, |_| sweep(&job.repository, &job.sweep)).await?;
+        job.forget(ctx).await?;
     }
     let decision = if raised.is_none() { Some(AfterHalt::Abort) } else { None };
     Ok(HaltedPhase { decision, was_asked: true, adopted: None, salvage, raised: raised.unwrap_or_default() })

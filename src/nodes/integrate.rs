@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
+use super::collision::{Collision, undeclared};
 use super::folder::{Base, failed, thread};
 use super::phase::{KeptPart, keep_one};
 use super::step::step;
-use super::verify::{VerifyJob, verified};
+use super::verify::{Verified, VerifyJob, verified};
 use super::worktree::{WorktreeJob, prepared, reopened};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
@@ -37,7 +38,7 @@ pub struct Part {
     pub at: Option<CommitId>,
     /// Whether it is the work of the run on the integrated tree.
     pub second: bool,
-    /// Whether a person accepted it: no command is run for it.
+    /// Whether a person accepted it: commands that fail with it do not count any more.
     pub accepted: bool,
 }
 
@@ -73,46 +74,6 @@ pub struct Commit {
     pub undeclared: Vec<String>,
 }
 
-/// The subtask at which the integration ended, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Collision {
-    /// Its changes and those of the commits before touch the same lines of these files.
-    Conflict {
-        /// The files.
-        files: Vec<String>,
-    },
-    /// A command fails on the files with its work.
-    Check {
-        /// The command with the end of its output.
-        report: String,
-    },
-    /// It changed files that it does not declare.
-    Undeclared {
-        /// The files.
-        files: Vec<String>,
-    },
-    /// A command changed git's hooks or configuration.
-    Tampered {
-        /// What was changed.
-        what: Vec<String>,
-    },
-}
-
-impl Collision {
-    /// Returns the collision in words.
-    pub fn told(&self) -> String {
-        match self {
-            Self::Conflict { files } => {
-                format!("its changes collide with those of subtasks before it: {}", files.join(", "))
-            }
-            Self::Check { report } => format!("a check fails once it is put together with the others: {report}"),
-            Self::Undeclared { files } => format!("it changed files that it does not declare: {}", files.join(", ")),
-            Self::Tampered { what } => super::told_tampering("a check", what),
-        }
-    }
-}
-
 /// Work that was integrated.
 #[derive(Clone, Debug)]
 pub struct Integrated {
@@ -126,6 +87,8 @@ pub struct Integrated {
     pub collision: Option<(String, Collision)>,
     /// The reference that holds the work of that subtask.
     pub salvage: Option<String>,
+    /// The commands that do not count any more in this phase: they fail with work that a person accepted.
+    pub waived: Vec<String>,
     /// Notices for people.
     pub notices: Vec<String>,
 }
@@ -155,6 +118,7 @@ async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Re
         tree: job.tree.clone(),
         collision: None,
         salvage: None,
+        waived: vec![],
         notices: vec![],
     };
     if job.parts.is_empty() {
@@ -229,7 +193,7 @@ impl IntegrateJob {
             Carried::Conflict(files) => return Ok(Some(Collision::Conflict { files })),
         };
         let undeclared = undeclared(&files, &part.declared);
-        if self.is_strict && !undeclared.is_empty() {
+        if self.is_strict && !part.accepted && !undeclared.is_empty() {
             return Ok(Some(Collision::Undeclared { files: undeclared }));
         }
         let made = self.commit(part, &all.tip, &tree, ctx).await?;
@@ -314,21 +278,47 @@ impl IntegrateJob {
         self.worktree.folder().hold(ctx).await
     }
 
+    /// Runs the commands so far. What a person accepted may break those of others, which do not count any more then.
     async fn check<C>(
         &self,
         part: &Part,
-        (tip, tree): (&CommitId, &TreeId),
-        so_far: &SoFar,
+        at: (&CommitId, &TreeId),
+        so_far: &mut SoFar,
         all: &mut Integrated,
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, NodeError>
     where
         C: Send + Sync + 'static,
     {
-        let commands = if part.accepted { vec![] } else { so_far.verify.clone() };
+        for nth in 0.. {
+            let key = if nth == 0 { format!("{}/", part.id) } else { format!("{}/without-{nth}/", part.id) };
+            let verified = self.verified(&key, at, so_far, ctx).await?;
+            all.notices.extend(verified.notices);
+            if !verified.tampered.is_empty() {
+                return Ok(Some(Collision::Tampered { what: verified.tampered }));
+            }
+            let Some(failed) = verified.checks.iter().find(|check| !check.passed()) else { break };
+            let known = so_far.verify.iter().position(|line| *line == failed.command).filter(|_| part.accepted);
+            let Some(known) = known else { return Ok(Some(Collision::Check { report: failed.report() })) };
+            all.waived.push(so_far.verify.remove(known));
+        }
+        Ok(None)
+    }
+
+    async fn verified<C>(
+        &self,
+        key: &str,
+        (tip, tree): (&CommitId, &TreeId),
+        so_far: &SoFar,
+        ctx: &Ctx<C>,
+    ) -> Result<Verified, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let commands = so_far.verify.clone();
         let between = (&so_far.ready, tree);
         let set_up = |_| async { self.set_up(tree, &so_far.ready, &commands).await };
-        let files = ctx.effect(format!("{}/files", part.id), &between, set_up).await?;
+        let files = ctx.effect(format!("{key}files"), &between, set_up).await?;
         let job = VerifyJob {
             folder: self.worktree.folder(),
             commands,
@@ -338,13 +328,7 @@ impl IntegrateJob {
             pass: self.worktree.pass.clone(),
             together: None,
         };
-        let verified = verified(&job, &format!("{}/", part.id), ctx).await?;
-        all.notices.extend(verified.notices);
-        if !verified.tampered.is_empty() {
-            return Ok(Some(Collision::Tampered { what: verified.tampered }));
-        }
-        let failed = verified.checks.iter().find(|check| !check.passed());
-        Ok(failed.map(|check| Collision::Check { report: check.report() }))
+        verified(&job, key, ctx).await
     }
 
     /// Puts the files that the setup left beside those of a commit, for the commands; returns all of them. Where both have a file,
@@ -385,10 +369,4 @@ impl IntegrateJob {
 /// A detached HEAD, and nothing known of branches.
 fn detached(tip: &CommitId) -> Standing {
     Standing { branch: None, commit: Some(tip.clone()), others: BTreeMap::new(), known: BTreeSet::new() }
-}
-
-/// The files that no path or glob names; none if nothing is declared.
-fn undeclared(files: &[String], declared: &[String]) -> Vec<String> {
-    let is_declared = |file: &&String| declared.iter().any(|glob| crate::plan::covers(glob, file));
-    if declared.is_empty() { vec![] } else { files.iter().filter(|file| !is_declared(file)).cloned().collect() }
 }

@@ -42,6 +42,7 @@ mod architect;
 mod asking;
 mod changes;
 mod checks;
+mod collision;
 mod commit;
 mod contents;
 mod crew;
@@ -80,6 +81,7 @@ pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
 pub use changes::DIFF_LIMIT;
 pub use checks::Check;
+pub use collision::Collision;
 pub use commit::{CommitJob, Moved, commit_task};
 pub use contents::{Content, ContentError, Contents};
 pub use crew::Crew;
@@ -90,11 +92,11 @@ pub use folder::{After, Base, Folder, Kept};
 pub use halt::{HaltJob, Halting, halt};
 pub use halt_phase::{HaltPhaseJob, HaltedPhase, halt_phase};
 pub use human_approval::{ApprovalJob, ApprovePlan, Approved, TaskToApprove, human_approval};
-pub use integrate::{Collision, Commit, IntegrateJob, Integrated, Part, integrate};
+pub use integrate::{Commit, IntegrateJob, Integrated, Part, integrate};
 pub use next_task::next_task_node;
 pub use phase::{
-    Advance, BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, RetryPhaseJob, ReviewPhaseJob,
-    begin_phase, end_phases, plan_phases, retry_phase, review_phase,
+    Advance, BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
+    ReviewPhaseJob, begin_phase, end_phases, plan_phases, retry_phase, review_phase,
 };
 pub use phase_event::{PhaseEvent, Place};
 pub use plan_file::{Adopted, PlanFile};

@@ -51,22 +51,40 @@ pub struct KeptPart {
 pub struct PlanPhasesJob {
     /// The work tree of the run.
     pub repository: Folder,
+    /// The move of the branch to work that a person accepted before another plan held, and the branch before it.
+    pub advance: Option<(Advance, Standing)>,
     /// The folder of worktrees that an earlier run may have left.
     pub sweep: PathBuf,
 }
 
+/// Room for phases.
+#[derive(Clone, Debug)]
+pub struct PlannedPhases {
+    /// The commit and files to which the branch moved; none if it did not.
+    pub base: Option<Base>,
+}
+
 /// Returns a node that makes room for phases: `job` reads from the state where, `done` makes the update with the phases.
+///
+/// The node fails as [`begin_phase`] does.
 pub fn plan_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
     N: NodeId,
     C: Send + Sync + 'static,
     A: Fn(&S) -> Result<PlanPhasesJob, E> + Send + Sync + 'static,
-    D: Fn(&S, ()) -> W + Send + Sync + 'static,
+    D: Fn(&S, PlannedPhases) -> W + Send + Sync + 'static,
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    let perform = |job: PlanPhasesJob, ctx: Ctx<C>| async move { swept(Some(&job.sweep), &job.repository, &ctx).await };
+    let perform = |job: PlanPhasesJob, ctx: Ctx<C>| async move {
+        advance(job.advance.as_ref().map(|(advance, _)| advance), &job.repository, &ctx).await?;
+        swept(Some(&job.sweep), &job.repository, &ctx).await?;
+        let Some((Advance { to, .. }, at)) = job.advance else { return Ok(PlannedPhases { base: None }) };
+        let look = |_| async { job.repository.open().await?.tree_of(&to).await.map_err(failed) };
+        let tree = ctx.effect("files", &to, look).await?;
+        Ok(PlannedPhases { base: Some(Base { at: Standing { commit: Some(to.clone()), ..at }, tree }) })
+    };
     step(job, perform, done)
 }
 

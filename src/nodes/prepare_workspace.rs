@@ -24,6 +24,9 @@ pub struct PrepareJob {
     /// A plan to be written into the repository once it is ready, and its path there; none: it has no place there.
     #[serde(default)]
     pub plan: Option<(PathBuf, String)>,
+    /// Whether the plan comes into the files only with the first commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan_waits: bool,
 }
 
 /// A repository that is ready.
@@ -85,6 +88,10 @@ where
     notices.extend(left_before(&workspace, &thread(ctx)).await?);
     let start = Base { at, tree: snapshot.tree };
     let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
+    if job.plan_waits {
+        let tree = workspace.with_file(&start.tree, path, text).await.map_err(failed)?;
+        return Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices });
+    }
     let written = super::plan_file::write(&job.folder.directory, &job.folder.directory.join(path), text);
     written.map_err(NodeError::permanent)?;
     let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;

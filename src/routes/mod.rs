@@ -28,7 +28,7 @@ mod task_review;
 
 pub use approval::{AfterApproval, route_approval};
 pub use halting::{AfterBegin, AfterHalting, AfterVerify, route_after_halting, route_after_verify, route_begin};
-pub use phases::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, route_after_phase_review};
+pub use phases::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, route_after_phase_review};
 pub use plan_review::{AfterPlanReview, AfterStart, route_after_plan_review, route_start};
 pub use task_review::{
     AfterReview, AfterTaskReview, route_after_review, route_after_review_or_task, route_after_task_review,

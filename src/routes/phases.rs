@@ -2,6 +2,15 @@
 
 use crate::graph::Labels;
 
+/// What follows the computation of the phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterPlanPhases {
+    /// The first phase that is not done begins.
+    Begin,
+    /// All phases are done.
+    Complete,
+}
+
 /// What follows the integration of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterIntegration {

@@ -1,12 +1,15 @@
 //! Carrying a change from one state of the files to another: what keeps the user's own changes out of commits.
 
-use git2::{IndexConflict, MergeOptions, Repository};
+use std::path::Path;
+
+use git2::build::TreeUpdateBuilder;
+use git2::{FileMode, IndexConflict, MergeOptions, Repository};
 
 use super::diff::tree;
 use super::error::WorkspaceError;
 use super::id::TreeId;
 use super::open::{Fault, Workspace};
-use super::paths::shown;
+use super::paths::{as_bytes, shown};
 
 impl Workspace {
     /// Returns HEAD's tree with the change from `from` to `to` made to it. `from` is a snapshot of the moment when a task
@@ -44,6 +47,23 @@ impl Workspace {
         }
         let (from, onto, to) = (from.clone(), onto.clone(), to.clone());
         self.objects("merge trees", move |repository, _| merged(repository, [&from, &onto, &to])).await
+    }
+}
+
+impl Workspace {
+    /// Returns a tree with one more file, or with another text in it. `path` counts from the top of the work tree.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree is not there.
+    pub async fn with_file(&self, onto: &TreeId, path: &Path, text: &str) -> Result<TreeId, WorkspaceError> {
+        let (onto, path, text) = (onto.clone(), path.to_owned(), text.to_owned());
+        self.objects("write a tree", move |repository, _| {
+            let blob = repository.blob(text.as_bytes())?;
+            let mut update = TreeUpdateBuilder::new();
+            update.upsert(as_bytes(&path), blob, FileMode::Blob);
+            Ok(update.create_updated(repository, &tree(repository, &onto)?)?.into())
+        })
+        .await
     }
 }
 

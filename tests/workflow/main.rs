@@ -39,3 +39,12 @@ mod reviews;
 mod scene;
 mod tasks;
 mod work;
+
+mod phases_branch;
+mod phases_edits;
+mod phases_halts;
+mod phases_hooks;
+mod phases_integration;
+mod phases_plans;
+mod phases_reviews;
+mod phases_scene;

@@ -95,7 +95,7 @@ async fn judged(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> Wr
 
 fn to_prepare(letter: &Letter) -> Result<PrepareJob, NodeError> {
     let folder = letter.folder.clone();
-    Ok(PrepareJob { folder, branch: None, named_after: None, allow_dirty: false, plan: None })
+    Ok(PrepareJob { folder, branch: None, named_after: None, allow_dirty: false, plan: None, plan_waits: false })
 }
 
 fn to_commit(letter: &Letter, change: Change) -> Result<CommitJob, NodeError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::done::{repeated, update};
+use super::done::{Repeated, repeated, update};
 use super::state::{PhaseChange, PhaseState, PhaseStatus, SubtaskState};
 use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::nodes::{AfterHalt, Collision, HaltedPhase};
@@ -32,39 +32,18 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.map(|adopted| adopted.plan),
     };
-    if let Some(markdown) = markdown.filter(|markdown| state.plan_markdown.as_ref() != Some(markdown)) {
-        let update = change.edit(update, markdown);
-        return change.into(going_on(update));
-    }
     let subtask = match &state.phase.standing {
         PhaseStanding::Halted { subtask, .. } => subtask.clone(),
         _ => None,
     };
-    match (decision, subtask) {
-        (AfterHalt::Retry { attempts, note }, None) => {
-            change.work.allowed = change.work.rejections.saturating_add(attempts);
-            change.work.note = note;
-            let state = ExecutionState { phase: change.work, ..state.clone() };
-            return repeated(&state, going_on(update), salvage);
-        }
-        (AfterHalt::Retry { note, .. }, Some(_)) => {
-            change.work.note = note;
-            change.rerun();
-        }
-        (AfterHalt::EditPlan { .. }, _) => change.rerun(),
-        (AfterHalt::Accept, None) => change.work.standing = PhaseStanding::Approved,
-        (AfterHalt::Accept, Some(id)) => change.accept(&id),
-        (AfterHalt::Skip, None) => {
-            let all = change.phase.subtasks.iter().map(|subtask| subtask.subtask_id.clone()).collect::<Vec<_>>();
-            change.leave_out(all, "the phase was skipped");
-            change.work.standing = PhaseStanding::LeftOut;
-        }
-        (AfterHalt::Skip, Some(id)) => {
-            change.leave_out([id], "it was skipped");
-            change.rerun();
-        }
-        (AfterHalt::Abort, _) => {}
+    match subtask {
+        Some(id) => change.of_subtask(&id, decision),
+        None => change.of_phase(decision, salvage),
     }
+    let update = match markdown.filter(|markdown| state.plan_markdown.as_ref() != Some(markdown)) {
+        Some(markdown) => change.edit(update, markdown),
+        None => update,
+    };
     change.into(going_on(update))
 }
 
@@ -121,19 +100,74 @@ impl<'a> Change<'a> {
         changed.unwrap_or(subtask).clone()
     }
 
-    /// Starts what is not done of the phase again, in another attempt; what is done is kept.
-    fn rerun(&mut self) {
-        let open: Vec<SubtaskState> =
-            self.phase.subtasks.iter().map(|subtask| self.line_of(subtask)).filter(SubtaskState::is_open).collect();
-        if !open.is_empty() {
-            self.phase.attempt += 1;
+    /// The decision on a phase as a whole.
+    fn of_phase(&mut self, decision: AfterHalt, salvage: Vec<String>) {
+        match decision {
+            AfterHalt::Retry { attempts, note } => {
+                self.work.allowed = self.work.rejections.saturating_add(attempts);
+                self.work.note = note;
+                self.repeat(salvage);
+            }
+            AfterHalt::EditPlan { .. } => {
+                let attempts = self.state.profile.phased.max_attempts;
+                self.work.allowed = self.work.rejections.saturating_add(attempts);
+                self.repeat(salvage);
+            }
+            AfterHalt::Accept => self.work.standing = PhaseStanding::Approved,
+            AfterHalt::Skip => {
+                let all = self.phase.subtasks.iter().map(|subtask| subtask.subtask_id.clone()).collect::<Vec<_>>();
+                self.leave_out(all, "the phase was skipped");
+                self.work.standing = PhaseStanding::LeftOut;
+            }
+            AfterHalt::Abort => {}
         }
+    }
+
+    /// The decision on a subtask of it.
+    fn of_subtask(&mut self, id: &str, decision: AfterHalt) {
+        match decision {
+            AfterHalt::Retry { note, .. } => {
+                self.work.note = note;
+                if self.state.unmet(&self.phase).iter().any(|(unmet, _)| unmet == id) {
+                    let work = SubtaskWork { without_needs: true, ..self.work_of(id) };
+                    self.works.insert(id.to_owned(), Some(work));
+                }
+                self.rerun();
+            }
+            AfterHalt::EditPlan { .. } => self.rerun(),
+            AfterHalt::Accept => self.accept(id),
+            AfterHalt::Skip => {
+                self.leave_out([id.to_owned()], "it was skipped");
+                self.rerun();
+            }
+            AfterHalt::Abort => {}
+        }
+    }
+
+    /// Starts the whole phase again, from the commit before it.
+    fn repeat(&mut self, salvage: Vec<String>) {
+        let Repeated { phase, lines, works, work } = repeated(self.state, self.work.clone(), salvage);
+        (self.phase, self.lines, self.work) = (phase, lines, work);
+        self.works.extend(works);
+    }
+
+    /// Starts what is not done of the phase again; what is done is kept. It is another attempt unless nothing was started. A phase
+    /// of which nothing is left is left out.
+    fn rerun(&mut self) {
+        let lines = self.phase.subtasks.iter().map(|subtask| self.line_of(subtask)).collect::<Vec<_>>();
+        if lines.iter().all(SubtaskState::is_left_out) {
+            self.work.standing = PhaseStanding::LeftOut;
+            return;
+        }
+        let open: Vec<SubtaskState> = lines.into_iter().filter(SubtaskState::is_open).collect();
+        let was_started = |line: &SubtaskState| line.attempt == self.phase.attempt;
+        self.phase.attempt += u32::from(open.iter().any(was_started));
         for line in open {
             let (id, before) = (line.subtask_id.clone(), self.work_of(&line.subtask_id));
-            let SubtaskWork { collision, salvage, turns, .. } = before;
-            let work = SubtaskWork { collision, salvage, turns, ..SubtaskWork::default() };
+            let SubtaskWork { collision, salvage, turns, without_needs, .. } = before;
+            let work = SubtaskWork { collision, salvage, turns, without_needs, ..SubtaskWork::default() };
             self.works.insert(id, Some(work));
-            self.put(line.again());
+            self.put(if line.attempt == 0 { line.unstarted() } else { line.again() });
         }
         self.phase.status = PhaseStatus::Retrying;
         self.work.standing = PhaseStanding::Working;
@@ -181,10 +215,11 @@ impl<'a> Change<'a> {
         let before = self.state.plan().ok();
         let Ok(plan) = Plan::parse(markdown.as_str()) else { return update };
         let asks = before.is_none_or(|before| differs(&before, &plan));
-        self.rerun();
+        self.work.is_accepted = self.work.standing == PhaseStanding::Approved;
         self.work.standing = if asks { PhaseStanding::ToApprove } else { PhaseStanding::ToPlan };
         let goal = plan.goal().map(str::to_owned).or_else(|| self.state.goal.clone());
-        update.goal(goal).plan_markdown(Some(markdown)).plan_problems(vec![]).human_approved(None)
+        let update = update.goal(goal).plan_markdown(Some(markdown)).plan_problems(vec![]);
+        if asks { update.human_approved(None) } else { update }
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::phases;
+use super::plan::{dropped, not_approved, phases};
 use super::state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
 use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::graph::overwrite;
-use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, Reviewed, Verdict, told_tampering};
+use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, told_tampering};
 use crate::plan::Comment;
 use crate::workflows::Role;
 use crate::workflows::task_based::done::{completed, spend};
 use crate::workflows::task_based::{
-    AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, open_comments,
+    AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine, open_comments,
 };
 
 pub(super) fn update() -> Update {
@@ -19,24 +19,51 @@ pub(super) fn update() -> Update {
 }
 
 /// The phases of the plan that was approved.
-pub(super) fn plan_phases(state: &ExecutionState, (): ()) -> Update {
+pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Update {
     let Ok(plan) = state.plan() else { return update() };
-    let skipped = state.tasks.iter().filter(|line| line.mark == Mark::Skipped).map(|line| line.id.clone());
-    let phases = phases(&plan, &state.phases, &skipped.collect::<BTreeSet<_>>());
+    let is_skipped = |line: &&TaskLine| line.mark == Mark::Skipped;
+    let skipped: BTreeSet<String> = state.tasks.iter().filter(is_skipped).map(|line| line.id.clone()).collect();
+    let mut before = state.phases.clone();
+    if state.phase.is_accepted {
+        let current = before.iter_mut().filter(|phase| phase.phase_index == state.phase_index);
+        current.for_each(|phase| phase.status = PhaseStatus::Completed);
+    }
+    let phases = phases(&plan, &before, &skipped);
     let first = phases.iter().find(|phase| !phase.is_closed()).map_or(0, |phase| phase.phase_index);
-    let kept: BTreeSet<&String> =
-        phases.iter().flat_map(|phase| &phase.subtasks).map(|line| &line.subtask_id).collect();
+    let notices = [not_approved(&phases, &before), dropped(state, &phases, &before)].concat();
+    let kept: BTreeSet<&String> = open_ids(&phases).collect();
     let gone = state.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
     let gone: WorkChange = gone.collect();
-    let work = PhaseWork { base: state.phase.base.clone(), ..PhaseWork::default() };
+    let goes_on = first == state.phase_index && !state.phase.is_accepted;
+    let work = phases.get(first as usize).filter(|_| goes_on).map(|phase| carried(&state.phase, phase));
+    let base = planned.base.or_else(|| state.phase.base.clone());
     update()
         .phase_index(first)
         .phases(PhaseChange::All(phases))
-        .phase(work)
+        .phase(PhaseWork { base, ..work.unwrap_or_default() })
         .works(gone)
         .tasks(overwrite(vec![]))
+        .notices(state.untold(notices))
         .outcome(None)
         .agentic_status(AgenticStatus::Running)
+}
+
+/// The ids of the subtasks of phases that are not on the branch.
+fn open_ids(phases: &[PhaseState]) -> impl Iterator<Item = &String> {
+    let open = phases.iter().filter(|phase| phase.status != PhaseStatus::Completed);
+    open.flat_map(|phase| &phase.subtasks).map(|line| &line.subtask_id)
+}
+
+/// What the phase in work keeps under another plan. Commits stay if all their subtasks do.
+fn carried(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
+    let PhaseWork { comments, salvage, note, rejections, allowed, halts, .. } = work.clone();
+    let kept = PhaseWork { comments, salvage, note, rejections, allowed, halts, ..PhaseWork::default() };
+    let is_done = |id: &String| phase.subtask(id).is_some_and(|line| line.status == PhaseStatus::Completed);
+    if !work.integrated.iter().all(is_done) {
+        return kept;
+    }
+    let PhaseWork { tip, tree, integrated, waived, collided, .. } = work.clone();
+    PhaseWork { tip, tree, integrated, waived, collided, ..kept }
 }
 
 pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
@@ -54,14 +81,8 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
         pre_phase_commit: phase.pre_phase_commit.clone().or(commit),
         ..phase.clone()
     };
-    let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
-    let started = open.map(|subtask| SubtaskState {
-        status: PhaseStatus::Running,
-        attempt: phase.attempt,
-        error: None,
-        ..subtask.clone()
-    });
-    let started = started.collect();
+    let unmet = state.unmet(&phase);
+    let started = if unmet.is_empty() { started(&phase) } else { refused(&phase, &unmet) };
     work = PhaseWork { base: Some(begun.base), plan: begun.plan, standing: PhaseStanding::Working, ..work };
     work.allowed = work.allowed.max(state.profile.phased.max_attempts);
     update
@@ -71,6 +92,27 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
         .phase(work)
         .outcome(None)
         .agentic_status(AgenticStatus::Running)
+}
+
+/// The subtasks that are worked on from now on.
+fn started(phase: &PhaseState) -> Vec<SubtaskState> {
+    let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
+    let start = |subtask: &SubtaskState| SubtaskState {
+        status: PhaseStatus::Running,
+        attempt: phase.attempt,
+        error: None,
+        ..subtask.clone()
+    };
+    open.map(start).collect()
+}
+
+/// The subtasks about which a person is asked before anything is started.
+fn refused(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> {
+    let refuse = |(id, why): &(String, String)| {
+        let line = phase.subtask(id)?.clone();
+        Some(SubtaskState { status: PhaseStatus::Failed, error: Some(why.clone()), ..line })
+    };
+    unmet.iter().filter_map(refuse).collect()
 }
 
 /// The end of the phase before: its work is on the branch, or it was left out.
@@ -100,7 +142,7 @@ pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
 }
 
 pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Update {
-    let Integrated { commits, tip, tree, collision, salvage, mut notices } = integrated;
+    let Integrated { commits, tip, tree, collision, salvage, waived, mut notices } = integrated;
     let (left_out, told) = dependents_of_skipped(state);
     notices.extend(told);
     if let Some(standing) = obstacle(state) {
@@ -120,16 +162,26 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
     let mut work = state.phase.clone();
     work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
     (work.tip, work.tree) = (Some(tip), Some(tree));
+    work.waived.extend(waived);
     let update = update().notices(state.untold(notices));
     let Some((id, collision)) = collision else {
         work.standing = PhaseStanding::Integrated;
         return update.phases(PhaseChange::Subtasks(lines)).phase(work);
     };
+    work.collided.extend(salvage.clone());
     let (update, line, standing) = collided(state, update, &phase, (id, collision), salvage);
     lines.extend(line);
     work.standing = standing;
-    let update = waiting(update, &work.standing);
-    update.phases(PhaseChange::Subtasks(lines)).phase(work)
+    let update = update.phases(PhaseChange::Subtasks(lines));
+    waiting(failed(update, phase, &work.standing), &work.standing).phase(work)
+}
+
+/// A phase that halts has failed until a person decides otherwise.
+fn failed(update: Update, phase: PhaseState, standing: &PhaseStanding) -> Update {
+    if !matches!(standing, PhaseStanding::Halted { .. }) {
+        return update;
+    }
+    update.phases(PhaseChange::phase(PhaseState { status: PhaseStatus::Failed, ..phase }))
 }
 
 /// The subtasks that are left out because a person skipped others in the middle of their work, with notices.
@@ -181,12 +233,8 @@ fn collided(
 
 /// The phase stops: a person decides, or has decided.
 fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
-    let phase = PhaseState { status: PhaseStatus::Failed, ..state.this_phase() };
-    let update = match standing {
-        PhaseStanding::Halted { .. } => update().phases(PhaseChange::phase(phase)),
-        _ => update(),
-    };
-    waiting(update, &standing).phase(PhaseWork { standing, ..state.phase.clone() })
+    waiting(failed(update(), state.this_phase(), &standing), &standing)
+        .phase(PhaseWork { standing, ..state.phase.clone() })
 }
 
 fn waiting(update: Update, standing: &PhaseStanding) -> Update {
@@ -240,32 +288,49 @@ fn times(count: u32) -> String {
 
 /// The whole phase runs again, from the commit before it.
 pub(super) fn retry(state: &ExecutionState, salvage: Vec<String>) -> Update {
-    repeated(state, update(), salvage)
+    let mut salvage = [state.kept(), salvage].concat();
+    salvage.sort();
+    salvage.dedup();
+    let Repeated { phase, lines, works, work } = repeated(state, state.phase.clone(), salvage);
+    let update = update().phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines));
+    update.works(works).phase(work)
 }
 
-pub(super) fn repeated(state: &ExecutionState, update: Update, salvage: Vec<String>) -> Update {
+/// A phase that begins again.
+pub(super) struct Repeated {
+    pub(super) phase: PhaseState,
+    pub(super) lines: Vec<SubtaskState>,
+    pub(super) works: WorkChange,
+    pub(super) work: PhaseWork,
+}
+
+pub(super) fn repeated(state: &ExecutionState, work: PhaseWork, salvage: Vec<String>) -> Repeated {
     let phase = state.this_phase();
     let open = phase.subtasks.iter().filter(|subtask| !subtask.is_left_out());
     let lines: Vec<SubtaskState> = open.cloned().map(SubtaskState::again).collect();
     let fresh = |line: &SubtaskState| {
-        let turns = state.work(&line.subtask_id).turns;
-        (line.subtask_id.clone(), Some(SubtaskWork { turns, ..SubtaskWork::default() }))
+        let SubtaskWork { turns, without_needs, .. } = state.work(&line.subtask_id);
+        (line.subtask_id.clone(), Some(SubtaskWork { turns, without_needs, ..SubtaskWork::default() }))
     };
     let works: BTreeMap<_, _> = lines.iter().map(fresh).collect();
     let work = PhaseWork {
         tip: None,
         tree: None,
         integrated: vec![],
+        waived: vec![],
+        collided: vec![],
         standing: PhaseStanding::Working,
         salvage,
-        ..state.phase.clone()
+        ..work
     };
     let phase = PhaseState { status: PhaseStatus::Retrying, attempt: phase.attempt + 1, ..phase };
-    update.phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines)).works(works).phase(work)
+    Repeated { phase, lines, works, work }
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
     let base = Some(finalized.moved.base.clone());
     let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phase.clone() };
-    completed(closed(state, update()), finalized).phase(work)
+    let is_open = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
+    let update = if is_open { closed(state, update()) } else { update() };
+    completed(update, finalized).phase(work)
 }

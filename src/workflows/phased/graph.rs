@@ -1,6 +1,7 @@
 //! The graphs of the workflow: all of it, the part behind an approved plan, one phase with its retries, one attempt at a phase.
 
 use super::run_subtask::{RUN_SUBTASK, run, run_subtask};
+use super::state::PhaseState;
 use super::step::{AfterPhasesApproval, PhaseStep};
 use super::work::PhaseStanding;
 use super::{decided, done, jobs};
@@ -9,7 +10,9 @@ use crate::nodes::{
     Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
     prepare_workspace, retry_phase, review_phase as reviewed,
 };
-use crate::routes::{AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, route_after_phase_review};
+use crate::routes::{
+    AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, route_after_phase_review,
+};
 use crate::workflows::task_based::{self, ExecutionState};
 
 type Phases<C> = StateGraph<ExecutionState, PhaseStep, C>;
@@ -40,14 +43,14 @@ pub fn graph<C: Agents>() -> Compiled<C> {
 
 /// The nodes and edges between the preparation of the repository and the end.
 fn phases<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
-    use task_based::{done as tasks_done, jobs as tasks_jobs};
+    use task_based::done as tasks_done;
     Ok(attempts(graph)?
-        .add_node(PhaseStep::PrepareWorkspace, prepare_workspace(tasks_jobs::prepare, tasks_done::prepare).replayable())
+        .add_node(PhaseStep::PrepareWorkspace, prepare_workspace(jobs::prepare, tasks_done::prepare).replayable())
         .add_node(PhaseStep::PlanPhases, plan_phases(jobs::plan_phases, done::plan_phases).replayable())
         .add_node(PhaseStep::Halt, halt_phase(jobs::halt, decided::halt).replayable())
         .add_node(PhaseStep::Finalize, end_phases(jobs::finalize, done::finalize).replayable())
         .add_edge(PhaseStep::PrepareWorkspace, PhaseStep::PlanPhases)
-        .add_edge(PhaseStep::PlanPhases, PhaseStep::BeginPhase)
+        .add_conditional_edges(PhaseStep::PlanPhases, after_plan)
         .add_conditional_edges(PhaseStep::IntegratePhase, after_integration)
         .add_conditional_edges(PhaseStep::ReviewPhase, after_review)
         .add_edge(PhaseStep::Finalize, END))
@@ -87,6 +90,11 @@ fn after_approval(state: &ExecutionState) -> AfterPhasesApproval {
         AfterApproval::Approve if is_phased() => AfterPhasesApproval::Phases,
         AfterApproval::Approve => AfterPhasesApproval::Tasks,
     }
+}
+
+fn after_plan(state: &ExecutionState) -> AfterPlanPhases {
+    let is_done = state.phases.iter().all(PhaseState::is_closed);
+    if is_done { AfterPlanPhases::Complete } else { AfterPlanPhases::Begin }
 }
 
 fn after_integration(state: &ExecutionState) -> AfterIntegration {

@@ -1,24 +1,32 @@
 //! What each node of the workflow is to do, read from the state. Pure.
 
-use super::state::{PhaseStatus, SubtaskState};
+use super::state::{PhaseState, PhaseStatus, SubtaskState};
 use super::subtask::Subtask;
 use super::work::{PhaseStanding, SubtaskWork};
 use crate::graph::NodeError;
 use crate::nodes::{
     Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, FinalizeJob,
     Folder, HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, Place, PlanPhasesJob,
-    RetryPhaseJob, ReviewPhaseJob, ReviewerJob, Salvage, Siblings, WorktreeJob,
+    PrepareJob, RetryPhaseJob, ReviewPhaseJob, ReviewerJob, Salvage, Siblings, WorktreeJob,
 };
 use crate::plan::Task;
-use crate::workflows::task_based::ExecutionState;
+use crate::workflows::task_based::{self, ExecutionState};
 use crate::workflows::{OnExhausted, OnSubtaskFailure, PlanContext, Role};
 use crate::workspace::CommitId;
 
 type Job<T> = Result<T, NodeError>;
 
+/// The plan comes into the user's files with the first phase that is approved.
+pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
+    Ok(PrepareJob { plan_waits: true, ..task_based::jobs::prepare(state)? })
+}
+
 pub(super) fn plan_phases(state: &ExecutionState) -> Job<PlanPhasesJob> {
     state.plan()?;
-    Ok(PlanPhasesJob { repository: state.folder(), sweep: state.worktrees() })
+    let base = state.phase_base()?;
+    let advance = advance(state, &base).filter(|_| state.phase.is_accepted);
+    let advance = advance.map(|advance| (advance, base.at));
+    Ok(PlanPhasesJob { repository: state.folder(), advance, sweep: state.worktrees() })
 }
 
 pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
@@ -48,7 +56,7 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
 /// The move of the branch to what was approved.
 fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
     let from = base.at.commit.clone()?;
-    let approved = state.phase.standing == PhaseStanding::Approved;
+    let approved = state.phase.standing == PhaseStanding::Approved || state.phase.is_accepted;
     approved.then(|| Advance {
         branch: base.at.branch.clone().unwrap_or_default(),
         to: state.phase.tip.clone().unwrap_or_else(|| from.clone()),
@@ -61,6 +69,9 @@ fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
 pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
     let phase = state.this_phase();
     let Ok(plan) = state.plan() else { return vec![] };
+    if !state.unmet(&phase).is_empty() {
+        return vec![]; // a person is asked first
+    }
     let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
     let task = |subtask: &SubtaskState| plan.tasks().find(|task| task.id.as_str() == subtask.subtask_id);
     open.filter_map(|subtask| Some(assigned(state, subtask, &task(subtask)?))).collect()
@@ -148,15 +159,17 @@ fn brief(state: &ExecutionState, task: &Task<'_>) -> Brief {
 }
 
 pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
-    let (base, plan, phase) = (state.phase_base()?, state.plan()?, state.this_phase());
+    let (base, plan) = (state.phase_base()?, state.plan()?);
     let since = base.at.commit.clone().ok_or_else(|| NodeError::permanent("the phase has no commit to begin at"))?;
     let commands = |id: &str| -> Vec<String> {
         let task = plan.tasks().find(|task| task.id.as_str() == id);
         task.map(|task| task.verify.iter().map(ToString::to_string).collect()).unwrap_or_default()
     };
     let integrated = state.phase.integrated.iter().filter(|id| !state.work(id).accepted);
-    let verify: Vec<String> = integrated.flat_map(|id| commands(id)).collect();
-    let is_first = state.phase.tip.is_none() && phase.phase_index == 0 && state.plan_in_repo().is_some();
+    let mut verify: Vec<String> = integrated.flat_map(|id| commands(id)).collect();
+    verify.retain(|line| !state.phase.waived.contains(line));
+    let is_done = |phase: &PhaseState| phase.status == PhaseStatus::Completed;
+    let is_first = state.phase.tip.is_none() && !state.phases.iter().any(is_done) && state.plan_in_repo().is_some();
     let besides = state.start.as_ref().zip(state.task_base.as_ref()).filter(|_| is_first);
     Ok(IntegrateJob {
         worktree: integration(state, state.phase.tip.clone().unwrap_or(since)),
@@ -305,6 +318,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         kept: state.to_keep(),
         salvage: state.kept().into_iter().chain(state.phase.salvage.clone()).collect(),
         sweep: state.worktrees(),
+        reference: state.integration_reference(),
         file: state.plan_file(),
         accepted,
         unattended: unattended(state),

@@ -1,7 +1,7 @@
 //! The steps of the workflow, and where each outcome of a router leads.
 
 use crate::graph::{END, Labels, NodeId, Route, Target};
-use crate::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanReview, AfterStart};
+use crate::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, AfterPlanReview, AfterStart};
 
 /// The steps.
 #[derive(NodeId)]
@@ -88,6 +88,15 @@ impl Route<PhaseStep> for AfterPhasesApproval {
             Self::Tasks => PhaseStep::Tasks.into(),
             Self::Revise => PhaseStep::Architect.into(),
             Self::Reject => END.into(),
+        }
+    }
+}
+
+impl Route<PhaseStep> for AfterPlanPhases {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Begin => PhaseStep::BeginPhase.into(),
+            Self::Complete => PhaseStep::Finalize.into(),
         }
     }
 }

@@ -75,6 +75,29 @@ impl ExecutionState {
         all
     }
 
+    /// The open subtasks of a phase that depend on one which is left out, each with the reason for which it is not started without a
+    /// decision. Only `Depends on` lines count.
+    pub(super) fn unmet(&self, phase: &PhaseState) -> Vec<(String, String)> {
+        let Ok(plan) = self.plan() else { return vec![] };
+        if !plan.names_dependencies() {
+            return vec![];
+        }
+        let lines = || self.phases.iter().flat_map(|phase| &phase.subtasks);
+        let is_left_out = |id: &str| lines().any(|line| line.subtask_id == id && line.is_left_out());
+        let reason = |line: &SubtaskState| {
+            let id = plan.tasks().find(|task| task.id.as_str() == line.subtask_id)?.id;
+            let needed = plan.dependencies(id);
+            let missing: Vec<&str> = needed.iter().map(|id| id.as_str()).filter(|id| is_left_out(id)).collect();
+            match missing.as_slice() {
+                [] => None,
+                [one] => Some(format!("it depends on subtask {one}, which is left out")),
+                several => Some(format!("it depends on the subtasks {}, which are left out", several.join(", "))),
+            }
+        };
+        let open = phase.subtasks.iter().filter(|line| line.is_open() && !self.work(&line.subtask_id).without_needs);
+        open.filter_map(|line| Some((line.subtask_id.clone(), reason(line)?))).collect()
+    }
+
     /// The work of the current phase's subtasks that is not kept in git yet.
     pub(super) fn to_keep(&self) -> Vec<KeptPart> {
         let phase = self.this_phase();
@@ -97,7 +120,8 @@ impl ExecutionState {
     pub(super) fn kept(&self) -> Vec<String> {
         let phase = self.this_phase();
         let works = phase.subtasks.iter().filter_map(|subtask| self.works.get(&subtask.subtask_id));
-        works.filter_map(|work| work.salvage.clone()).collect()
+        let kept = works.filter_map(|work| work.salvage.clone());
+        kept.chain(self.phase.collided.iter().cloned()).collect()
     }
 }
 
@@ -115,6 +139,11 @@ impl SubtaskState {
     pub(super) fn left_out(self, why: &str) -> Self {
         let error = Some(format!("{}{why}", Self::LEFT_OUT));
         Self { status: PhaseStatus::Failed, error, commit: None, ..self }
+    }
+
+    /// Returns it as one that was not started.
+    pub(super) fn unstarted(self) -> Self {
+        Self { status: PhaseStatus::Pending, error: None, ..self }
     }
 
     /// Returns it as one that is started again.

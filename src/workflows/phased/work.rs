@@ -22,6 +22,9 @@ pub struct PhaseWork {
     pub tree: Option<TreeId>,
     /// The subtasks that are integrated, in order.
     pub integrated: Vec<String>,
+    /// The commands that do not count any more: they fail with work that a person accepted.
+    #[serde(default)]
+    pub waived: Vec<String>,
     /// The state of the phase as a whole.
     pub standing: PhaseStanding,
     /// The number of reviews that rejected it.
@@ -32,10 +35,16 @@ pub struct PhaseWork {
     pub comments: Vec<Comment>,
     /// The references that hold the work of the attempt before.
     pub salvage: Vec<String>,
+    /// The references that hold the first work of subtasks that ran once more in this attempt.
+    #[serde(default)]
+    pub collided: Vec<String>,
     /// The note of a person to the developers.
     pub note: String,
     /// The number of times that a person was asked what becomes of the phase.
     pub halts: u32,
+    /// Whether a person accepted it and another plan holds: its work goes onto the branch before the phases are computed.
+    #[serde(default)]
+    pub is_accepted: bool,
 }
 
 /// The state of a phase as a whole.
@@ -97,6 +106,9 @@ pub struct SubtaskWork {
     pub aborted: bool,
     /// The number of turns of its developers in all attempts.
     pub turns: u32,
+    /// Whether a person has it worked on although a task that it depends on is left out.
+    #[serde(default)]
+    pub without_needs: bool,
 }
 
 /// A change of what is known of a subtask's work; none: nothing is known any more.

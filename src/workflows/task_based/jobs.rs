@@ -80,6 +80,7 @@ pub(crate) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
         named_after: state.issue.as_ref().map(|issue| issue.id.clone()),
         allow_dirty: state.allow_dirty,
         plan: state.plan_in_repo().zip(state.plan_markdown.clone()),
+        plan_waits: false,
     })
 }
 

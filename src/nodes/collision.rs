@@ -1,0 +1,49 @@
+//! The reasons for which the work of a subtask does not fit onto that of others. Plain data.
+
+use serde::{Deserialize, Serialize};
+
+/// The subtask at which the integration ended, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Collision {
+    /// Its changes and those of the commits before touch the same lines of these files.
+    Conflict {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A command fails on the files with its work.
+    Check {
+        /// The command with the end of its output.
+        report: String,
+    },
+    /// It changed files that it does not declare.
+    Undeclared {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A command changed git's hooks or configuration.
+    Tampered {
+        /// What was changed.
+        what: Vec<String>,
+    },
+}
+
+impl Collision {
+    /// Returns the collision in words.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Conflict { files } => {
+                format!("its changes collide with those of subtasks before it: {}", files.join(", "))
+            }
+            Self::Check { report } => format!("a check fails once it is put together with the others: {report}"),
+            Self::Undeclared { files } => format!("it changed files that it does not declare: {}", files.join(", ")),
+            Self::Tampered { what } => super::told_tampering("a check", what),
+        }
+    }
+}
+
+/// The files that no path or glob names; none if nothing is declared.
+pub(super) fn undeclared(files: &[String], declared: &[String]) -> Vec<String> {
+    let is_declared = |file: &&String| declared.iter().any(|glob| crate::plan::covers(glob, file));
+    if declared.is_empty() { vec![] } else { files.iter().filter(|file| !is_declared(file)).cloned().collect() }
+}

@@ -1,0 +1,230 @@
+//! Another plan at a halt of a phase: what is kept, what runs again, when a person is asked about it.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::nodes::{AfterHalt, ApprovePlan, PlanChanged, WhichPlan};
+use superstep::plan::Decision;
+use superstep::workflows::task_based::RunOutcome;
+use superstep::workflows::{OnSubtaskFailure, Profile};
+
+use crate::agent::{Agent, approved, rejected, work};
+use crate::phases_scene::{Phases, done, halted, plan, profile, statuses, task};
+use crate::repository::write;
+use crate::scene::{asks, retry};
+
+/// Phase 1: 1; phase 2: 2 and 3 after 1; phase 3: 4 after 2.
+fn tasks() -> [String; 4] {
+    [task("1", "none", ""), task("2", "1", "**Verify:** `test -e good.txt`"), task("3", "1", ""), task("4", "2", "")]
+}
+
+/// A plan in which task 2 is worded in another way.
+fn reworded() -> String {
+    plan(&tasks()).replace("Write part 2.", "Write another part 2.")
+}
+
+/// Writes the number of the turn; task 2 is good from its second turn on.
+fn failing_once() -> Arc<Agent> {
+    Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            if asked.task == "2" && asked.attempt > 1 {
+                write(folder, "good.txt", "x\n");
+            }
+            work()
+        },
+        |_, _| approved(),
+    )
+}
+
+fn patient() -> Profile {
+    let mut profile = Profile { max_task_review_iterations: 1, ..profile() };
+    profile.phased.on_failure = OnSubtaskFailure::FinishSiblings;
+    profile
+}
+
+fn edit(markdown: &str) -> AfterHalt {
+    AfterHalt::EditPlan { markdown: markdown.to_owned() }
+}
+
+#[tokio::test]
+async fn an_edited_plan_with_the_same_phases_and_commands_holds_at_once() {
+    let scene = Phases::new(failing_once());
+    let outcome = scene.run(&plan(&tasks()), patient()).await;
+    assert_eq!(halted(&outcome)["subtask"], "2");
+    let before = outcome.state().phases[1].pre_phase_commit.clone();
+    let state = scene.answer(edit(&reworded())).await.finished().unwrap();
+    assert_eq!(scene.agent.tasks("developer")[3..], ["2", "4"]);
+    let prompt = &scene.prompts("2")[1];
+    assert!(prompt.contains("Write another part 2.") && prompt.contains("phase-2/attempt-1/task-2"), "{prompt}");
+    assert_eq!(scene.commits(), ["1", "2", "3", "4"].map(done));
+    assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "1", "1"]);
+    assert_eq!((&state.phases[1].pre_phase_commit, state.phases[1].attempt), (&before, 2));
+    assert_eq!((state.plan_markdown.clone(), state.outcome), (Some(reworded()), Some(RunOutcome::Completed)));
+    scene.is_over().await;
+}
+
+/// A task between 2 and 4.
+fn longer() -> String {
+    let [one, two, three, _] = tasks();
+    plan(&[one, two, three, task("5", "2", ""), task("4", "5", "")])
+}
+
+#[rstest]
+#[case::phases(longer(), &["1", "2", "3", "5", "4"])]
+#[case::commands(plan(&tasks()).replace("test -e good.txt", "test -e part-2.txt"), &["1", "2", "3", "4"])]
+#[tokio::test]
+async fn an_edited_plan_with_other_phases_or_commands_is_approved_again(
+    #[case] markdown: String,
+    #[case] all: &[&str],
+) {
+    let scene = Phases::new(failing_once());
+    scene.run(&plan(&tasks()), patient()).await;
+    let outcome = scene.answer(edit(&markdown)).await;
+    assert_eq!(asks(&outcome), "approval");
+    assert_eq!(scene.agent.count("developer"), 3);
+    scene.is_tidy().await;
+    let state = scene.approve().await.unwrap().finished().unwrap();
+    assert_eq!(scene.commits(), all.iter().map(|id| done(id)).collect::<Vec<_>>());
+    assert_eq!(scene.agent.count("developer"), all.len() + 1, "what is done is kept");
+    assert_eq!(scene.trailers("Superstep-Attempt")[..3], ["1", "2", "1"]);
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn an_edited_plan_that_is_rejected_ends_the_run() {
+    let scene = Phases::new(failing_once());
+    scene.run(&plan(&tasks()), patient()).await;
+    scene.answer(edit(&longer())).await;
+    let outcome = scene.thread.resume::<ApprovePlan>(Decision::reject("no")).await.unwrap();
+    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Rejected));
+    assert_eq!(scene.commits(), [done("1")]);
+    scene.is_tidy().await;
+}
+
+#[tokio::test]
+async fn an_edited_plan_may_be_approved_in_part() {
+    let scene = Phases::new(failing_once());
+    scene.run(&plan(&tasks()), patient()).await;
+    scene.answer(edit(&longer())).await;
+    let only = Decision::approve_only(["1", "2", "3"].map(|id| id.parse().unwrap()));
+    let state = scene.thread.resume::<ApprovePlan>(only).await.unwrap().finished().unwrap();
+    assert_eq!((scene.commits(), state.outcome), (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn an_edited_plan_without_the_rest_ends_the_run_with_what_is_done() {
+    let scene = Phases::new(failing_once());
+    let chain = [task("1", "none", ""), task("2", "1", "**Verify:** `test -e good.txt`")];
+    scene.run(&plan(&chain), patient()).await;
+    scene.answer(edit(&plan(&chain[..1]))).await;
+    let state = scene.approve().await.unwrap().finished().unwrap();
+    assert_eq!((scene.commits(), state.outcome), (vec![done("1")], Some(RunOutcome::Completed)));
+    assert_eq!((statuses(&state), scene.agent.count("reviewer")), (vec!["1 completed: 1 completed".to_owned()], 1));
+    let dropped =
+        "the new plan drops subtask 2 (Part 2); its work is kept as refs/superstep/clock/phase-2/attempt-1/task-2";
+    assert!(state.notices.iter().any(|notice| notice == dropped), "{:?}", state.notices);
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn an_edited_plan_after_a_review_has_the_whole_phase_done_again() {
+    let agent = Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            write(folder, "good.txt", "x\n");
+            work()
+        },
+        |asked, _| if asked.task == "phase-2" && asked.attempt < 3 { rejected("flimsy") } else { approved() },
+    );
+    let scene = Phases::new(agent);
+    assert!(halted(&scene.run(&plan(&tasks()), patient()).await)["subtask"].is_null());
+    let state = scene.answer(edit(&reworded())).await.finished().unwrap();
+    assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "3", "3", "1"]);
+    let prompt = &scene.prompts("2")[2];
+    assert!(prompt.contains("Write another part 2.") && prompt.contains("flimsy"), "{prompt}");
+    assert!(prompt.contains("refs/superstep/clock/phase-2/attempt-2/task-3"), "{prompt}");
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    scene.is_over().await;
+}
+
+#[rstest]
+#[case::keep(WhichPlan::Keep, retry(1, "again"))]
+#[case::adopt(WhichPlan::Adopt, retry(1, "again"))]
+#[case::adopt_and_accept(WhichPlan::Adopt, AfterHalt::Accept)]
+#[case::adopt_and_skip(WhichPlan::Adopt, AfterHalt::Skip)]
+#[case::keep_and_skip(WhichPlan::Keep, AfterHalt::Skip)]
+#[tokio::test]
+async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
+    #[case] which: WhichPlan,
+    #[case] answer: AfterHalt,
+) {
+    let scene = Phases::new(failing_once());
+    let (file, markdown) = (tempfile::NamedTempFile::new().unwrap(), plan(&tasks()));
+    halted(&from_file(&scene, file.path()).await);
+    std::fs::write(file.path(), reworded()).unwrap();
+    assert_eq!(asks(&scene.answer(answer.clone()).await), "plan_changed");
+    let state = scene.thread.resume::<PlanChanged>(which).await.unwrap().finished().unwrap();
+    let is_adopted = which == WhichPlan::Adopt;
+    assert_eq!(state.plan_markdown, Some(if is_adopted { reworded() } else { markdown }));
+    let prompts = scene.prompts("2");
+    match answer {
+        AfterHalt::Retry { .. } => {
+            assert_eq!((prompts.len(), scene.commits()), (2, ["1", "2", "3", "4"].map(done).to_vec()));
+            assert!(
+                prompts[1].contains("again") && prompts[1].contains("another part 2") == is_adopted,
+                "{}",
+                prompts[1]
+            );
+            assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "1", "1"]);
+        }
+        AfterHalt::Accept => assert_eq!((prompts.len(), scene.commits()), (1, ["1", "2", "3", "4"].map(done).to_vec())),
+        _ => assert_eq!((prompts.len(), scene.commits()), (1, ["1", "3"].map(done).to_vec())),
+    }
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    scene.is_over().await;
+}
+
+#[rstest]
+#[case::same_phases(reworded(), &["1", "2", "3", "4"])]
+#[case::other_phases(longer(), &["1", "2", "3", "5", "4"])]
+#[tokio::test]
+async fn a_phase_that_is_accepted_goes_onto_the_branch_before_another_plan_holds(
+    #[case] changed: String,
+    #[case] all: &[&str],
+) {
+    let agent = Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            write(folder, "good.txt", "x\n");
+            work()
+        },
+        |asked, _| if asked.task == "phase-2" { rejected("flimsy") } else { approved() },
+    );
+    let scene = Phases::new(agent);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let is_longer = changed == longer();
+    halted(&from_file(&scene, file.path()).await);
+    std::fs::write(file.path(), &changed).unwrap();
+    scene.answer(AfterHalt::Accept).await;
+    let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
+    let outcome = if is_longer { scene.approve().await.unwrap() } else { outcome };
+    let state = outcome.finished().unwrap();
+    assert_eq!(scene.commits(), all.iter().map(|id| done(id)).collect::<Vec<_>>());
+    assert_eq!(scene.trailers("Superstep-Attempt")[..3], ["1", "2", "2"]);
+    assert_eq!((state.plan_markdown.clone(), state.outcome), (Some(changed), Some(RunOutcome::Completed)));
+    assert_eq!(scene.prompts("2").len(), 2, "what was accepted is not done again");
+    scene.is_over().await;
+}
+
+/// Runs the plan from a file to its first halt.
+async fn from_file(scene: &Phases, file: &std::path::Path) -> crate::scene::Ran {
+    let markdown = plan(&tasks());
+    std::fs::write(file, &markdown).unwrap();
+    let hash = superstep::plan::Plan::parse(markdown.as_str()).unwrap().hash();
+    let input = scene.input(&markdown, patient()).plan_path(Some(file.to_owned())).plan_hash(Some(hash));
+    scene.thread.invoke(input).await.unwrap();
+    scene.approve().await.unwrap()
+}

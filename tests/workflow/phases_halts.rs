@@ -1,0 +1,178 @@
+//! What a person decides of a subtask that failed, and what follows.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::nodes::AfterHalt;
+use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
+use superstep::workflows::{OnExhausted, OnSubtaskFailure, Profile};
+
+use crate::agent::{Agent, approved, work};
+use crate::phases_scene::{Phases, done, halted, plan, profile, statuses, task};
+use crate::repository::write;
+use crate::scene::retry;
+
+/// Phase 1: 1, 2, 3; phase 2: 4 after 2, 5 after 1; phase 3: 6 after 4. The commands of 2 need a file `good.txt`.
+fn checked() -> String {
+    plan(&[
+        task("1", "none", ""),
+        task("2", "none", "**Verify:** `test -e good.txt`"),
+        task("3", "none", ""),
+        task("4", "2", ""),
+        task("5", "1", ""),
+        task("6", "4", ""),
+    ])
+}
+
+/// Writes the number of the turn; the commands of task 2 succeed from the given turn on.
+fn failing(passes_at: u32) -> Arc<Agent> {
+    Agent::crew(
+        move |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            if asked.task == "2" && asked.attempt >= passes_at {
+                write(folder, "good.txt", "x\n");
+            }
+            work()
+        },
+        |_, _| approved(),
+    )
+}
+
+/// The siblings of a subtask that failed end before a person is asked.
+fn patient() -> Profile {
+    let mut profile = Profile { max_task_review_iterations: 1, ..profile() };
+    profile.phased.on_failure = OnSubtaskFailure::FinishSiblings;
+    profile
+}
+
+#[tokio::test]
+async fn a_retry_runs_what_is_not_done_in_another_attempt() {
+    let scene = Phases::new(failing(2));
+    let outcome = scene.run(&checked(), patient()).await;
+    let payload = halted(&outcome);
+    assert_eq!((&payload["phase"], &payload["subtask"], &payload["title"]), (&1.into(), &"2".into(), &"Part 2".into()));
+    assert!(payload["reason"].as_str().unwrap().contains("test -e good.txt"), "{payload}");
+    assert_eq!(statuses(outcome.state())[0], "1 failed: 1 completed, 2 failed, 3 completed");
+    assert_eq!(
+        (outcome.state().outcome, outcome.state().agentic_status),
+        (Some(RunOutcome::Halted), AgenticStatus::Waiting)
+    );
+    assert_eq!(scene.commits(), Vec::<String>::new());
+    scene.is_tidy().await;
+
+    let state = scene.answer(retry(1, "make it good")).await.finished().unwrap();
+    let mut again = scene.agent.tasks("developer").split_off(3);
+    again.sort();
+    assert_eq!(again, ["2", "4", "5", "6"]);
+    assert!(scene.prompts("2")[1].contains("make it good"), "{}", scene.prompts("2")[1]);
+    assert!(scene.prompts("2")[1].contains("phase-1/attempt-1/task-2"), "{}", scene.prompts("2")[1]);
+    assert_eq!(scene.commits(), ["1", "2", "3", "4", "5", "6"].map(done));
+    assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "1", "1", "1", "1"]);
+    assert_eq!((state.phases[0].attempt, state.outcome), (2, Some(RunOutcome::Completed)));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn a_skipped_subtask_is_left_out_with_all_that_depend_on_it() {
+    let scene = Phases::new(failing(99));
+    scene.run(&checked(), patient()).await;
+    let state = scene.answer(AfterHalt::Skip).await.finished().unwrap();
+    assert_eq!(scene.commits(), ["1", "3", "5"].map(done));
+    assert_eq!(
+        statuses(&state),
+        [
+            "1 completed: 1 completed, 2 failed, 3 completed",
+            "2 completed: 4 failed, 5 completed",
+            "3 pending: 6 failed"
+        ]
+    );
+    let named: Vec<&str> =
+        state.notices.iter().map(String::as_str).filter(|notice| notice.contains("left out")).collect();
+    assert_eq!(
+        named,
+        [
+            "subtask 2 is left out: it was skipped",
+            "subtask 4 is left out: it depends on 2",
+            "subtask 6 is left out: it depends on 2"
+        ]
+    );
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(scene.salvaged("phase-1/attempt-1/task-2", "part-2.txt").as_deref(), Some("1\n"));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn an_accepted_subtask_is_taken_without_its_commands() {
+    let scene = Phases::new(failing(99));
+    scene.run(&checked(), patient()).await;
+    let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
+    assert_eq!((scene.commits(), scene.prompts("2").len()), (["1", "2", "3", "4", "5", "6"].map(done).to_vec(), 1));
+    assert!(statuses(&state).iter().all(|line| !line.contains("failed")), "{:?}", statuses(&state));
+    assert_eq!(scene.file("part-2.txt").as_deref(), Some("1\n"));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn a_run_ends_at_a_halted_subtask() {
+    let scene = Phases::new(failing(99));
+    scene.run(&checked(), patient()).await;
+    let state = scene.answer(AfterHalt::Abort).await.finished().unwrap();
+    assert_eq!((state.outcome, state.agentic_status), (Some(RunOutcome::Cancelled), AgenticStatus::Cancelled));
+    assert_eq!((scene.commits(), scene.salvage().len()), (vec![], 3));
+    scene.is_over().await;
+}
+
+#[rstest]
+#[case::skip(OnExhausted::Skip, RunOutcome::Completed, &["1", "3", "5"])]
+#[case::fail(OnExhausted::Fail, RunOutcome::Failed, &[])]
+#[tokio::test]
+async fn nobody_is_asked_if_the_profile_decides(
+    #[case] on_exhausted: OnExhausted,
+    #[case] outcome: RunOutcome,
+    #[case] commits: &[&str],
+) {
+    let scene = Phases::new(failing(99));
+    let state = scene.run(&checked(), Profile { on_exhausted, ..patient() }).await.finished().unwrap();
+    assert_eq!((state.outcome, scene.commits()), (Some(outcome), commits.iter().map(|id| done(id)).collect()));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn a_phase_of_which_everything_is_left_out_is_not_reviewed() {
+    let scene = Phases::new(failing(99));
+    let chain = plan(&[task("1", "none", ""), task("2", "1", "**Verify:** `test -e good.txt`"), task("3", "2", "")]);
+    scene.run(&chain, patient()).await;
+    let state = scene.answer(AfterHalt::Skip).await.finished().unwrap();
+    assert_eq!(scene.agent.tasks("reviewer"), ["phase-1"]);
+    assert_eq!(statuses(&state), ["1 completed: 1 completed", "2 failed: 2 failed", "3 pending: 3 failed"]);
+    assert_eq!((scene.commits(), state.outcome), (vec![done("1")], Some(RunOutcome::Completed)));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
+    // Task 1 forbids what task 2 makes; once a person took it, that says nothing about task 3.
+    let forbids = plan(&[
+        task("1", "none", "**Verify:** `! test -e part-2.txt`"),
+        task("2", "none", ""),
+        task("3", "none", "**Verify:** `test -e part-3.txt`"),
+    ]);
+    let scene = Phases::new(failing(99));
+    assert_eq!(halted(&scene.run(&forbids, patient()).await)["subtask"], "2");
+    let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
+    assert_eq!((scene.commits(), state.outcome), (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!(scene.agent.count("developer"), 4);
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn files_that_are_not_declared_are_taken_once_a_person_accepts_them() {
+    let strict = plan(&[task("1", "none", "**Files:** `other.txt`"), task("2", "none", "")]);
+    let scene = Phases::new(failing(99));
+    let mut profile = patient();
+    profile.phased.strict_files = true;
+    assert_eq!(halted(&scene.run(&strict, profile).await)["subtask"], "1");
+    let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
+    assert_eq!((scene.commits(), state.outcome), (["1", "2"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    scene.is_over().await;
+}

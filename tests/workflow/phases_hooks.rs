@@ -1,0 +1,66 @@
+//! Hooks of the repository that refuse the commits of subtasks, or change them.
+
+use std::os::unix::fs::PermissionsExt;
+
+use superstep::workflows::task_based::RunOutcome;
+
+use crate::agent::Agent;
+use crate::phases_scene::{Phases, done, profile, side_by_side, three_phases};
+use crate::repository::Repository;
+
+fn hook(repository: &Repository, script: &str) {
+    let path = repository.path().join(".git/hooks/pre-commit");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn a_hook_that_refuses_a_commit_ends_the_run_and_a_retry_commits_without_an_agent() {
+    let repository = Repository::new();
+    let gate = tempfile::tempdir().unwrap();
+    let open = gate.path().join("open");
+    hook(&repository, &format!("test -e {} || {{ echo not today; exit 1; }}", open.display()));
+    let scene = Phases::with(repository, Agent::willing());
+    let refused = scene.try_run(&three_phases(), profile()).await.unwrap_err();
+    assert!(format!("{refused:?}").contains("not today"), "{refused:?}");
+    assert_eq!((scene.commits(), scene.agent.count("developer")), (vec![], 1));
+    assert_eq!(scene.git(&["status", "--porcelain"]), "");
+    std::fs::write(&open, "").unwrap();
+    let state = scene.thread.retry().await.unwrap().finished().unwrap();
+    assert_eq!((state.outcome, scene.agent.tasks("developer").len()), (Some(RunOutcome::Completed), 5));
+    assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn a_hook_that_refuses_in_the_middle_keeps_the_commits_before() {
+    let repository = Repository::new();
+    let gate = tempfile::tempdir().unwrap();
+    let open = gate.path().join("open");
+    let script = format!("git diff --cached --name-only | grep -q part-2 || exit 0\ntest -e {}", open.display());
+    hook(&repository, &script);
+    let scene = Phases::with(repository, Agent::willing());
+    scene.try_run(&side_by_side(&["1", "2", "3"]), profile()).await.unwrap_err();
+    let before = scene.git(&["log", "--format=%H", "refs/superstep/integration/superstep-clock"]);
+    std::fs::write(&open, "").unwrap();
+    scene.thread.retry().await.unwrap().finished().unwrap();
+    assert_eq!((scene.commits(), scene.agent.count("developer")), (["1", "2", "3"].map(done).to_vec(), 3));
+    let first = before.lines().next().unwrap();
+    assert_eq!(scene.git(&["rev-parse", "superstep/clock~2"]), first, "the first commit is not made twice");
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn what_a_hook_makes_of_a_commit_is_what_the_next_one_builds_on() {
+    let repository = Repository::new();
+    hook(&repository, "for f in part-*.txt; do echo formatted > $f; git add $f; done");
+    let scene = Phases::with(repository, Agent::willing());
+    let state = scene.run(&three_phases(), profile()).await.finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
+    for part in ["1", "2a", "2c", "3"] {
+        assert_eq!(scene.file(&format!("part-{part}.txt")).as_deref(), Some("formatted\n"));
+    }
+    scene.is_over().await;
+}

@@ -1,0 +1,190 @@
+//! A repository, an agent, and a thread of the workflow of phases over both.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use superstep::nodes::{AfterHalt, ApprovePlan, Halted};
+use superstep::plan::Decision;
+use superstep::prelude::*;
+use superstep::workflows::Profile;
+use superstep::workflows::phased::{PhaseState, PhaseStatus, PhaseStep, graph};
+use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate};
+
+use crate::agent::Agent;
+use crate::repository::Repository;
+use crate::scene::Ran;
+
+/// No review of all the work.
+pub(crate) fn profile() -> Profile {
+    Profile { final_review: false, max_task_review_iterations: 2, ..Profile::default() }
+}
+
+/// A task of a plan: its id, the tasks that it depends on, and the rest of its section.
+pub(crate) fn task(id: &str, needs: &str, rest: &str) -> String {
+    format!("### Task {id}: Part {id}\n\nWrite part {id}.\n\n**Depends on:** {needs}\n\n{rest}\n\n")
+}
+
+pub(crate) fn plan(tasks: &[String]) -> String {
+    format!("# Clock\n\n**Goal:** A clock.\n\n{}", tasks.concat())
+}
+
+/// The plan of the request: 1; 2a, 2b, 2c; 3 after 2a and 2b.
+pub(crate) fn three_phases() -> String {
+    let tasks = [("1", "none"), ("2a", "1"), ("2b", "1"), ("2c", "1"), ("3", "2a, 2b")];
+    plan(&tasks.map(|(id, needs)| task(id, needs, "")))
+}
+
+/// So many tasks side by side.
+pub(crate) fn side_by_side(ids: &[&str]) -> String {
+    plan(&ids.iter().map(|id| task(id, "none", "")).collect::<Vec<_>>())
+}
+
+pub(crate) struct Phases {
+    pub(crate) repository: Repository,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) thread: Thread<ExecutionState, PhaseStep, Arc<Agent>>,
+}
+
+impl Phases {
+    pub(crate) fn new(agent: Arc<Agent>) -> Self {
+        Self::with(Repository::new(), agent)
+    }
+
+    pub(crate) fn with(repository: Repository, agent: Arc<Agent>) -> Self {
+        let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+        let thread = graph.thread_with("clock", Arc::new(Arc::clone(&agent)));
+        Self { repository, agent, thread }
+    }
+
+    pub(crate) fn input(&self, plan: &str, profile: Profile) -> ExecutionStateUpdate {
+        let input = ExecutionState::update().working_dir(self.repository.path());
+        input.plan_markdown(Some(plan.to_owned())).profile(profile)
+    }
+
+    pub(crate) async fn approve(&self) -> Result<Ran, RunError> {
+        self.thread.resume::<ApprovePlan>(Decision::approve()).await
+    }
+
+    /// Runs to the approval, and approves.
+    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> Ran {
+        self.try_run(plan, profile).await.unwrap()
+    }
+
+    pub(crate) async fn try_run(&self, plan: &str, profile: Profile) -> Result<Ran, RunError> {
+        self.thread.invoke(self.input(plan, profile)).await.unwrap();
+        self.approve().await
+    }
+
+    pub(crate) async fn answer(&self, answer: AfterHalt) -> Ran {
+        self.thread.resume::<Halted>(answer).await.unwrap()
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.repository.git(args).trim().to_owned()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        self.repository.write(name, text);
+    }
+
+    /// The subjects on the branch of the work, oldest first, without the first.
+    pub(crate) fn commits(&self) -> Vec<String> {
+        self.repository.subjects("superstep/clock").split_off(1)
+    }
+
+    /// The values of a trailer on the branch of the work, oldest first.
+    pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
+        let format = format!("--format=%(trailers:key={key},valueonly,separator=%x2C)");
+        self.git(&["log", "--reverse", &format, "main..superstep/clock"]).lines().map(str::to_owned).collect()
+    }
+
+    /// The references under which work is kept, without what they have in common.
+    pub(crate) fn salvage(&self) -> Vec<String> {
+        let refs = self.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/clock"]);
+        refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
+    }
+
+    /// A file of a reference; none if it is not there.
+    pub(crate) fn at(&self, reference: &str, file: &str) -> Option<String> {
+        let files = self.git(&["ls-tree", "-r", "--name-only", reference]);
+        files.lines().any(|name| name == file).then(|| self.repository.git(&["show", &format!("{reference}:{file}")]))
+    }
+
+    pub(crate) fn salvaged(&self, name: &str, file: &str) -> Option<String> {
+        self.at(&format!("refs/superstep/clock/{name}"), file)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.repository.path().join(name)).ok()
+    }
+
+    /// The prompts of the developers of a task, in order.
+    pub(crate) fn prompts(&self, task: &str) -> Vec<String> {
+        let asked = self.agent.asked("developer").into_iter().filter(|asked| asked.task == task);
+        asked.map(|asked| asked.prompt).collect()
+    }
+
+    /// Checks what every run that ended or halted leaves: one work tree, one new branch, what the user had; a replay decides alike.
+    pub(crate) async fn is_tidy(&self) {
+        let all = self.repository.git(&["worktree", "list"]);
+        assert_eq!(all.lines().count(), 1, "{all}");
+        assert_eq!(self.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]), heads());
+        assert_eq!(self.repository.subjects("main"), ["begin"]);
+        let left = self.repository.path().join(".superstep/worktrees");
+        let left: Vec<_> = std::fs::read_dir(left).into_iter().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+        let verified = self.thread.verify().await.unwrap();
+        assert!(verified.agrees(), "{verified:?}");
+    }
+
+    /// The same of a run that ended; no private reference is left then.
+    pub(crate) async fn is_over(&self) {
+        self.is_tidy().await;
+        assert_eq!(self.git(&["for-each-ref", "refs/superstep/integration"]), "");
+        assert_eq!(self.git(&["status", "--porcelain"]), "");
+    }
+}
+
+fn heads() -> &'static str {
+    "refs/heads/main\nrefs/heads/superstep/clock"
+}
+
+/// Runs git in the repository that a folder is part of, and returns what it says.
+pub(crate) fn git_in(folder: &Path, args: &[&str]) -> String {
+    let output = std::process::Command::new("git").args(args).current_dir(folder).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The payload of the only question, which is about a phase, as JSON.
+pub(crate) fn halted(outcome: &Ran) -> Value {
+    match outcome.questions() {
+        [question] if question.name() == "halted" => question.json(),
+        questions => panic!("{questions:?}\n{:?}", outcome.state().outcome),
+    }
+}
+
+/// The phase with each of its subtasks, in short: `2 completed: 2a completed, 2b failed`.
+pub(crate) fn statuses(state: &ExecutionState) -> Vec<String> {
+    state.phases.iter().map(line).collect()
+}
+
+fn line(phase: &PhaseState) -> String {
+    let subtasks = phase.subtasks.iter().map(|subtask| format!("{} {}", subtask.subtask_id, word(subtask.status)));
+    let subtasks = subtasks.collect::<Vec<_>>().join(", ");
+    format!("{} {}: {subtasks}", phase.phase_index + 1, word(phase.status))
+}
+
+fn word(status: PhaseStatus) -> &'static str {
+    match status {
+        PhaseStatus::Pending => "pending",
+        PhaseStatus::Running => "running",
+        PhaseStatus::Completed => "completed",
+        PhaseStatus::Failed => "failed",
+        PhaseStatus::Retrying => "retrying",
+    }
+}
+
+pub(crate) fn done(id: &str) -> String {
+    format!("feat(unknown): complete task {id}")
+}
