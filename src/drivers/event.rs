@@ -109,6 +109,23 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// Returns what is used beyond another usage.
+    pub(crate) fn beyond(self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            output: self.output.saturating_sub(before.output),
+            cache_read: self.cache_read.saturating_sub(before.cache_read),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            cost: self.cost.saturating_sub(before.cost),
+            requests: self.requests.saturating_sub(before.requests),
+            ms: self.ms.saturating_sub(before.ms),
+            estimated: self.estimated,
+            unpriced: self.unpriced.saturating_sub(before.unpriced),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);

@@ -87,6 +87,7 @@ impl Turn {
             let failure = Mutex::new(None);
             let (recorded, mut around) = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
             let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let recorded = recorded.without(self.counted());
             let used = recorded.used();
             (around.raised, around.used) = (raised, ended_before);
             around.used += used;
@@ -102,8 +103,9 @@ impl Turn {
                 Recorded::Spent(_) if is_final => Ended::Failed("the budget of the run is used up".into()),
                 Recorded::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
                 Recorded::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
-                Recorded::Spent(Overdraft { turn, session, .. }) if self.together.is_some() => {
-                    around.cut(Cut::Spent(CutOff { turn, session }))
+                Recorded::Spent(Overdraft { turn, session, mut used, .. }) if self.together.is_some() => {
+                    used += self.counted();
+                    around.cut(Cut::Spent(CutOff { turn, session, used }))
                 }
                 Recorded::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);
@@ -282,6 +284,11 @@ impl Turn {
             Ok::<_, NodeError>(ended.map(|finished| Recorded::Finished(cut(finished))))
         };
         ctx.effect(key, &asked, body).probe(probe).await
+    }
+
+    /// The usage of the turn that was counted when it was cut short.
+    fn counted(&self) -> Usage {
+        self.from.as_ref().filter(|from| from.turn.is_some()).map(|from| from.used).unwrap_or_default()
     }
 
     /// Where the turn begins: anew, or where one of an earlier task ended.

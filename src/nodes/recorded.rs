@@ -68,6 +68,18 @@ pub(super) enum Recorded {
 }
 
 impl Recorded {
+    /// Takes what is counted already out of the usage.
+    pub(super) fn without(mut self, counted: Usage) -> Self {
+        let usage = match &mut self {
+            Self::Finished(finished) => &mut finished.usage,
+            Self::Busy { used, .. } | Self::Failed { used, .. } | Self::Down { used, .. } => used,
+            Self::Refused { used, .. } | Self::SessionLost { used } | Self::Stopped { used, .. } => used,
+            Self::Spent(Overdraft { used, .. }) => used,
+        };
+        *usage = usage.beyond(counted);
+        self
+    }
+
     /// What the turn has used, unless it is in what it ended with.
     pub(super) fn used(&self) -> Usage {
         match self {

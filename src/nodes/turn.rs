@@ -110,6 +110,9 @@ pub struct CutOff {
     pub turn: Option<String>,
     /// The session of a turn that has ended.
     pub session: Option<SessionRef>,
+    /// The usage until then, which is counted already.
+    #[serde(default)]
+    pub used: Usage,
 }
 
 /// A turn, and what a person decided if its session was refused.

@@ -23,9 +23,12 @@ mod model;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod outages;
+mod phases_budget;
 mod phases_failure;
+mod phases_guard;
 mod phases_many;
 mod phases_questions;
+mod phases_repositories;
 mod phases_setup;
 mod phases_stage;
 mod play;

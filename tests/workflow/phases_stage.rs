@@ -139,8 +139,9 @@ impl Driver for Cast {
     }
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
-        let (asked, this) = (self.begin(request), self.clone());
+        let this = self.clone();
         events(move |tell| async move {
+            let asked = this.begin(request);
             let turn = asked.request.turn.clone();
             let session = Some(SessionRef { id: asked.session.clone(), turn: turn.clone() });
             tell.tell(AgentEvent::Usage(used())).await;

@@ -14,6 +14,8 @@ use crate::drivers::request::{AgentRequest, Limits, SessionRef};
 
 /// How long a turn that is over a limit may take to end by itself: it may have been at its end.
 const GRACE: Duration = Duration::from_secs(5);
+/// How often a silent turn looks at what turns at the same time have used.
+const LOOK: Duration = Duration::from_secs(1);
 /// Further away than any limit.
 const FAR: Duration = Duration::from_secs(365 * 86_400);
 
@@ -228,9 +230,13 @@ impl<D: Driver> Driver for Metered<D> {
             let end = meter.deadline();
             let mut over = None;
             loop {
-                let patience = over.map_or(end, |_| end.min(Instant::now() + GRACE));
+                let patience = end.min(Instant::now() + over.map_or(LOOK, |_| GRACE));
                 let Ok(event) = timeout_at(patience, inner.next()).await else {
-                    return meter.cut(over.unwrap_or(Over::Run));
+                    if over.is_some() || Instant::now() >= end {
+                        return meter.cut(over.unwrap_or(Over::Run));
+                    }
+                    over = meter.over(); // what turns at the same time used counts too
+                    continue;
                 };
                 let Some(event) = event else { return Err(DriverError::unfinished(meter.said)) };
                 match event? {

@@ -1,0 +1,305 @@
+//! What agents of subtasks must not change, and what never gets into a commit.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rstest::rstest;
+use serde_json::json;
+use superstep::drivers::api::ApiConfig;
+use superstep::nodes::AfterHalt;
+use superstep::workspace::Furnishings;
+use tokio::sync::watch;
+
+use crate::agent::{approved, rejected, work};
+use crate::phases_stage::{Asked, Cast, Stage, done, halt, phased, plan, profile, three, verified};
+use crate::repository::{Repository, write};
+use crate::scene::retry;
+
+/// Commands of git's configuration that leave a file behind when they run.
+fn commands(owned: &Path) -> String {
+    let touch = format!("\"touch {}\"", owned.display());
+    format!(
+        "[core]\n\tfsmonitor = {touch}\n[filter \"evil\"]\n\tclean = {touch}\n\tsmudge = {touch}\n\tprocess = {touch}\n\trequired = true\n"
+    )
+}
+
+fn append(file: &Path, text: &str) {
+    let before = std::fs::read_to_string(file).unwrap_or_default();
+    std::fs::write(file, before + text).unwrap();
+}
+
+/// The `.git` of the repository that a worktree belongs to.
+fn common(worktree: &Path) -> PathBuf {
+    worktree.ancestors().find(|above| above.join(".git").is_dir()).unwrap().join(".git")
+}
+
+type Plant = fn(&Path, &Path);
+
+fn configuration(worktree: &Path, owned: &Path) {
+    append(&common(worktree).join("config"), &commands(owned));
+    append(&common(worktree).join("info/attributes"), "* filter=evil\n");
+}
+
+fn hook(worktree: &Path, owned: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    for name in ["pre-commit", "post-checkout", "reference-transaction", "post-index-change"] {
+        let hook = common(worktree).join("hooks").join(name);
+        write(&common(worktree), &format!("hooks/{name}"), &format!("#!/bin/sh\ntouch {}\n", owned.display()));
+        std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+fn hooks_path(worktree: &Path, owned: &Path) {
+    hook(worktree, owned);
+    std::fs::rename(common(worktree).join("hooks"), worktree.join("evil")).unwrap();
+    append(&common(worktree).join("config"), &format!("[core]\n\thooksPath = {}/evil\n", worktree.display()));
+}
+
+/// A repository of the agent's own in place of the worktree's file.
+fn own_repository(worktree: &Path, owned: &Path) {
+    std::fs::remove_file(worktree.join(".git")).unwrap();
+    let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(worktree).status().unwrap();
+    assert!(made.success());
+    append(&worktree.join(".git/config"), &commands(owned));
+    write(worktree, ".git/info/attributes", "* filter=evil\n");
+}
+
+#[rstest]
+#[case::configuration(configuration)]
+#[case::hook(hook)]
+#[case::place_of_hooks(hooks_path)]
+#[case::file_of_the_worktree(own_repository)]
+#[tokio::test]
+async fn hooks_and_configuration_that_an_agent_changes_halt_the_run_and_never_run(#[case] plant: Plant) {
+    let place = tempfile::tempdir().unwrap();
+    let owned = place.path().join("owned");
+    let (sender, receiver) = watch::channel(0);
+    let (sender, evil) = (Arc::new(sender), owned.clone());
+    let cast = Cast::developers(move |asked| {
+        let (sender, mut receiver, evil) = (Arc::clone(&sender), receiver.clone(), evil.clone());
+        async move {
+            asked.part();
+            if asked.nth > 0 || asked.task == "3" {
+                return Ok(work());
+            }
+            sender.send_modify(|count| *count += 1);
+            receiver.wait_for(|count| *count == 3).await.unwrap();
+            match asked.task.as_str() {
+                "2b" => plant(asked.folder(), &evil),
+                _ => return asked.hangs().await,
+            }
+            Ok(work())
+        }
+    });
+    let stage = Stage::new(&cast);
+    let config = std::fs::read(stage.path().join(".git/config")).unwrap();
+    let outcome = stage.run(&three(), profile()).await;
+    let halted = halt(&outcome);
+    assert_eq!(halted.phase.clone().unwrap().subtask.as_deref(), Some("2b"), "{halted:?}");
+    assert!(halted.reason.starts_with("the agent changed git's hooks or configuration: "), "{}", halted.reason);
+    assert!(!owned.exists(), "nothing that was planted runs");
+    let lines = stage.lines().await;
+    assert_eq!(lines[0], "2a failed 1 (cancelled: subtask 2b failed)");
+    assert_eq!(lines[2], "2c failed 1 (cancelled: subtask 2b failed)");
+    assert_eq!(halted.salvage.references().count(), 3);
+    // A person puts it right, and goes on.
+    std::fs::write(stage.path().join(".git/config"), config).unwrap();
+    let _ = std::fs::remove_dir_all(stage.path().join(".git/hooks"));
+    let _ = std::fs::remove_file(stage.path().join(".git/info/attributes"));
+    for id in ["2a", "2b", "2c"] {
+        let files = stage.files(&format!("refs/superstep/clock/phase-1/attempt-1/task-{id}"));
+        assert!(files.split(' ').any(|file| file == format!("part-{id}.txt")), "{id}: {files}");
+    }
+    stage.tidy();
+    done(stage.halted(retry(1, "")).await);
+    assert_eq!(stage.commits(), ["2a 2", "2b 2", "2c 2", "3 1"]);
+    assert!(!owned.exists());
+    stage.agrees().await;
+}
+
+/// A sibling that ends its turn, or its setup, after another has changed the configuration and still works.
+#[rstest]
+#[case::ends_its_turn(false)]
+#[case::ends_its_setup(true)]
+#[tokio::test]
+async fn git_runs_nothing_planted_for_siblings_meanwhile(#[case] is_setup: bool) {
+    let place = tempfile::tempdir().unwrap();
+    let (owned, planted) = (place.path().join("owned"), place.path().join("planted"));
+    let (sender, receiver) = watch::channel(false);
+    let (sender, evil, flag) = (Arc::new(sender), owned.clone(), planted.clone());
+    let cast = Cast::developers(move |asked| {
+        let (sender, mut receiver) = (Arc::clone(&sender), receiver.clone());
+        let (evil, flag) = (evil.clone(), flag.clone());
+        async move {
+            asked.part();
+            match asked.task.as_str() {
+                "2a" => {
+                    configuration(asked.folder(), &evil);
+                    std::fs::write(flag, "").unwrap();
+                    sender.send_replace(true);
+                    asked.hangs().await
+                }
+                _ if is_setup => asked.hangs().await,
+                _ => {
+                    receiver.wait_for(|planted| *planted).await.unwrap();
+                    Ok(work())
+                }
+            }
+        }
+    });
+    let stage = Stage::new(&cast);
+    let waits = format!("case $PWD in *task-2c) until test -e {}; do sleep 0.05; done;; esac", planted.display());
+    let profile = phased(|phased| phased.worktree.setup = if is_setup { vec![waits] } else { vec![] });
+    let outcome = stage.run(&three(), profile).await;
+    let reason = halt(&outcome).reason;
+    assert!(reason.contains("changed git's hooks or configuration: "), "{reason}");
+    assert!(!owned.exists(), "nothing that was planted runs");
+    std::fs::remove_file(stage.path().join(".git/info/attributes")).unwrap();
+    assert!(stage.refs().contains(&"phase-1/attempt-1/task-2a".to_owned()), "{:?}", stage.refs());
+}
+
+#[tokio::test]
+async fn what_a_worktree_is_furnished_with_is_in_no_diff_and_no_commit() {
+    let repository = Repository::new();
+    repository.write(".gitignore", ".env.test\nnode_modules\n");
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "--amend", "--no-edit"]);
+    repository.write(".env.test", "KEY=1\n");
+    repository.write("node_modules/one", "1\n");
+    let cast = Cast::new(|asked: Asked| async move {
+        if asked.is_developer() {
+            assert!(asked.folder().join(".env.test").exists() && asked.folder().join("node_modules/one").exists());
+            assert_eq!(std::fs::read_to_string(asked.folder().join("README.md")).unwrap(), "# Clock\nset up\n");
+            return Ok(asked.part());
+        }
+        for text in ["set up", "made by setup", ".env.test", "node_modules"] {
+            assert!(!asked.request.prompt.contains(text), "{text}: {}", asked.request.prompt);
+        }
+        Ok(approved())
+    });
+    let stage = Stage::with(repository, cast);
+    let profile = phased(|phased| {
+        phased.worktree.setup = vec!["echo set up >> README.md; echo made by setup > made.txt".into()];
+        phased.worktree.furnishings = Furnishings { copy: vec![".env.test".into()], link: vec!["node_modules".into()] };
+    });
+    done(stage.run(&three(), profile).await);
+    assert_eq!(stage.files("superstep/clock"), "part-2a.txt part-2b.txt part-2c.txt part-3.txt");
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[rstest]
+#[case::copy(Furnishings { copy: vec!["none.env".into()], link: vec![] }, "none.env")]
+#[case::link(Furnishings { copy: vec![], link: vec!["none".into()] }, "none")]
+#[tokio::test]
+async fn a_missing_file_to_furnish_with_fails_the_subtask(#[case] furnishings: Furnishings, #[case] name: &str) {
+    let cast = Cast::developers(|asked| async move { Ok(asked.part()) });
+    let stage = Stage::new(&cast);
+    let outcome = stage.run(&three(), phased(|phased| phased.worktree.furnishings = furnishings)).await;
+    let reason = halt(&outcome).reason;
+    assert!(reason.contains(name) && reason.contains("is not in"), "{reason}");
+    assert_eq!(cast.tasks(), Vec::<String>::new());
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn a_review_of_each_subtask_sends_it_back_in_its_session() {
+    let cast = Cast::new(|asked| async move {
+        if asked.is_developer() {
+            write(asked.folder(), &format!("{}-{}.txt", asked.task, asked.nth), "x\n");
+            return Ok(work());
+        }
+        Ok(if asked.task == "2b" && asked.nth == 0 { rejected("too thin") } else { approved() })
+    });
+    let stage = Stage::new(&cast);
+    done(stage.run(&three(), phased(|phased| phased.subtask_review = true)).await);
+    let [first, second] = &cast.turns("2b")[..] else { panic!() };
+    assert_eq!((second.folder(), &second.session), (first.folder(), &first.session));
+    assert!(second.request.prompt.contains("too thin"));
+    let reviews: Vec<_> = cast.asked().into_iter().filter(|asked| !asked.is_developer()).map(|one| one.task).collect();
+    assert_eq!(reviews.len(), 7, "a review of each turn, and of each phase: {reviews:?}");
+    assert_eq!(stage.commits(), ["2a 1", "2b 1", "2c 1", "3 1"]);
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn the_turns_of_a_subtask_are_bounded() {
+    let cast = Cast::new(|asked| async move {
+        if asked.is_developer() {
+            write(asked.folder(), &format!("{}.txt", asked.task), &format!("{}\n", asked.nth));
+            return Ok(work());
+        }
+        Ok(if asked.task == "2b" { rejected("too thin") } else { approved() })
+    });
+    let stage = Stage::new(&cast);
+    let outcome = stage.run(&three(), phased(|phased| phased.subtask_review = true)).await;
+    assert_eq!(halt(&outcome).reason, "it was not accepted after 2 attempts: too thin");
+    assert_eq!(cast.turns("2b").len(), 2);
+    stage.tidy();
+    stage.agrees().await;
+}
+
+/// A variable of every test's environment that stands for one with a key.
+const VARIABLE: &str = "CARGO_PKG_NAME";
+
+#[tokio::test]
+async fn a_key_in_the_work_of_a_subtask_is_not_committed() {
+    let Ok(key) = std::env::var(VARIABLE) else { return };
+    let _ = ApiConfig::new("http://127.0.0.1:1").key_from_env(VARIABLE); // it holds a key from now on
+    let cast = Cast::developers(move |asked| {
+        let key = key.clone();
+        async move {
+            if asked.task == "2b" {
+                write(asked.folder(), "part.rs", &format!("let key = \"{key}\";\n"));
+            }
+            Ok(asked.part())
+        }
+    });
+    let stage = Stage::new(&cast);
+    let outcome = stage.run(&three(), phased(|phased| phased.max_parallel = 1)).await;
+    let halted = halt(&outcome);
+    assert!(halted.reason.starts_with("it was not accepted after 2 attempts: "), "{}", halted.reason);
+    let problem = halt(&stage.halted(AfterHalt::Accept).await).problem.unwrap();
+    assert!(problem.starts_with(&format!("part.rs:1 holds the value of `{VARIABLE}`")), "{problem}");
+    done(stage.halted(AfterHalt::Skip).await);
+    assert_eq!(stage.commits(), ["2a 1", "2c 2"]);
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn commits_of_agents_are_taken_back_and_other_branches_stay() {
+    let cast = Cast::developers(|asked| async move {
+        asked.part();
+        let git = |args: &[&str]| {
+            std::process::Command::new("git").args(args).current_dir(asked.folder()).status().unwrap();
+        };
+        git(&["add", "."]);
+        git(&["commit", "-q", "-m", "mine"]);
+        git(&["update-ref", "refs/heads/main", "HEAD"]);
+        git(&["branch", "of-my-own"]);
+        Ok(json!({"status": "done", "summary": "did it", "files": []}))
+    });
+    let stage = Stage::new(&cast);
+    let profile = phased(|phased| phased.max_parallel = 1);
+    done(stage.run(&plan(&[("1", "none"), ("2", "1")]), profile).await);
+    assert_eq!(stage.repository.subjects("main"), ["begin"]);
+    assert_eq!(stage.commits(), ["1 1", "2 1"]);
+    assert_eq!(stage.repository.subjects("superstep/clock").len(), 3);
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn checks_of_a_subtask_that_change_hooks_halt_it() {
+    let cast = Cast::developers(|asked| async move { Ok(asked.part()) });
+    let stage = Stage::new(&cast);
+    let hook = stage.path().join(".git/hooks/pre-commit");
+    let command = format!("echo exit 0 > {}", hook.display());
+    let outcome = stage.run(&verified(&plan(&[("1", "none")]), "1", &command), profile()).await;
+    assert!(halt(&outcome).reason.starts_with("a check changed git's hooks or configuration: "));
+    assert_eq!(stage.refs(), ["phase-1/attempt-1/task-1"]);
+    stage.tidy();
+    stage.agrees().await;
+}
