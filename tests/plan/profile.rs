@@ -6,7 +6,7 @@ use std::time::Duration;
 use rstest::rstest;
 use superstep::drivers::{DriverName, Limits, RetrySettings};
 use superstep::workflows::{
-    OnExhausted, Overrides, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
+    OnExhausted, Overrides, Phased, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
 };
 
 const PAGE: &str = include_str!("../../docs/profile.md");
@@ -57,6 +57,11 @@ fn the_documented_profile_is_read_and_names_every_key() {
         tools: read.tools.clone(),
         budget: read.budget,
         prices: read.prices.clone(),
+        phased: Phased {
+            plan_context: PlanContext::Section,
+            worktree: read.phased.worktree.clone(),
+            ..Phased::default()
+        },
         limits,
         ..Profile::default()
     };
