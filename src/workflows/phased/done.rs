@@ -273,7 +273,8 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
         Verdict::Tampered(what) => (work, None, halted(told_tampering("a reviewer", &what))),
     };
     let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
-    let review_result = result.or_else(|| phase.review_result.clone());
+    let is_approved = standing == PhaseStanding::Approved;
+    let review_result = result.or_else(|| phase.review_result.clone().filter(|_| !is_approved));
     let update = waiting(update, &standing).phases(PhaseChange::phase(PhaseState { status, review_result, ..phase }));
     update.phase(PhaseWork { standing, ..work })
 }

@@ -243,12 +243,27 @@ pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
             tree: state.phase.tree.clone().unwrap_or_else(|| base.tree.clone()),
             base: base.tree,
             last_reviewed: None,
-            checks: vec![],
+            checks: checks(state),
             open: state.phase.comments.clone(),
             long_diffs: state.long_diffs(),
             together: None,
         },
     })
+}
+
+/// The commands that succeeded on the integrated work, a line each.
+fn checks(state: &ExecutionState) -> Vec<String> {
+    let Ok(plan) = state.plan() else { return vec![] };
+    let is_checked = |id: &str| state.phase.integrated.iter().any(|known| known == id) && !state.work(id).accepted;
+    let tasks = plan.tasks().filter(|task| is_checked(task.id.as_str()));
+    let mut lines: Vec<String> = vec![];
+    for command in tasks.flat_map(|task| task.verify) {
+        let line = format!("`{command}` succeeded");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// The phase as its reviewer is told it: the plan, and every subtask.

@@ -8,6 +8,7 @@ use super::work::SubtaskWork;
 use crate::graph::NodeError;
 use crate::nodes::{Base, KeptPart, Place};
 use crate::workflows::task_based::ExecutionState;
+use crate::workspace::branch_name;
 
 impl ExecutionState {
     /// Returns the phase in work.
@@ -41,12 +42,10 @@ impl ExecutionState {
         self.home().join("worktrees").join(self.branch_folder())
     }
 
+    /// The branch as the name of a folder; no two branches have one name.
     fn branch_folder(&self) -> String {
         let branch = self.start.as_ref().and_then(|start| start.at.branch.clone()).unwrap_or_default();
-        branch
-            .chars()
-            .map(|char| if char.is_ascii_alphanumeric() || "-_.".contains(char) { char } else { '-' })
-            .collect()
+        branch_name(&branch).replacen("superstep/", "", 1)
     }
 
     /// The private reference that follows the integration.
