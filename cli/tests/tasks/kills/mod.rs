@@ -1,6 +1,7 @@
 //! `superstep` killed with SIGKILL: at every node, inside agents, checks and hooks. It goes on to the same commits, and the
 //! agents' own log shows who was asked again. Agents and checks end with it; git and its hooks live on.
 
+mod phases;
 mod served;
 
 use std::fs;

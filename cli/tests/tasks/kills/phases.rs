@@ -1,0 +1,207 @@
+//! `superstep run phases` killed with SIGKILL: at every node, at git commands, inside agents, setups, checks and hooks while three
+//! siblings run. It continues to the same commits, and nothing is left behind.
+
+mod stage;
+
+use std::collections::BTreeSet;
+
+use rstest::rstest;
+
+use self::stage::{Stage, undisturbed};
+
+/// Kills the run at all these places in turn, and continues to the end. Returns what was asked.
+fn killed_at(stage: &Stage, places: &[&[&str]], orphans_live: bool) -> Vec<String> {
+    stage.begin();
+    let mut words = ["approve", "t"];
+    for together in places {
+        stage.killed_at(&words, together);
+        words[0] = "proceed";
+        if orphans_live {
+            stage.release();
+        }
+    }
+    stage.ends(&words, 0);
+    sorted(stage.asked())
+}
+
+/// What an undisturbed run asks, with what was asked twice; siblings in any order.
+fn with_again(asked: &[String], again: &[&str]) -> Vec<String> {
+    sorted(asked.iter().cloned().chain(again.iter().map(|&again| again.to_owned())).collect())
+}
+
+fn sorted(mut asked: Vec<String>) -> Vec<String> {
+    asked.sort();
+    asked
+}
+
+fn once(asked: Vec<String>) -> BTreeSet<String> {
+    asked.into_iter().collect()
+}
+
+#[test]
+fn a_run_of_phases_killed_while_siblings_work_asks_the_unfinished_ones_again() {
+    let (end, asked) = undisturbed("");
+    let stage = Stage::new("");
+    let places: [&[&str]; 6] = [
+        &["phase-1-attempt-1-task-1"],
+        &["phase-2-attempt-1-task-2a", "phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"],
+        &["phase-2-attempt-1-integration"],
+        &["phase-3-attempt-1-task-3a", "phase-3-attempt-1-task-3b", "phase-3-attempt-1-task-3c"],
+        &["phase-3-attempt-1-task-3b-2"],
+        &["all"],
+    ];
+    assert_eq!(killed_at(&stage, &places, false), with_again(&asked, &places.concat()));
+    assert_eq!(stage.end(), end);
+}
+
+#[test]
+fn siblings_that_ended_before_a_kill_are_not_asked_again() {
+    let (end, asked) = undisturbed("");
+    let stage = Stage::new("");
+    stage.begin();
+    let held = ["phase-3-attempt-1-task-3c"];
+    stage.killed_once(&["approve", "t"], &held, "subtask_completed", 9);
+    stage.ends(&["proceed", "t"], 0);
+    assert_eq!(sorted(stage.asked()), with_again(&asked, &held));
+    assert_eq!(stage.end(), end);
+}
+
+#[rstest]
+#[case::setup(&["setup-phase-1-attempt-1-task-1", "setup-phase-2-attempt-1-task-2a setup-phase-2-attempt-1-task-2c"])]
+#[case::check(&["check-phase-2-attempt-1-task-2b", "check-phase-2-attempt-1-integration", "check-phase-2-attempt-2-integration"])]
+fn a_run_of_phases_killed_inside_a_setup_or_check_comes_to_the_same_end(#[case] places: &[&str]) {
+    let (end, asked) = undisturbed("");
+    let stage = Stage::new("");
+    let places: Vec<Vec<&str>> = places.iter().map(|places| places.split(' ').collect()).collect();
+    let places: Vec<&[&str]> = places.iter().map(|places| &places[..]).collect();
+    assert_eq!(once(killed_at(&stage, &places, false)), once(asked));
+    assert_eq!(stage.end(), end);
+}
+
+#[rstest]
+fn a_run_of_phases_killed_inside_integration_commits_once_and_asks_nobody_again(
+    #[values("pre-commit", "post-commit")] hook: &str,
+    #[values(true, false)] orphans_live: bool,
+) {
+    let (end, asked) = undisturbed(hook);
+    let stage = Stage::new(hook);
+    // The orphan that lives on holds the commit that is under way: without it, the place is reached once.
+    let commits: &[u32] = if orphans_live { &[2, 4] } else { &[4] };
+    let places: Vec<String> = commits.iter().map(|commits| format!("{hook}-{commits}")).collect();
+    let places: Vec<[&str; 1]> = places.iter().map(|place| [place.as_str()]).collect();
+    let places: Vec<&[&str]> = places.iter().map(|place| &place[..]).collect();
+    assert_eq!(killed_at(&stage, &places, orphans_live), sorted(asked));
+    if !orphans_live {
+        stage.release();
+    }
+    assert_eq!(stage.end(), end);
+}
+
+#[rstest]
+#[case::each(&[1])]
+#[case::now_and_then(&[2, 3, 1])]
+fn a_run_of_phases_killed_at_every_node_comes_to_the_same_end(#[case] pattern: &[usize]) {
+    let (end, asked) = undisturbed("");
+    let stage = Stage::new("");
+    stage.begin();
+    let mut words = ["approve", "t"];
+    let mut kills = 0;
+    for tasks in pattern.iter().cycle().copied() {
+        match stage.killed_after(&words, tasks) {
+            Some(0) => break,
+            Some(code) => panic!("it ended with {code} after {kills} kills"),
+            None => kills += 1,
+        }
+        words[0] = "proceed";
+        assert!(kills < 150, "it makes no progress: {:#?}", stage.asked());
+    }
+    assert!(kills > 5, "only {kills} kills");
+    assert_eq!(stage.end(), end);
+    let told = stage.asked();
+    assert!(told.len() <= asked.len() + 3 * kills, "a kill repeats the turns that were under way: {told:#?}");
+    assert_eq!(once(told), once(asked));
+    assert_eq!(stage.events("phase_completed"), [0, 1, 2]);
+    assert_eq!(stage.events("subtask_completed").len(), 11);
+}
+
+/// The number of runs that are killed at random: `SUPERSTEP_KILLS`, or 1.
+fn runs() -> u64 {
+    std::env::var("SUPERSTEP_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn a_run_of_phases_killed_at_git_commands_comes_to_the_same_end() {
+    let (end, asked) = undisturbed("");
+    for seed in 0..runs() {
+        let stage = Stage::new("");
+        stage.begin();
+        let (mut words, mut kills, mut random) = (["approve", "t"], 0_u32, seed);
+        loop {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let call = 1 + (random >> 33) % (20 + u64::from(kills) / 2);
+            let how = ["before", "beside", "after"][(random >> 53) as usize % 3];
+            match stage.killed_at_git(&words, call, how) {
+                None => kills += 1,
+                Some(0) => break,
+                Some(code) => panic!("seed {seed}: it ended with {code} after {kills} kills"),
+            }
+            words[0] = "proceed";
+            assert!(kills < 200, "seed {seed}: it makes no progress");
+        }
+        assert!(kills > 5, "seed {seed}: only {kills} kills");
+        assert_eq!(stage.end(), end, "seed {seed}, {kills} kills");
+        assert_eq!(once(stage.asked()), once(asked.clone()), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_kill_while_siblings_are_cancelled_leaves_them_cancelled() {
+    let stage = Stage::new("");
+    stage.begin();
+    stage.play("fail-phase-2-attempt-1-task-2b");
+    let stubborn = ["phase-2-attempt-1-task-2a", "phase-2-attempt-1-task-2c"];
+    stubborn.iter().for_each(|place| stage.play(&format!("stubborn-{place}")));
+    stage.killed_at(&["approve", "t"], &["term-phase-2-attempt-1-task-2a", "term-phase-2-attempt-1-task-2c"]);
+    stage.ends(&["proceed", "t"], 11);
+    let subtasks = stage.phase(1)["subtasks"].take();
+    let error = |nth: usize| subtasks[nth]["error"].as_str().unwrap_or_default().to_owned();
+    assert_eq!([error(0), error(2)], ["cancelled: subtask 2b failed", "cancelled: subtask 2b failed"], "{subtasks}");
+    assert!(error(1).contains("not accepted after 2 attempts"), "{subtasks}");
+    let asked = ["2a", "2b", "2b", "2c"].map(|id| format!("phase-2-attempt-1-task-{id}"));
+    assert_eq!(sorted(stage.asked())[2..], asked, "nobody was asked again");
+    assert_eq!(stage.left_over(), "refs/superstep/integration/superstep-t", "it holds what is integrated");
+    stage.ends(&["resume", "t", "--answer", r#"{"retry":{"attempts":1}}"#], 0);
+    stage.end();
+}
+
+#[test]
+fn a_kill_while_a_question_waits_for_siblings_keeps_the_question_and_the_session() {
+    let stage = Stage::new("");
+    stage.begin();
+    stage.play("blocked-phase-2-attempt-1-task-2a");
+    let held = ["phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"];
+    stage.killed_once(&["approve", "t"], &held, "blocked", 1);
+    stage.ends(&["proceed", "t"], 10);
+    let asked = stage.asked();
+    let times = |id: &str| asked.iter().filter(|asked| asked.ends_with(id)).count();
+    assert_eq!((times("task-2a"), times("task-2b"), times("task-2c")), (1, 2, 2), "{asked:?}");
+    stage.ends(&["resume", "t", "--answer", r#"{"reply":{"text":"Arabic"}}"#], 0);
+    assert_eq!(stage.resumed(), ["s-phase-2-attempt-1-task-2a"]);
+    stage.end();
+}
+
+#[rstest]
+fn a_signal_ends_the_agents_and_the_run_continues(#[values("TERM", "INT")] signal: &str) {
+    let (end, asked) = undisturbed("");
+    let stage = Stage::new("");
+    stage.begin();
+    let held = ["phase-2-attempt-1-task-2a", "phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"];
+    let mut child = stage.held_at(&["approve", "t"], &held);
+    let sent = std::process::Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(13));
+    assert_eq!(stage.processes(), Vec::<String>::new());
+    stage.ends(&["proceed", "t"], 0);
+    assert_eq!(sorted(stage.asked()), with_again(&asked, &held));
+    assert_eq!(stage.end(), end);
+}
