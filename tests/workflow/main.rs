@@ -24,6 +24,7 @@ mod model;
 mod model_server;
 mod outages;
 mod phases_budget;
+mod phases_crowd;
 mod phases_failure;
 mod phases_guard;
 mod phases_many;
