@@ -169,7 +169,8 @@ fn a_kill_while_siblings_are_cancelled_leaves_them_cancelled() {
     assert!(error(1).contains("not accepted after 2 attempts"), "{subtasks}");
     let asked = ["2a", "2b", "2b", "2c"].map(|id| format!("phase-2-attempt-1-task-{id}"));
     assert_eq!(sorted(stage.asked())[2..], asked, "nobody was asked again");
-    assert_eq!(stage.left_over(), "refs/superstep/integration/superstep-t", "it holds what is integrated");
+    let left = stage.left_over(); // the reference that holds what is integrated
+    assert!(!left.contains('\n') && left.starts_with("refs/superstep/integration/"), "{left}");
     stage.ends(&["resume", "t", "--answer", r#"{"retry":{"attempts":1}}"#], 0);
     stage.end();
 }
