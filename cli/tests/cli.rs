@@ -325,7 +325,7 @@ fn a_name_that_is_nearly_right_is_told() {
     ");
     insta::assert_snapshot!(told(&["run", "esay"]), @r"
     error: there is no graph `esay`
-     help: did you mean `essay`? the graphs are approval, essay, map_reduce, tasks
+     help: did you mean `essay`? the graphs are approval, essay, map_reduce, tasks, phases
     ");
 }
 

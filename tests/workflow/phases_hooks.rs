@@ -42,7 +42,7 @@ async fn a_hook_that_refuses_in_the_middle_keeps_the_commits_before() {
     hook(&repository, &script);
     let scene = Phases::with(repository, Agent::willing());
     scene.try_run(&side_by_side(&["1", "2", "3"]), profile()).await.unwrap_err();
-    let before = scene.git(&["log", "--format=%H", "refs/superstep/integration/superstep-clock"]);
+    let before = scene.git(&["log", "--format=%H", "refs/superstep/integration/superstep%2Fclock"]);
     std::fs::write(&open, "").unwrap();
     scene.thread.retry().await.unwrap().finished().unwrap();
     assert_eq!((scene.commits(), scene.agent.count("developer")), (["1", "2", "3"].map(done).to_vec(), 3));
