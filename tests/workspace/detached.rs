@@ -63,7 +63,7 @@ async fn what_an_agent_does_to_a_detached_head_is_folded_into_its_task(
     let movement = workspace.fold(&standing).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
-    assert_eq!(workspace.standing(&[]).await.unwrap(), standing);
+    assert_eq!(workspace.standing(&known).await.unwrap(), standing);
     assert_eq!(workspace.snapshot().await.unwrap().tree, files);
     assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
     workspace.commit(&request_now(&workspace).await).await.unwrap();
