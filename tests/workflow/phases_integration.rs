@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use rstest::rstest;
 use superstep::drivers::Session;
 use superstep::nodes::AfterHalt;
-use superstep::workflows::phased::PhaseStatus;
+use superstep::prelude::*;
+use superstep::workflows::phased::{PhaseStatus, execute_phased_plan};
 use superstep::workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, Asked, approved, part, work};
@@ -45,6 +46,20 @@ async fn a_plan_with_dependencies_is_executed_in_phases_with_a_commit_for_each_s
     );
     assert!(scene.agent.asked("developer").iter().all(|asked| asked.session == Session::New));
     scene.is_over().await;
+}
+
+/// The same agents and the same plan through the graphs of the parts, each of which is a node of the next.
+#[tokio::test]
+async fn an_approved_plan_is_executed_by_the_graphs_of_the_parts() {
+    let scene = Phases::new(Agent::willing());
+    let graph = execute_phased_plan::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(Arc::clone(&scene.agent)));
+    let ran = thread.invoke(scene.input(&three_phases(), profile())).await.unwrap();
+    let state = ran.finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
+    assert_eq!(scene.trailers("Superstep-Phase"), ["1", "2", "2", "2", "3"]);
+    assert_eq!(scene.agent.count("reviewer"), 3);
 }
 
 /// Each writes its own line into the same file; one that runs again leaves it alone, from the given turn on.

@@ -1,4 +1,4 @@
-//! The graphs of the workflow: all of it, the part behind an approved plan, one phase with its retries, one attempt at a phase.
+//! The graph of the workflow: nodes, edges, routers.
 
 use super::run_subtask::{RUN_SUBTASK, run, run_subtask};
 use super::state::PhaseState;
@@ -92,12 +92,12 @@ fn after_approval(state: &ExecutionState) -> AfterPhasesApproval {
     }
 }
 
-fn after_plan(state: &ExecutionState) -> AfterPlanPhases {
+pub(super) fn after_plan(state: &ExecutionState) -> AfterPlanPhases {
     let is_done = state.phases.iter().all(PhaseState::is_closed);
     if is_done { AfterPlanPhases::Complete } else { AfterPlanPhases::Begin }
 }
 
-fn after_integration(state: &ExecutionState) -> AfterIntegration {
+pub(super) fn after_integration(state: &ExecutionState) -> AfterIntegration {
     match state.phase.standing {
         PhaseStanding::Integrated => AfterIntegration::Review,
         PhaseStanding::Collided => AfterIntegration::Again,
@@ -105,7 +105,7 @@ fn after_integration(state: &ExecutionState) -> AfterIntegration {
     }
 }
 
-fn after_review(state: &ExecutionState) -> AfterPhaseReview {
+pub(super) fn after_review(state: &ExecutionState) -> AfterPhaseReview {
     let (approved, is_last) = (state.phase.standing == PhaseStanding::Approved, state.next_phase().is_none());
     if approved || state.phase.standing == PhaseStanding::Rejected {
         return route_after_phase_review(approved, state.phase.rejections, state.phase.allowed, is_last);
@@ -113,7 +113,7 @@ fn after_review(state: &ExecutionState) -> AfterPhaseReview {
     AfterPhaseReview::Halt
 }
 
-fn after_halt(state: &ExecutionState) -> AfterPhaseHalt {
+pub(super) fn after_halt(state: &ExecutionState) -> AfterPhaseHalt {
     let is_last = state.next_phase().is_none();
     match state.phase.standing {
         PhaseStanding::Approved | PhaseStanding::LeftOut if is_last => AfterPhaseHalt::Complete,

@@ -15,6 +15,7 @@ mod decided;
 mod done;
 mod graph;
 mod jobs;
+mod parts;
 mod plan;
 mod progress;
 mod run_subtask;
@@ -29,6 +30,9 @@ mod view;
 mod work;
 
 pub use graph::graph;
+pub use parts::{
+    PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
+};
 pub use progress::{board, label, progress};
 pub use run_subtask::run_subtask;
 pub(crate) use state::change as change_phases;
