@@ -6,12 +6,14 @@ mod tasks;
 
 use std::process::ExitCode;
 
-use superstep::app::{App, Exit, Register};
+use superstep::app::{App, Entry, Exit, Register};
+use superstep::graph::NodeId;
 use superstep::nodes::{
     AfterHalt, AgentQuestion, ApprovePlan, BudgetReached, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
 };
 use superstep::plan::Decision;
 use superstep::workflows::demo::{approval, essay, map_reduce};
+use superstep::workflows::task_based::ExecutionState;
 use superstep::workflows::{phased, task_based};
 
 fn main() -> ExitCode {
@@ -39,53 +41,49 @@ fn main() -> ExitCode {
         )
         .graph_with(
             "tasks",
-            task_based::graph()
-                .about("A plan, carried out task by task by coding agents, with your approval")
-                .example("--plan plan.md --driver cli:claude --thread tides")
-                .example("--issue issue.md --profile superstep.toml --thread tides")
-                .args(tasks::input)
-                .outcome(tasks::ends)
-                .asking::<Halted>(Exit::Halted)
-                .summary(task_based::summary)
-                .describes::<ApprovePlan>(task_based::describe_approval)
-                .describes::<Halted>(task_based::describe_halt)
-                .describes::<PlanChanged>(task_based::describe_change)
-                .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
-                .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
-                .decides::<Halted>()
-                .decides::<PlanChanged>()
-                .decides::<AgentQuestion>()
-                .decides::<ReviewUnavailable>()
-                .decides::<BudgetReached>()
-                .decides::<SessionRefused>(),
+            of_agents(
+                task_based::graph()
+                    .about("A plan, carried out task by task by coding agents, with your approval")
+                    .example("--plan plan.md --driver cli:claude --thread tides")
+                    .example("--issue issue.md --profile superstep.toml --thread tides")
+                    .args(tasks::input),
+            ),
             Crew::new(),
         )
         .graph_with(
             "phases",
-            phased::graph()
-                .about("A plan, carried out phase by phase by coding agents side by side, with your approval")
-                .example("--plan plan.md --driver cli:claude --thread tides")
-                .example("--issue issue.md --profile superstep.toml --max-parallel 8 --thread tides")
-                .args(tasks::phases_input)
-                .progress(phased::progress)
-                .board(phased::board)
-                .labels(phased::label)
-                .outcome(tasks::ends)
-                .asking::<Halted>(Exit::Halted)
-                .summary(task_based::summary)
-                .describes::<ApprovePlan>(task_based::describe_approval)
-                .describes::<Halted>(task_based::describe_halt)
-                .describes::<PlanChanged>(task_based::describe_change)
-                .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
-                .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
-                .decides::<Halted>()
-                .decides::<PlanChanged>()
-                .decides::<AgentQuestion>()
-                .decides::<ReviewUnavailable>()
-                .decides::<BudgetReached>()
-                .decides::<SessionRefused>(),
+            of_agents(
+                phased::graph()
+                    .about("A plan, carried out phase by phase by coding agents side by side, with your approval")
+                    .example("--plan plan.md --driver cli:claude --thread tides")
+                    .example("--issue issue.md --profile superstep.toml --max-parallel 8 --thread tides")
+                    .args(tasks::phases_input)
+                    .progress(phased::progress)
+                    .board(phased::board)
+                    .labels(phased::label),
+            ),
             Crew::new(),
         )
         .command("salvage", "List work that was put aside, or bring some of it back", salvage::salvage)
         .main()
+}
+
+/// Adds what the workflows of coding agents share: the meaning of their ends, their texts for people, the answers to their
+/// questions.
+fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<ExecutionState, N, Crew> {
+    entry
+        .outcome(tasks::ends)
+        .asking::<Halted>(Exit::Halted)
+        .summary(task_based::summary)
+        .describes::<ApprovePlan>(task_based::describe_approval)
+        .describes::<Halted>(task_based::describe_halt)
+        .describes::<PlanChanged>(task_based::describe_change)
+        .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
+        .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
+        .decides::<Halted>()
+        .decides::<PlanChanged>()
+        .decides::<AgentQuestion>()
+        .decides::<ReviewUnavailable>()
+        .decides::<BudgetReached>()
+        .decides::<SessionRefused>()
 }

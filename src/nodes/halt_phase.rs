@@ -4,14 +4,13 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, failed};
+use super::folder::Folder;
 use super::halt::{adopt, decide};
-use super::phase::{KeptPart, keep};
+use super::phase::{KeptPart, forgotten, keep, swept};
 use super::plan_file::{Adopted, PlanFile};
 use super::purse::{self, Spent};
 use super::questions::{AfterHalt, BudgetReached, Halted, PlanChanged, Salvage};
 use super::step::step;
-use super::worktree::sweep;
 use crate::drivers::NewLimits;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::workspace::TreeId;
@@ -77,7 +76,7 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
     salvage.extend(keep(&job.kept, &job.repository, &ctx).await?);
     salvage.sort();
     salvage.dedup();
-    ctx.effect("sweep", &job.sweep, |_| sweep(&job.repository, &job.sweep)).await?;
+    swept(Some(&job.sweep), &job.repository, &ctx).await?;
     let question = Halted { salvage: Salvage::All(salvage.clone()), ..question.clone() };
     let decision = match &job.unattended {
         Some(decision) => decision.clone(),
@@ -88,18 +87,10 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
         _ => None,
     };
     if decision == AfterHalt::Abort {
-        job.forget(&ctx).await?;
+        forgotten(&job.reference, &job.repository, &ctx).await?;
     }
     let (was_asked, raised) = (job.unattended.is_none(), NewLimits::default());
     Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised })
-}
-
-impl HaltPhaseJob {
-    async fn forget<C: Agents>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
-        let remove =
-            |_| async { self.repository.open().await?.remove_reference(&self.reference).await.map_err(failed) };
-        ctx.effect("reference", &self.reference, remove).await
-    }
 }
 
 /// Names the keys of this process that accepted files hold: such work is not committed. Without work there is nothing to accept.
@@ -122,8 +113,8 @@ async fn budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPha
     let mut salvage = vec![];
     if raised.is_none() {
         salvage = keep(&job.kept, &job.repository, ctx).await?;
-        ctx.effect("sweep", &job.sweep, |_| sweep(&job.repository, &job.sweep)).await?;
-        job.forget(ctx).await?;
+        swept(Some(&job.sweep), &job.repository, ctx).await?;
+        forgotten(&job.reference, &job.repository, ctx).await?;
     }
     let decision = if raised.is_none() { Some(AfterHalt::Abort) } else { None };
     Ok(HaltedPhase { decision, was_asked: true, adopted: None, salvage, raised: raised.unwrap_or_default() })

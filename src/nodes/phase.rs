@@ -171,12 +171,22 @@ where
     ctx.effect("advance", advance, go).await
 }
 
-async fn swept<C>(folder: Option<&PathBuf>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
+/// Removes worktrees in which nobody works any more.
+pub(super) async fn swept<C>(folder: Option<&PathBuf>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
 where
     C: Send + Sync + 'static,
 {
     let Some(folder) = folder else { return Ok(()) };
     ctx.effect("sweep", folder, |_| sweep(repository, folder)).await
+}
+
+/// Removes the private reference of the integration.
+pub(super) async fn forgotten<C>(reference: &str, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    let remove = |_| async { repository.open().await?.remove_reference(reference).await.map_err(failed) };
+    ctx.effect("reference", reference, remove).await
 }
 
 /// Keeps the work of subtasks in git, and returns the references.
@@ -304,8 +314,7 @@ where
         let repository = job.all.folder.clone();
         advance(job.advance.as_ref(), &repository, &ctx).await?;
         swept(Some(&job.sweep), &repository, &ctx).await?;
-        let remove = |_| async { repository.open().await?.remove_reference(&job.reference).await.map_err(failed) };
-        ctx.effect("reference", &job.reference, remove).await?;
+        forgotten(&job.reference, &repository, &ctx).await?;
         finalized(job.all, ctx).await
     };
     step(job, perform, done)

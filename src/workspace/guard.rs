@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use git2::{Config, ConfigLevel, ObjectType, Oid};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::open::{Place, Workspace};
+use super::paths::lexical;
 
 /// How deep folders of hooks are read, and configurations that include others.
 const DEEPEST: usize = 8;
@@ -193,19 +194,6 @@ fn resolved(place: &Place, file: &Path, path: &str) -> PathBuf {
         (Some(below), Some(home)) => Path::new(&home).join(below),
         _ => lexical(&file.parent().unwrap_or(file).join(path)),
     }
-}
-
-/// Takes `.` and `..` out of a path, so that one file has one name.
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir if plain.pop() => {}
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 fn hooks_folder(place: &Place) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Paths as git has them (bytes, `/` between folders, from the top of the work tree) and as the system has them.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A path inside the repository.
 pub(super) type RepoPath = Vec<u8>;
@@ -48,4 +48,17 @@ pub(super) fn inside(root: &Path, file: &Path) -> Option<RepoPath> {
 /// Joins paths for git's `-z --stdin`.
 pub(super) fn with_zeros<'a>(paths: impl IntoIterator<Item = &'a RepoPath>) -> Vec<u8> {
     paths.into_iter().flat_map(|path| path.iter().copied().chain([0])).collect()
+}
+
+/// Takes `.` and `..` out of a path, so that one file has one name.
+pub(super) fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if plain.pop() => {}
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }

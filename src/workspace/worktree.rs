@@ -4,11 +4,12 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
 use super::open::{Place, Workspace};
+use super::paths::lexical;
 
 /// A file in git's folder of a work tree, written once all files are checked out.
 const COMPLETE: &str = "superstep/complete";
@@ -236,18 +237,6 @@ fn resolved(path: &Path) -> PathBuf {
         Ok(above) => above.join(name),
         Err(_) => resolved(above).join(name),
     }
-}
-
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir if plain.pop() => {}
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 /// Removes a work tree's folder; its `.git` last, so that it is known as one until then.
