@@ -101,7 +101,7 @@ fn disk(bench: &Bench) -> SledCheckpointer {
 struct Job {
     subtasks: u64,
     files: u64,
-    /// How long each developer waits, in milliseconds.
+    /// The time that each developer waits, in milliseconds.
     wait: u64,
 }
 

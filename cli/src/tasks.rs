@@ -8,7 +8,7 @@ use superstep::drivers::DriverName;
 use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError};
 use superstep::workflows::{Overrides, Profile, ProfileError};
 
-/// What `run tasks` takes.
+/// The arguments of `run tasks`.
 #[derive(Args)]
 pub(crate) struct Tasks {
     /// The plan: markdown in which each heading `Task N: title` begins a task
@@ -49,13 +49,13 @@ pub(crate) fn input(args: Tasks) -> Result<ExecutionStateUpdate, Refusal> {
     start(args, None)
 }
 
-/// What `run phases` takes.
+/// The arguments of `run phases`.
 #[derive(Args)]
 pub(crate) struct Phases {
     #[command(flatten)]
     tasks: Tasks,
 
-    /// How many subtasks are worked on at once, in place of the profile's; 4 unless that says otherwise
+    /// The number of subtasks at a time, in place of the profile's, which is 4 unless it says otherwise
     #[arg(long, value_name = "N")]
     max_parallel: Option<u32>,
 }

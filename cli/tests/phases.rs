@@ -1,4 +1,4 @@
-//! What people see of a plan that is executed phase by phase: lines of a run, its status while it runs and after a kill.
+//! The output for people of a plan that is executed phase by phase: lines of a run, its status while it runs and after a kill.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 

@@ -29,7 +29,7 @@ pub(super) struct Channel {
     pub(super) rule_span: Span,
     /// Whether the reducer can refuse.
     pub(super) fallible: bool,
-    /// Whether its writes are stored, and the value only now and then.
+    /// Set if its writes are stored, and the value only now and then.
     pub(super) delta: bool,
     pub(super) secret: bool,
     pub(super) version: Option<u32>,

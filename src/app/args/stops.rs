@@ -7,7 +7,7 @@ const AFTER: &str = "superstep-stop-after";
 const BEFORE_HELP: &str = "Stop before this node, in this run and in every later one; may be repeated";
 const AFTER_HELP: &str = "Stop after this node, in this run and in every later one; may be repeated";
 
-/// Where the runs of a thread stop from now on.
+/// The stop points of a thread from now on.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct StopArgs {
     #[arg(long, value_name = "NODE", help = BEFORE_HELP)]

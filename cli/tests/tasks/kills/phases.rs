@@ -24,7 +24,7 @@ fn killed_at(stage: &Stage, places: &[&[&str]], orphans_live: bool) -> Vec<Strin
     sorted(stage.asked())
 }
 
-/// What an undisturbed run asks, with what was asked twice; siblings in any order.
+/// The requests of an undisturbed run, with those that were repeated; siblings in any order.
 fn with_again(asked: &[String], again: &[&str]) -> Vec<String> {
     sorted(asked.iter().cloned().chain(again.iter().map(|&again| again.to_owned())).collect())
 }

@@ -80,7 +80,7 @@ case $(cat "$here/how") in
 esac
 "#;
 
-/// What a run came to: the branch, the work that is kept, the files.
+/// The result of a run: the branch, the salvaged work, the files.
 pub(super) type End = [String; 3];
 
 pub(super) struct Stage(Place);
