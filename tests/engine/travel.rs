@@ -96,6 +96,25 @@ async fn a_copy_is_made_by_the_clock_of_the_thread() {
     assert_eq!(about.created_at, 5000);
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_copy_that_is_updated_has_nothing_of_what_ran_at_its_checkpoint(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
+    let graph = chain(builder, &["a", "b", "c"]);
+    let thread = store.thread(&graph);
+    thread.invoke(start()).await.unwrap();
+    let made = thread.history().await.unwrap().all().await.unwrap();
+    let at = made.iter().find(|made| made.next == ["b"]).unwrap().id;
+    thread.copy_to("copy", at).await.unwrap();
+    let copy = graph.clone().with_shared_checkpointer(store.store.clone()).thread("copy");
+    copy.update_state(Pad::update().notes(["by hand"])).await.unwrap();
+    let before = copy.state().await.unwrap().unwrap().values.notes.clone();
+    let after = copy.proceed().await.unwrap().finished().unwrap().notes.clone();
+    assert_eq!((before.join(" "), after.join(" ")), ("a by hand".into(), "a by hand b c".into()));
+}
+
 /// `a` runs a subgraph of `b` and `c`, then comes `z`.
 fn nested(tally: &Tally) -> (Graph, Graph) {
     let builder = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("c"), tallied(tally, "c"));

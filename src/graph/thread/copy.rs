@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record, ThreadId, decode_record,
-    encode_record,
+    AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
+    ThreadId, decode_record, encode_record,
 };
 
 use super::handle::Thread;
@@ -84,20 +84,27 @@ impl Copy<'_> {
             let is_last = page.len() < PAGE;
             let end = page.last().map(|(key, _)| key.clone());
             let kept = page.into_iter().filter(|(key, _)| belongs(key, way, at));
-            let kept = kept.map(|record| self.fresh(record)).collect::<Result<Vec<_>, _>>()?;
+            let kept = kept.map(|record| self.fresh(record, at)).collect::<Result<Vec<_>, _>>()?;
             self.commit(kept, None).await?;
             let Some(end) = end.filter(|_| !is_last) else { return Ok(()) };
             from = end; // it is copied twice, which changes nothing
         }
     }
 
-    /// The thread is new, though what it holds is not.
-    fn fresh(&self, (key, bytes): Record) -> Result<Record, RunError> {
-        if key != Key::About {
-            return Ok((key, bytes));
+    /// The thread is new, though what it holds is not. The log entries of tasks that ran at the checkpoint are copied and no part
+    /// of it: those that come next begin a range of their own, which does not close over them.
+    fn fresh(&self, (key, bytes): Record, at: CheckpointId) -> Result<Record, RunError> {
+        match key {
+            Key::About => {
+                let about: AboutRecord = decode_record(&self.reader.thread, &key, &bytes)?;
+                Ok((key, encode_record(&AboutRecord { created_at: self.now, ..about })?))
+            }
+            Key::Checkpoint(id) if id == at => {
+                let record: CheckpointRecord = decode_record(&self.reader.thread, &key, &bytes)?;
+                Ok((key, encode_record(&CheckpointRecord { line: CheckpointId(self.head.next), ..record })?))
+            }
+            _ => Ok((key, bytes)),
         }
-        let about: AboutRecord = decode_record(&self.reader.thread, &key, &bytes)?;
-        Ok((key, encode_record(&AboutRecord { created_at: self.now, ..about })?))
     }
 
     async fn commit(&self, puts: Vec<Record>, checkpoint: Option<CheckpointId>) -> Result<(), RunError> {
