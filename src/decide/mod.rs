@@ -1,0 +1,25 @@
+//! What becomes of a task after an attempt: DONE, another attempt, a split, or the end.
+//!
+//! Pure functions of outputs, history, limits and budget: this room knows no clock, store, graph or agent, and asks no model.
+//! The same [`Case`] leads to the same [`Decision`].
+
+mod attempt;
+mod case;
+mod decision;
+mod kind;
+mod over;
+mod progress;
+mod rules;
+mod standard;
+mod weight;
+mod what_if;
+
+pub use attempt::{Attempt, AttemptKind, History};
+pub use case::{Case, NoSplit};
+pub use decision::{Decision, DecisionRecord, RecordedAttempt, Ruling};
+pub use kind::Kind;
+pub use over::{Override, OverrideError, OverrideNote};
+pub use rules::{Rule, Rules, UnknownRule, decide, rule};
+pub use standard::table;
+pub use weight::{excuse, may_run, severity};
+pub use what_if::{Changes, ChangesError, Recorded, WhatIf, what_if};

@@ -1,0 +1,148 @@
+//! The list of rules by which tasks are decided on.
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use super::case::Case;
+use super::decision::{Decision, Ruling};
+use super::kind::Kind;
+use super::over::Override;
+use super::standard::{self, STANDARD};
+
+/// A rule: a pure function of a [`Case`], with a name.
+pub trait Rule: Send + Sync {
+    /// Returns the name, which reasons and records have.
+    fn name(&self) -> &str;
+
+    /// Returns what becomes of the task; `None` leaves it to the next rule.
+    fn judge(&self, case: &Case<'_>) -> Option<Ruling>;
+}
+
+/// Rules in their order: the first that applies decides.
+///
+/// Whatever the rules say, a task is not DONE while a required verifier failed, was skipped or did not run, unless a person
+/// overrode the decision; and it is not SPLIT beyond its depth or twice. Such a ruling is passed over.
+///
+/// ```
+/// use superstep::decide::{Case, Kind, Rules, Ruling, rule};
+/// let patient = rule("patient", |case: &Case<'_>| {
+///     let is_flaky = case.failed().iter().all(|output| output.verifier == "e2e");
+///     (!case.failed().is_empty() && is_flaky).then(|| Ruling::new(Kind::Retry, "`e2e` is flaky"))
+/// });
+/// let rules = Rules::standard().before("repeated", patient)?;
+/// assert!(rules.names().contains(&"patient"));
+/// # Ok::<(), superstep::decide::UnknownRule>(())
+/// ```
+#[derive(Clone)]
+pub struct Rules {
+    list: Vec<Arc<dyn Rule>>,
+}
+
+/// A name that no rule has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no rule `{name}`; there are {}", names.join(", "))]
+pub struct UnknownRule {
+    /// The name.
+    pub name: String,
+    /// The names of the rules.
+    pub names: Vec<String>,
+}
+
+/// Returns a rule that is a function.
+pub fn rule(
+    name: impl Into<String>,
+    judge: impl Fn(&Case<'_>) -> Option<Ruling> + Send + Sync + 'static,
+) -> impl Rule + 'static {
+    Named { name: name.into(), judge }
+}
+
+struct Named<F> {
+    name: String,
+    judge: F,
+}
+
+impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for Named<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Option<Ruling> {
+        (self.judge)(case)
+    }
+}
+
+impl Rules {
+    /// Returns the rules of [the table](super::table).
+    #[must_use]
+    pub fn standard() -> Self {
+        Self { list: STANDARD.iter().map(|rule| Arc::new(*rule) as Arc<dyn Rule>).collect() }
+    }
+
+    /// Puts a rule before the one with a name.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownRule`] if there is none with that name.
+    pub fn before(mut self, name: &str, rule: impl Rule + 'static) -> Result<Self, UnknownRule> {
+        let Some(at) = self.list.iter().position(|rule| rule.name() == name) else {
+            let names = self.names().into_iter().map(str::to_owned).collect();
+            return Err(UnknownRule { name: name.to_owned(), names });
+        };
+        self.list.insert(at, Arc::new(rule));
+        Ok(self)
+    }
+
+    /// Returns the names of the rules, in their order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.list.iter().map(|rule| rule.name()).collect()
+    }
+
+    /// Decides on a case. The same case leads to the same decision.
+    #[must_use]
+    pub fn decide(&self, case: &Case<'_>) -> Decision {
+        let rulings = self.list.iter().filter_map(|rule| Some((rule.name(), rule.judge(case)?)));
+        let allowed = rulings.into_iter().find(|(_, ruling)| is_allowed(ruling.kind, case));
+        let (name, ruling) = allowed.unwrap_or_else(|| standard::last(case));
+        Decision {
+            kind: ruling.kind,
+            rule: name.to_owned(),
+            reason: format!("{name}: {}", ruling.reason),
+            repeated: if ruling.kind == Kind::Split { case.to_cover() } else { case.repeated() },
+            was: case.over.map(|over| self.replaced(over, case)),
+        }
+    }
+
+    /// Returns what an override replaces: what it says itself, or else what the rules decide without it.
+    fn replaced(&self, over: &Override, case: &Case<'_>) -> Kind {
+        over.note.was.unwrap_or_else(|| self.decide(&Case { over: None, ..*case }).kind)
+    }
+}
+
+/// Decides on a case by the standard rules.
+#[must_use]
+pub fn decide(case: &Case<'_>) -> Decision {
+    Rules::standard().decide(case)
+}
+
+/// Returns `false` for what no rule may decide.
+fn is_allowed(kind: Kind, case: &Case<'_>) -> bool {
+    let overrides = || case.over.is_some_and(|over| over.decision == Kind::Done);
+    match kind {
+        Kind::Done => overrides() || case.unverified().is_empty(),
+        Kind::Split => case.can_split().is_ok(),
+        Kind::Retry | Kind::GiveUp | Kind::Fail | Kind::Ask => true,
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::standard()
+    }
+}
+
+impl Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}

@@ -1,0 +1,106 @@
+//! Failed tests of jest, vitest and node.
+
+use super::block::Block;
+use super::diagnostic::{Diagnostic, FAILED, Place};
+use super::place::{located, place};
+use super::rust_tests::joined;
+use super::throwable;
+
+/// The most lines of a failed test that are read.
+const LENGTH: usize = 120;
+
+pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let line = block.first().trim_start();
+    if let Some(name) = line.strip_prefix("● ") {
+        return jest(block, name, found);
+    }
+    if let Some(id) = line.strip_prefix("FAIL ").filter(|id| id.contains(" > ")) {
+        return vitest(block, id.trim(), found);
+    }
+    if let Some(test) = line.strip_prefix("not ok ") {
+        return tap(block, test, found);
+    }
+    if let Some(name) = line.strip_prefix("✖ ") {
+        return spec(block, name, found);
+    }
+    0
+}
+
+/// Reads `● tides › high tide`, an error and its frames.
+fn jest<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let is_over = |line: &str| line.trim_start().starts_with("● ") || line.starts_with("Test Suites:");
+    let length = block.while_after(LENGTH, |line| !is_over(line));
+    let message = joined(block.after(length).take_while(|line| !is_code(line) && throwable::frame(line).is_none()));
+    if message.is_empty() {
+        return 0;
+    }
+    let place = block.own(block.after(length).filter_map(throwable::frame));
+    found.push(Diagnostic::test(name, message).at(place));
+    1 + length
+}
+
+/// Returns whether the line shows code: `    > 10 | expect(1)`.
+fn is_code(line: &str) -> bool {
+    let code = line.trim_start().trim_start_matches("> ").trim_start();
+    let rest = code.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < code.len() && rest.trim_start().starts_with('|')
+}
+
+/// Reads `FAIL  tides.test.js > tides > high tide`, an error and its place.
+fn vitest<'a>(block: &Block<'a, '_>, id: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let Some((file, name)) = id.split_once(" > ") else { return 0 };
+    let file = file.rsplit(' ').next().unwrap_or(file);
+    let length = block.while_after(LENGTH, |line| !line.starts_with('⎯') && !line.trim_start().starts_with("FAIL "));
+    let message = joined(block.after(length).take_while(|line| !line.trim().is_empty() && arrow(line).is_none()));
+    let place = block.own(block.after(length).filter_map(arrow)).unwrap_or(Place { file, line: 0 });
+    found.push(Diagnostic::test(name, message).at(Some(place)));
+    1 + length
+}
+
+/// Reads ` ❯ tides.test.js:10:39` and ` ❯ read tides.js:8:54`.
+fn arrow(line: &str) -> Option<Place<'_>> {
+    place(line.trim_start().strip_prefix("❯ ")?.rsplit(' ').next()?)
+}
+
+/// Reads `not ok 1 - high tide` and the YAML below it.
+fn tap<'a>(block: &Block<'a, '_>, test: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let Some((_, name)) = test.split_once("- ") else { return 0 };
+    let length = block.while_after(LENGTH, |line| line.starts_with(' ') && line.trim() != "...");
+    let place = block.after(length).find_map(|line| value(line, "location: ").and_then(place));
+    let message = yaml_error(&block.from(1), length);
+    let message = if message.is_empty() { FAILED.to_owned() } else { message };
+    found.push(Diagnostic::test(name.split(" # ").next().unwrap_or(name), message).at(place));
+    1 + length
+}
+
+fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    Some(line.trim_start().strip_prefix(key)?.trim_matches(['\'', '"']))
+}
+
+/// Reads `error: "text"`, or the lines below `error: |-`.
+fn yaml_error(block: &Block<'_, '_>, length: usize) -> String {
+    let Some(at) = block.after(length).position(|line| line.trim_start().starts_with("error: ")) else {
+        return String::new();
+    };
+    let head = block.from(at + 1);
+    match value(head.first(), "error: ") {
+        Some(text) if !text.starts_with('|') => text.to_owned(),
+        _ => joined(head.after(length).take_while(|line| line.starts_with("    ") || line.trim().is_empty())),
+    }
+}
+
+/// Reads `✖ high tide (1.7ms)` with an error below it.
+fn spec<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let indent = block.first().len() - block.first().trim_start().len();
+    let is_inside = |line: &str| line.trim().is_empty() || line.len() - line.trim_start().len() > indent;
+    let length = block.while_after(LENGTH, is_inside);
+    let message = joined(block.after(length).take_while(|line| throwable::frame(line).is_none()));
+    let has_time = name.ends_with("ms)");
+    if message.is_empty() || !has_time {
+        return 0;
+    }
+    let place = block.own(block.after(length).filter_map(throwable::frame));
+    let name = name.rsplit_once(" (").map_or(name, |(name, _)| name);
+    found.push(Diagnostic::test(name, message).at(place.or_else(|| located(name).map(|located| located.place))));
+    1 + length
+}

@@ -1,0 +1,214 @@
+//! Diagnostics that begin with a place: gcc, clang, go, tsc, mypy, flake8, javac, short forms of rustc and eslint, and whatever
+//! prints `file:line:col: text`.
+
+use std::borrow::Cow;
+
+use super::block::Block;
+use super::diagnostic::{Diagnostic, Place};
+use super::place::{Located, located, severity};
+use crate::findings::severity::Severity;
+
+/// The most lines below a message that show the code.
+const SHOWN: usize = 8;
+/// The most lines around an error in a library that are searched for the place that led there.
+const TRAIL: usize = 40;
+/// Beginnings of such lines.
+const TRAILS: [&str; 5] =
+    ["required from", "required by", "recursively required", "in instantiation of", "in ‘constexpr’ expansion"];
+/// Names of what javac adds to a message.
+const DETAILS: [&str; 5] = ["symbol:", "required:", "found:", "found   :", "reason:"];
+
+/// Shells, which name themselves in the place of a script.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
+
+/// The parts of a message after its place.
+struct Message<'a> {
+    severity: Option<Severity>,
+    code: Option<&'a str>,
+    text: &'a str,
+}
+
+pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let Some((located, rest)) = begin(block.first()) else { return 0 };
+    let message = message(rest);
+    let message = if message.text.is_empty() { below(block, message) } else { message };
+    let is_indented = block.first().starts_with([' ', '\t']);
+    if message.text.is_empty() || (message.severity.is_none() && is_indented && !located.has_column) {
+        return 0;
+    }
+    if message.severity != Some(Severity::Info) && !is_trail(message.text) {
+        found.push(diagnostic(block, located.place, &message));
+    }
+    1
+}
+
+/// Returns whether a message only says how a compiler came to a template, or who called.
+fn is_trail(text: &str) -> bool {
+    TRAILS.iter().any(|trail| text.starts_with(trail))
+}
+
+/// Returns the place, or, for one in a file of a library, the place in the repository that led there: gcc prints it above, clang
+/// below.
+fn own<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
+    if block.is_own(place.file) {
+        return place;
+    }
+    let led_here = |line: &'a str| {
+        let (located, text) = begin(line)?;
+        let is_origin = text.starts_with("required from here") || text.ends_with("requested here");
+        (is_origin && block.is_own(located.place.file)).then_some(located.place)
+    };
+    let is_other = |line: &&str| line.contains(" error: ") || line.contains(" warning: ");
+    let above = block.before(TRAIL).take_while(|line| !is_other(line)).find_map(led_here);
+    above.or_else(|| block.after(TRAIL).take_while(|line| !is_other(line)).find_map(led_here)).unwrap_or(place)
+}
+
+/// Reads a place and the separator between it and its message.
+fn begin(line: &str) -> Option<(Located<'_>, &str)> {
+    let maven = line.strip_prefix("[ERROR] ").or_else(|| line.strip_prefix("[WARNING] "));
+    if let Some(line) = maven {
+        return maven_place(line);
+    }
+    let line = line.strip_prefix("[error] ").unwrap_or(line);
+    if let Some(kotlin) = line.strip_prefix("e: ") {
+        let located = located(kotlin.strip_prefix("file://").unwrap_or(kotlin))?;
+        return Some((located, located.rest.trim_start_matches([':', ' '])));
+    }
+    let line = line.strip_prefix("vet: ").unwrap_or(line);
+    let located = located(line.strip_prefix("file://").unwrap_or(line))?;
+    let rest = located.rest.strip_prefix(':').or_else(|| located.rest.strip_prefix(" - "))?;
+    (rest.starts_with(' ') || located.rest.starts_with(" - ")).then(|| (located, rest.trim_start()))
+}
+
+/// Reads `/a/Main.java:[5,9] text`.
+fn maven_place(line: &str) -> Option<(Located<'_>, &str)> {
+    let (file, position) = line.split_once(":[")?;
+    let (position, rest) = position.split_once(']')?;
+    let line = position.split(',').next()?.parse().ok()?;
+    Some((Located { place: Place { file, line }, has_column: true, rest }, rest.trim_start()))
+}
+
+/// Returns the message with the text in the line below it, as the compiler of Haskell prints it.
+fn below<'a>(block: &Block<'a, '_>, message: Message<'a>) -> Message<'a> {
+    let next = block.line(1);
+    let text = if message.severity.is_some() && next.starts_with("    ") {
+        next.trim().trim_start_matches("• ")
+    } else {
+        ""
+    };
+    Message { text, ..message }
+}
+
+fn message(text: &str) -> Message<'_> {
+    let (severity, rest) = severity(text).map_or((None, text), |(severity, rest)| (Some(severity), rest));
+    let (code, text) = match severity {
+        Some(_) => leading_code(rest),
+        None => bare_code(rest),
+    };
+    let (text, trailing) = trailing_code(text.trim());
+    let by_rule = trailing.and_then(rule_severity);
+    let rule = by_rule.map_or(trailing, |(_, rule)| rule);
+    Message { severity: by_rule.map(|(severity, _)| severity).or(severity), code: code.or(rule), text }
+}
+
+/// Reads what follows a severity: `[E0308]: text`, ` TS2322: text`, `: text`.
+fn leading_code(rest: &str) -> (Option<&str>, &str) {
+    if let Some((code, text)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (Some(code), text.trim_start_matches(':'));
+    }
+    let text = rest.trim_start();
+    match text.split_once(':') {
+        Some((code, text)) if is_code(code) => (Some(code), text),
+        _ => (None, text.trim_start_matches([':', ','])),
+    }
+}
+
+/// Reads `F401 text` and `C0114: text`.
+fn bare_code(text: &str) -> (Option<&str>, &str) {
+    match text.split_once(' ') {
+        Some((code, rest)) if is_code(code.trim_end_matches(':')) => (Some(code.trim_end_matches(':')), rest),
+        _ => (None, text),
+    }
+}
+
+/// Returns whether a word is a code: capitals, then digits.
+pub(super) fn is_code(word: &str) -> bool {
+    let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let letters = word.len() - digits.len();
+    (1..=6).contains(&letters) && (2..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads `text [-Wunused]`, `text  [arg-type]`, `text [Error/no-undef]`, `text (no-undef)`.
+fn trailing_code(text: &str) -> (&str, Option<&str>) {
+    let Some(open) = text.strip_suffix(']') else { return (text, None) };
+    let parts = open.rsplit_once(" [").or_else(|| open.strip_prefix('[').map(|code| ("", code)));
+    let Some((before, code)) = parts else { return (text, None) };
+    let is_code =
+        !code.is_empty() && !code.contains([' ', '"', '\'', ',']) && code.contains(|c: char| c.is_ascii_alphabetic());
+    if is_code { (before.trim_end(), Some(code)) } else { (text, None) }
+}
+
+/// Reads `Error/no-undef`.
+fn rule_severity(code: &str) -> Option<(Severity, Option<&str>)> {
+    let (word, rule) = code.split_once('/').map_or((code, None), |(word, rule)| (word, Some(rule)));
+    match word {
+        "Error" => Some((Severity::Error, rule)),
+        "Warning" => Some((Severity::Warning, rule)),
+        _ => None,
+    }
+}
+
+fn diagnostic<'a>(block: &Block<'a, '_>, place: Place<'a>, message: &Message<'a>) -> Diagnostic<'a> {
+    // Only compilers with templates print severities and how they came to a place.
+    let place = if message.severity.is_some() { own(block, place) } else { place };
+    let shown = block.while_after(SHOWN, |line| line.starts_with([' ', '\t']) || line.starts_with('|'));
+    let details: Vec<&str> = block.after(shown).filter_map(detail).collect();
+    let text = match details.is_empty() {
+        true => Cow::Borrowed(message.text),
+        false => Cow::Owned(format!("{}: {}", message.text, details.join(", "))),
+    };
+    let diagnostic = Diagnostic::error(text).of(message.severity.unwrap_or(Severity::Error)).code(message.code);
+    Diagnostic { shown: block.span(1 + shown), ..diagnostic.at(Some(place)) }
+}
+
+fn detail(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let name = DETAILS.iter().find(|name| line.starts_with(**name))?;
+    Some(if *name == "symbol:" { line[name.len()..].trim() } else { line })
+}
+
+/// Reads `deploy.sh: line 3: text`, and the compact format of eslint.
+pub(super) fn read_shell<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let Some((place, rest)) = line_in_words(block.first()) else { return 0 };
+    let (severity, text) = compact(rest);
+    let (text, code) = in_round_brackets(text);
+    found.push(Diagnostic::error(text).of(severity).code(code).at(Some(place)));
+    1
+}
+
+fn line_in_words(line: &str) -> Option<(Place<'_>, &str)> {
+    let (file, rest) = line.split_once(": line ")?;
+    let end = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let number = rest[..end].parse().ok()?;
+    let rest = rest[end..].strip_prefix(": ").or_else(|| rest[end..].strip_prefix(", "))?;
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_file = !file.contains([' ', ':']) && !SHELLS.contains(&name);
+    is_file.then_some((Place { file, line: number }, rest))
+}
+
+/// Reads `col 5, Error - text`; a message without it is an error.
+fn compact(rest: &str) -> (Severity, &str) {
+    let message =
+        rest.strip_prefix("col ").and_then(|rest| rest.split_once(", ")).and_then(|(_, rest)| rest.split_once(" - "));
+    match message.and_then(|(word, text)| Some((super::place::severity(&format!("{word}:"))?.0, text))) {
+        Some((severity, text)) => (severity, text),
+        None => (Severity::Error, rest),
+    }
+}
+
+fn in_round_brackets(text: &str) -> (&str, Option<&str>) {
+    match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        Some((text, rule)) if !rule.contains(' ') => (text, Some(rule)),
+        _ => (text, None),
+    }
+}

@@ -1,0 +1,101 @@
+//! Tracebacks of Python, alone and in reports of unittest.
+
+use super::block::Block;
+use super::diagnostic::{Diagnostic, Place};
+use super::throwable::{Thrown, thrown};
+
+/// The most lines of a traceback that are read.
+const LENGTH: usize = 3000;
+const BEGIN: &str = "Traceback (most recent call last):";
+/// Lines between an exception and the one that it led to.
+const CHAINED: [&str; 2] = ["During handling of the above exception", "The above exception was the direct cause"];
+
+pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let line = block.first().trim_start();
+    if line.starts_with(BEGIN) {
+        return traceback(block, found);
+    }
+    if line.starts_with("File \"") && frame(line).is_some() {
+        return syntax_error(block, found);
+    }
+    unit_test(block, found)
+}
+
+/// Reads frames up to the exception; of a chain of exceptions, the last one.
+fn traceback<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let indent = indent(block.first());
+    let frames = block.while_after(LENGTH, |line| !is_end(line, indent));
+    let Some(thrown) = thrown(block.line(1 + frames)) else { return 1 };
+    let read = 2 + frames;
+    if let Some(next) = chained(block, read) {
+        return next;
+    }
+    let places: Vec<Place<'a>> = block.after(frames).filter_map(frame).collect();
+    let place = block.own(places.into_iter().rev());
+    found.push(Diagnostic { shown: block.span(read), ..exception(thrown).at(place) });
+    read
+}
+
+fn exception(thrown: Thrown<'_>) -> Diagnostic<'_> {
+    Diagnostic::error(thrown.text).code(Some(thrown.name))
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Returns whether the line of the exception is reached: the first one that is not indented more than the head.
+fn is_end(line: &str, head: usize) -> bool {
+    !line.trim().is_empty() && indent(line) <= head
+}
+
+/// Returns where the next traceback of a chain begins, counted from the first line.
+fn chained(block: &Block<'_, '_>, read: usize) -> Option<usize> {
+    let is_between =
+        |line: &str| line.trim().is_empty() || CHAINED.iter().any(|text| line.trim_start().starts_with(text));
+    let between = block.from(read - 1).while_after(4, is_between);
+    let is_chained = between > 0 && block.line(read + between).trim_start().starts_with(BEGIN);
+    let has_words = block.from(read - 1).after(between).any(|line| !line.trim().is_empty());
+    (is_chained && has_words).then_some(read + between)
+}
+
+/// Reads `File "a.py", line 3, in f`.
+fn frame(line: &str) -> Option<Place<'_>> {
+    let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
+    let end = rest.bytes().take_while(u8::is_ascii_digit).count();
+    Some(Place { file, line: rest[..end].parse().ok()? })
+}
+
+/// Reads a place followed by code, a caret and an error, as the parser prints it without a traceback.
+fn syntax_error<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let code = block.while_after(4, |line| thrown(line).is_none());
+    let Some(thrown) = thrown(block.line(1 + code)) else { return 1 };
+    found.push(exception(thrown).at(frame(block.first())));
+    2 + code
+}
+
+/// Reads `FAIL: test_high (tests.Tides.test_high)`, a line of dashes and a traceback.
+fn unit_test<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let line = block.first();
+    let Some(name) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) else { return 0 };
+    let dashes = block.while_after(3, |line| !line.starts_with("-----"));
+    if !block.line(1 + dashes).starts_with("-----") || !block.line(2 + dashes).starts_with(BEGIN) {
+        return 0;
+    }
+    let before = found.len();
+    let read = 2 + dashes + read_chain(&block.from(2 + dashes), found);
+    for failure in &mut found[before..] {
+        let message = failure.full_message();
+        *failure = Diagnostic { file: failure.file.take(), lines: failure.lines, ..Diagnostic::test(name, message) };
+    }
+    read
+}
+
+/// Reads the tracebacks of a chain.
+fn read_chain<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let (before, mut read) = (found.len(), 0);
+    while found.len() == before && block.line(read).starts_with(BEGIN) {
+        read += traceback(&block.from(read), found);
+    }
+    read
+}

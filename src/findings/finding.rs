@@ -1,0 +1,139 @@
+//! One thing that a verifier saw.
+
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{Evidence, Lines};
+use super::fingerprint::{Fingerprint, Identity};
+use super::normalizer::Normalizer;
+use super::severity::Severity;
+
+/// One thing that a verifier saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: FindingKind,
+    /// Its gravity.
+    pub severity: Severity,
+    /// The finding in words.
+    pub message: String,
+    /// The place and the text that show it.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// Its identity across attempts; empty: not known yet.
+    #[serde(default)]
+    pub fingerprint: Fingerprint,
+}
+
+impl Finding {
+    /// Returns a finding without a place, whose fingerprint is not known yet.
+    #[must_use]
+    pub fn new(kind: FindingKind, severity: Severity, message: impl Into<String>) -> Self {
+        let (evidence, fingerprint) = (Evidence::default(), Fingerprint::default());
+        Self { kind, severity, message: message.into(), evidence, fingerprint }
+    }
+
+    /// Returns an error.
+    #[must_use]
+    pub fn error(kind: FindingKind, message: impl Into<String>) -> Self {
+        Self::new(kind, Severity::Error, message)
+    }
+
+    /// Returns a warning.
+    #[must_use]
+    pub fn warning(kind: FindingKind, message: impl Into<String>) -> Self {
+        Self::new(kind, Severity::Warning, message)
+    }
+
+    /// Returns an info.
+    #[must_use]
+    pub fn info(kind: FindingKind, message: impl Into<String>) -> Self {
+        Self::new(kind, Severity::Info, message)
+    }
+
+    /// Sets the file, a path from the root of the repository, and the line, counted from 1.
+    #[must_use]
+    pub fn at(mut self, file: impl Into<String>, line: u32) -> Self {
+        self.evidence.file = Some(file.into());
+        self.evidence.lines = Some(Lines::at(line));
+        self
+    }
+
+    /// Sets the excerpt that shows it.
+    #[must_use]
+    pub fn log(mut self, excerpt: impl Into<String>) -> Self {
+        self.evidence.log = Some(excerpt.into());
+        self
+    }
+
+    /// Fills in the fingerprint, if it is empty, from the file and the message.
+    #[must_use]
+    pub fn identified(mut self, verifier: &str, normalizer: &Normalizer) -> Self {
+        if self.fingerprint.is_empty() {
+            let (kind, file, text) = (&self.kind, self.evidence.file.as_deref(), self.message.as_str());
+            let identity = Identity { verifier, kind, file, code: None, text };
+            self.fingerprint = Fingerprint::of(&identity, normalizer);
+        }
+        self
+    }
+}
+
+/// The kind of a finding, in JSON its name in capitals.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FindingKind {
+    /// It does not compile.
+    BuildFail,
+    /// A test fails.
+    TestFail,
+    /// An acceptance criterion is not met, or may not be.
+    SpecDivergence,
+    /// A risk for the parent task or for a next one.
+    ContextRisk,
+    /// A key or a token.
+    Secret,
+    /// A matter of style.
+    Style,
+    /// The verifier itself failed: it crashed, timed out, answered nonsense, or changed the tree.
+    VerifierFail,
+    /// The attempts lead nowhere.
+    NoProgress,
+    /// A kind of a verifier of your own.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl FindingKind {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::BuildFail => "BUILD_FAIL",
+            Self::TestFail => "TEST_FAIL",
+            Self::SpecDivergence => "SPEC_DIVERGENCE",
+            Self::ContextRisk => "CONTEXT_RISK",
+            Self::Secret => "SECRET",
+            Self::Style => "STYLE",
+            Self::VerifierFail => "VERIFIER_FAIL",
+            Self::NoProgress => "NO_PROGRESS",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<String> for FindingKind {
+    /// Returns the kind with this name; a name that is not known is a kind of your own.
+    fn from(name: String) -> Self {
+        let known = [
+            Self::BuildFail,
+            Self::TestFail,
+            Self::SpecDivergence,
+            Self::ContextRisk,
+            Self::Secret,
+            Self::Style,
+            Self::VerifierFail,
+            Self::NoProgress,
+        ];
+        known.into_iter().find(|kind| kind.name() == name).unwrap_or(Self::Other(name))
+    }
+}

@@ -1,0 +1,28 @@
+//! Reports of verifiers: a [`Finding`] with its [`Evidence`] and [`Fingerprint`], and a verifier's whole [`VerifierOutput`]. The output
+//! of a command is read into them by a [`ReportReader`], a diff by [`secrets_in`]; [`clusters`] groups them by cause.
+//!
+//! Pure data and pure functions. This room knows no task, no verifier and no decision; it runs nothing and reads no files.
+
+mod cluster;
+mod diagnostics;
+mod evidence;
+mod finding;
+mod fingerprint;
+mod normalizer;
+mod output;
+mod report;
+mod secrets;
+mod severity;
+mod shell;
+mod text;
+
+pub use cluster::{Cluster, clusters, clusters_at_most};
+pub use evidence::{Evidence, Lines, LinesError};
+pub use finding::{Finding, FindingKind};
+pub use fingerprint::{Fingerprint, Identity};
+pub use normalizer::Normalizer;
+pub use output::{Counts, Skipped, VerifierOutput};
+pub use report::VerifierReport;
+pub use secrets::secrets_in;
+pub use severity::{Severity, Verdict};
+pub use shell::{Exit, ReportReader, ShellOutput};

@@ -1,0 +1,140 @@
+//! Numbers, durations and times of day at the beginning of a text.
+
+use super::word;
+
+/// Units of durations.
+const TIMES: [&str; 13] = ["ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "m", "min", "mins", "h", "hrs"];
+/// Units of durations in words.
+const UNITS: [&str; 10] =
+    ["microseconds", "millisecond", "milliseconds", "second", "seconds", "minute", "minutes", "hour", "hours", "days"];
+/// Suffixes with which a number stays a number: units of sizes, and the types of Rust's literals.
+const SUFFIXES: [&str; 32] = [
+    "B", "K", "M", "G", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB", "k", "px", "x", "th", "st", "nd", "rd", "u8",
+    "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64",
+];
+
+/// A piece of text that begins with a digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number<'a> {
+    /// A time, a date, a duration, an address: of so many bytes.
+    Volatile(usize),
+    /// A number of so many digits, of so many bytes, and what belongs to it.
+    Plain { digits: usize, length: usize, suffix: &'a str },
+    /// An identifier or a code.
+    Word(usize),
+}
+
+/// Reads what begins with a digit.
+pub(super) fn read(text: &str) -> Number<'_> {
+    let moment = date(text).or_else(|| clock(text)).or_else(|| address(text)).or_else(|| duration(text));
+    moment.map_or_else(|| plain(text), Number::Volatile)
+}
+
+fn plain(text: &str) -> Number<'_> {
+    let number = numeral(text);
+    let rest = &text[number..];
+    let suffix = &rest[..word::length(rest)];
+    let length = number + suffix.len();
+    if suffix.is_empty() || SUFFIXES.contains(&suffix) {
+        let digits = text[..number].bytes().filter(u8::is_ascii_digit).count();
+        return Number::Plain { digits, length, suffix };
+    }
+    if is_exponent(suffix, &rest[suffix.len()..]) {
+        return Number::Volatile(length + exponent(&rest[suffix.len()..], suffix));
+    }
+    let whole = word::length(text);
+    if word::is_hash(&text[..whole]) { Number::Volatile(whole) } else { Number::Word(length.max(whole)) }
+}
+
+/// Returns how many bytes the digits have, with the separators among them: `1`, `1.5`, `1_000`, `1,000`, `127.0.0.1`.
+fn numeral(text: &str) -> usize {
+    let mut at = digits(text);
+    loop {
+        let group = match text.as_bytes().get(at) {
+            Some(b'.' | b'_') => digits(&text[at + 1..]),
+            Some(b',') => Some(digits(&text[at + 1..])).filter(|group| *group == 3).unwrap_or(0),
+            _ => 0,
+        };
+        if group == 0 {
+            return at;
+        }
+        at += 1 + group;
+    }
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+fn is_exponent(suffix: &str, after: &str) -> bool {
+    let Some(power) = suffix.strip_prefix(['e', 'E']) else { return false };
+    let signed = power.is_empty() && after.strip_prefix(['-', '+']).is_some_and(|power| digits(power) > 0);
+    signed || (!power.is_empty() && digits(power) == power.len())
+}
+
+fn exponent(after: &str, suffix: &str) -> usize {
+    if suffix.len() > 1 { 0 } else { 1 + digits(&after[1..]) }
+}
+
+/// Returns the length of `0x7f12`.
+fn address(text: &str) -> Option<usize> {
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let length = word::length(hex);
+    (length > 0 && hex[..length].bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(2 + length)
+}
+
+/// Returns the length of `1.2s` or `1m30s`.
+fn duration(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while text[at..].starts_with(|c: char| c.is_ascii_digit()) {
+        let number = numeral(&text[at..]);
+        let rest = &text[at + number..];
+        let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        if !TIMES.contains(&&rest[..letters]) {
+            return None;
+        }
+        at += number + letters;
+    }
+    (!text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(at)
+}
+
+/// Returns the length of the unit of a duration after its number: of ` ms`, ` seconds`.
+pub(super) fn unit(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix(' ') else { return 0 };
+    let word = &rest[..word::length(rest)];
+    let is_unit = UNITS.contains(&word) || TIMES.contains(&word) && word.len() > 1 || word == "s";
+    if is_unit { 1 + word.len() } else { 0 }
+}
+
+/// Returns the length of `2026-11-23`, with the time of day if one follows.
+fn date(text: &str) -> Option<usize> {
+    let day = shape(text, "dddd-dd-dd").or_else(|| shape(text, "dddd/dd/dd"))?;
+    let time = text[day..].strip_prefix(['T', ' ']).and_then(clock).map_or(0, |time| 1 + time);
+    Some(day + time).filter(|end| !text[*end..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the length of `17:05:01.123Z` or `17:05:01+02:00`.
+fn clock(text: &str) -> Option<usize> {
+    let mut at = shape(text, "dd:dd:dd").or_else(|| shape(text, "d:dd:dd"))?;
+    at += fraction(&text[at..]);
+    let zone = &text[at..];
+    at += shape(zone, "Z").or_else(|| offset(zone)).unwrap_or(0);
+    (!text[at..].starts_with(|c: char| c.is_alphanumeric())).then_some(at)
+}
+
+fn fraction(text: &str) -> usize {
+    text.strip_prefix(['.', ',']).map_or(0, digits).checked_sub(1).map_or(0, |more| more + 2)
+}
+
+fn offset(text: &str) -> Option<usize> {
+    text.starts_with(['+', '-'])
+        .then(|| shape(&text[1..], "dd:dd").or_else(|| shape(&text[1..], "dddd")))?
+        .map(|length| length + 1)
+}
+
+/// Returns the length of `shape` if the text begins with it; `d` is a digit.
+fn shape(text: &str, shape: &str) -> Option<usize> {
+    let begin = text.as_bytes().get(..shape.len())?;
+    let fits = |(byte, wanted): (&u8, u8)| if wanted == b'd' { byte.is_ascii_digit() } else { *byte == wanted };
+    begin.iter().zip(shape.bytes()).all(fits).then_some(shape.len())
+}

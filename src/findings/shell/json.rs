@@ -1,0 +1,128 @@
+//! The report that a verifier writes itself, as one JSON object.
+
+use serde_json::{Map, Value};
+
+use crate::findings::evidence::{Evidence, Lines};
+use crate::findings::finding::{Finding, FindingKind};
+use crate::findings::fingerprint::Fingerprint;
+use crate::findings::report::VerifierReport;
+use crate::findings::severity::{Severity, Verdict};
+
+pub(super) type Object = Map<String, Value>;
+
+/// Fields that name an object as one of a stream of a tool, such as cargo's.
+const TOOLS: [&str; 3] = ["reason", "$message_type", "Action"];
+
+/// Returns the object that a text is, and nothing else; none if it is another text, or a line of a tool's own stream.
+pub(super) fn object(text: &str) -> Option<Object> {
+    let text = text.trim();
+    if !(text.starts_with('{') && text.ends_with('}')) {
+        return None;
+    }
+    let object: Object = serde_json::from_str(text).ok()?;
+    (!TOOLS.iter().any(|field| object.contains_key(*field))).then_some(object)
+}
+
+/// Reads a report.
+///
+/// # Errors
+///
+/// Everything that is wrong with its shape.
+pub(super) fn report(object: &Object, kind: &FindingKind) -> Result<VerifierReport, Vec<String>> {
+    let mut problems = Problems::default();
+    let severity = problems.severity(object.get("severity"), "severity", None);
+    let verdict = problems.verdict(object.get("verdict"));
+    let findings = match object.get("findings") {
+        Some(Value::Array(findings)) => findings.as_slice(),
+        Some(_) => problems.wrong("findings", "is not a list", &[]),
+        None => problems.wrong("findings", "is missing: a list, which may be empty", &[]),
+    };
+    let numbered = findings.iter().enumerate();
+    let findings: Vec<Finding> =
+        numbered.filter_map(|(nth, value)| problems.finding(value, nth, (severity, kind))).collect();
+    let severity = VerifierReport::of(findings.clone()).severity.max(severity);
+    let report = VerifierReport { severity, verdict, findings, evidence: Evidence::default() };
+    if problems.0.is_empty() { Ok(report) } else { Err(problems.0) }
+}
+
+/// The problems of a report.
+#[derive(Default)]
+struct Problems(Vec<String>);
+
+impl Problems {
+    /// Notes a problem, and returns what is read instead.
+    fn wrong<T>(&mut self, field: &str, problem: &str, instead: T) -> T {
+        self.0.push(format!("`{field}` {problem}"));
+        instead
+    }
+
+    fn severity(&mut self, value: Option<&Value>, field: &str, missing: Option<Severity>) -> Severity {
+        match (value, missing) {
+            (None | Some(Value::Null), Some(missing)) => missing,
+            (None, None) => self.wrong(field, "is missing: error, warning or info", Severity::Error),
+            (Some(value), _) => match serde_json::from_value(value.clone()) {
+                Ok(severity) => severity,
+                Err(_) => self.wrong(field, "is not error, warning or info", Severity::Error),
+            },
+        }
+    }
+
+    fn verdict(&mut self, value: Option<&Value>) -> Option<Verdict> {
+        let value = value.filter(|value| !value.is_null())?;
+        match serde_json::from_value(value.clone()) {
+            Ok(verdict) => Some(verdict),
+            Err(_) => self.wrong("verdict", "is not pass, fail or advisory", None),
+        }
+    }
+
+    /// Reads a finding; `default` has what it may leave out.
+    fn finding(&mut self, value: &Value, nth: usize, default: (Severity, &FindingKind)) -> Option<Finding> {
+        let field = |name: &str| format!("findings[{nth}].{name}");
+        let Value::Object(object) = value else {
+            return self.wrong(&format!("findings[{nth}]"), "is not an object", None);
+        };
+        let message = match object.get("message") {
+            Some(Value::String(message)) if !message.trim().is_empty() => message.clone(),
+            Some(_) => self.wrong(&field("message"), "is not a text, or empty", String::new()),
+            None => self.wrong(&field("message"), "is missing: a text", String::new()),
+        };
+        let severity = self.severity(object.get("severity"), &field("severity"), Some(default.0));
+        let kind = self.text(object.get("type"), &field("type"));
+        let fingerprint = self.text(object.get("fingerprint"), &field("fingerprint")).unwrap_or_default();
+        let evidence = self.evidence(object.get("evidence"), &field("evidence"));
+        let kind = kind.map_or(default.1.clone(), FindingKind::from);
+        Some(Finding { kind, severity, message, evidence, fingerprint: Fingerprint::from(fingerprint) })
+    }
+
+    fn evidence(&mut self, value: Option<&Value>, field: &str) -> Evidence {
+        let object = match value {
+            None | Some(Value::Null) => return Evidence::default(),
+            Some(Value::Object(object)) => object,
+            Some(_) => return self.wrong(field, "is not an object", Evidence::default()),
+        };
+        let mut text = |name: &str| self.text(object.get(name), &format!("{field}.{name}"));
+        let (file, log, command) = (text("file"), text("log"), text("command"));
+        Evidence { file, lines: self.lines(object.get("lines"), &format!("{field}.lines")), log, command }
+    }
+
+    fn lines(&mut self, value: Option<&Value>, field: &str) -> Option<Lines> {
+        let text = match value? {
+            Value::Null => return None,
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => return self.wrong(field, "is neither a number nor a text", None),
+        };
+        match text.parse() {
+            Ok(lines) => Some(lines),
+            Err(error) => self.wrong(field, &format!("is wrong: {error}"), None),
+        }
+    }
+
+    fn text(&mut self, value: Option<&Value>, field: &str) -> Option<String> {
+        match value? {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            _ => self.wrong(field, "is not a text", None),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Text as programs print it: lossy UTF-8 without escape sequences, and pieces of it.
+
+use std::borrow::Cow;
+
+const ESCAPE: char = '\u{1b}';
+
+/// Returns an output as text without escape sequences for terminals.
+pub(super) fn plain(output: &[u8]) -> Cow<'_, str> {
+    match String::from_utf8_lossy(output) {
+        text if !text.contains(ESCAPE) => text,
+        text => Cow::Owned(without_escapes(&text)),
+    }
+}
+
+fn without_escapes(text: &str) -> String {
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once(ESCAPE) {
+        plain.push_str(before);
+        rest = &after[escape(after)..];
+    }
+    plain + rest
+}
+
+/// Returns how many bytes of an escape sequence follow the escape character.
+fn escape(after: &str) -> usize {
+    match after.as_bytes().first() {
+        Some(b'[') => {
+            let parameters = after[1..].bytes().take_while(|byte| (0x20..0x40).contains(byte)).count();
+            let last = after.as_bytes().get(1 + parameters).is_some_and(|byte| (0x40..0x7f).contains(byte));
+            1 + parameters + usize::from(last)
+        }
+        Some(b']') => command(after),
+        Some(b'(' | b')') => 1 + usize::from(after.as_bytes().get(1).is_some_and(u8::is_ascii)),
+        Some(0x30..0x7f) => 1,
+        _ => 0,
+    }
+}
+
+/// Returns the length of a command to the terminal, such as a link: up to a bell or `ESC \`, within the line.
+fn command(after: &str) -> usize {
+    let end = after.find(['\u{7}', ESCAPE, '\n']).unwrap_or(after.len());
+    let closing = &after[end..];
+    end + match closing.as_bytes() {
+        [0x07, ..] => 1,
+        [0x1b, b'\\', ..] => 2,
+        _ => 0,
+    }
+}
+
+/// Returns the lines as a terminal shows them: of a line that was written over, what was written last.
+pub(super) fn lines(text: &str) -> Vec<&str> {
+    match text.contains('\r') {
+        true => text.lines().map(shown).collect(),
+        false => text.lines().collect(),
+    }
+}
+
+fn shown(line: &str) -> &str {
+    let line = line.trim_end_matches('\r');
+    line.rsplit('\r').next().unwrap_or(line)
+}
+
+/// Returns the beginning of a text, of at most so many bytes.
+pub(super) fn clip(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
+
+/// Returns the beginning of a text, with `…` where it was cut.
+pub(super) fn clipped(text: &str, most: usize) -> String {
+    match clip(text, most) {
+        whole if whole.len() == text.len() => whole.to_owned(),
+        begin => format!("{begin}…"),
+    }
+}

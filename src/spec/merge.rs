@@ -1,0 +1,249 @@
+//! What holds for a task: built-in verifiers, then `verifiers.yml`, then the front matter of the task, then flags.
+
+use serde::{Deserialize, Serialize};
+
+use super::check;
+use super::config::{Stakeholder, VerifierConfig};
+use super::entry::{Mode, VerifierEntry};
+use super::patch::VerifierPatch;
+use super::policy::Policy;
+use super::problem::{SpecError, SpecProblem};
+use super::stage::Stage;
+use super::standard;
+use super::task::TaskSpec;
+use super::words::meant_or_all;
+
+/// The flags of the command line that change policy and verifiers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Flags {
+    /// `--strict`: warnings count as errors.
+    pub strict: bool,
+    /// `--skip-verifiers`: the ids.
+    pub skip: Vec<String>,
+    /// `--override-policy`: each `KEY=VALUE`.
+    pub policy: Vec<String>,
+}
+
+/// The limits and the verifiers that hold for a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSettings {
+    /// The limits.
+    pub policy: Policy,
+    /// The verifiers.
+    pub verifiers: Verifiers,
+}
+
+/// The verifiers of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verifiers {
+    /// Those who own verifiers.
+    pub stakeholders: Vec<Stakeholder>,
+    /// The verifiers, in the order in which they run.
+    pub entries: Vec<VerifierEntry>,
+    /// `true` if warnings count as errors.
+    #[serde(default)]
+    pub strict: bool,
+}
+
+impl Verifiers {
+    /// Returns the verifier with this id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&VerifierEntry> {
+        self.entries.iter().find(|entry| entry.id == id)
+    }
+
+    /// Returns the ids, in the order in which the verifiers run.
+    #[must_use]
+    pub fn ids(&self) -> Vec<&str> {
+        self.entries.iter().map(|entry| entry.id.as_str()).collect()
+    }
+}
+
+impl RunSettings {
+    /// Puts together what holds for a task. `file` is the file of the task.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError`] with every problem at once: ids that no verifier has, entries that lack something or contradict another,
+    /// flags that are not in order.
+    pub fn merge(config: &VerifierConfig, task: &TaskSpec, file: &str, flags: &Flags) -> Result<Self, SpecError> {
+        let mut merge = Merge::new(config);
+        merge.config(config);
+        merge.task(task, file);
+        let policy = merge.policy(task.policy.clone(), &flags.policy);
+        merge.drafts.iter_mut().for_each(Draft::place);
+        let Merge { stakeholders, drafts, mut problems } = merge;
+        problems.extend(check::drafts(&drafts, &stakeholders));
+        problems.extend(unknown_skips(&drafts, &flags.skip));
+        problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        let entries =
+            super::steps::in_order(drafts.into_iter().filter(Draft::is_on).map(|draft| skipped(draft, flags)));
+        let verifiers = Verifiers { stakeholders, entries, strict: flags.strict };
+        if problems.is_empty() { Ok(Self { policy, verifiers }) } else { Err(SpecError { problems }) }
+    }
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        let is_on = |entry: &VerifierEntry| entry.id != standard::OFF;
+        let entries = super::steps::in_order(standard::verifiers().into_iter().filter(is_on));
+        let verifiers = Verifiers { stakeholders: standard::stakeholders(), entries, strict: false };
+        Self { policy: Policy::default(), verifiers }
+    }
+}
+
+const OVERRIDES: &str = "verifier_overrides";
+
+/// A verifier that is being put together.
+pub(super) struct Draft<'p> {
+    pub(super) entry: VerifierEntry,
+    enabled: Option<bool>,
+    /// `false` if it is built in.
+    is_new: bool,
+    /// The parts that were put in, in their order.
+    patches: Vec<Layer<'p>>,
+}
+
+/// Parts of an entry, and where they were written.
+#[derive(Clone, Copy)]
+struct Layer<'p> {
+    file: &'p str,
+    section: &'static str,
+    patch: &'p VerifierPatch,
+}
+
+impl<'p> Draft<'p> {
+    fn built_in(entry: VerifierEntry) -> Self {
+        Self { entry, enabled: None, is_new: false, patches: Vec::new() }
+    }
+
+    fn new(id: &str) -> Self {
+        Self { is_new: true, ..Self::built_in(standard::new(id)) }
+    }
+
+    /// Returns `true` if the verifier runs: one that is off by itself does as soon as it is named.
+    pub(super) fn is_on(&self) -> bool {
+        self.enabled.unwrap_or(self.entry.id != standard::OFF || !self.patches.is_empty())
+    }
+
+    /// Puts a verifier of mode `model` that names no stage behind the build.
+    fn place(&mut self) {
+        let is_free = self.is_new && self.entry.mode == Mode::Model && !self.has("stage");
+        if is_free {
+            self.entry.place.stage = Stage::ALIGNMENT;
+        }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.patches.iter().any(|layer| layer.patch.has(key))
+    }
+
+    fn apply(&mut self, layer: Layer<'p>) {
+        self.enabled = layer.patch.enabled().or(self.enabled);
+        self.patches.push(layer);
+        if let Ok(entry) = layer.patch.over(&self.entry) {
+            self.entry = entry;
+        }
+    }
+
+    /// Returns a problem of the entry, at the last place where its setting `key` was written.
+    pub(super) fn problem(&self, key: &str, problem: String) -> SpecProblem {
+        let layer = self.patches.iter().rev().find(|layer| layer.patch.has(key)).or(self.patches.last());
+        match layer {
+            Some(layer) => layer.problem(&self.entry.id, key, problem),
+            None => of_flag("verifiers", &self.entry.id, problem),
+        }
+    }
+}
+
+impl Layer<'_> {
+    fn problem(&self, id: &str, key: &str, problem: String) -> SpecProblem {
+        let (file, line) = (self.file.to_owned(), self.patch.line_of(key));
+        SpecProblem { file, line, key: format!("{}.{id}.{key}", self.section), problem }
+    }
+}
+
+struct Merge<'p> {
+    stakeholders: Vec<Stakeholder>,
+    drafts: Vec<Draft<'p>>,
+    problems: Vec<SpecProblem>,
+}
+
+impl<'p> Merge<'p> {
+    fn new(config: &VerifierConfig) -> Self {
+        let own = |stakeholder: &Stakeholder| config.stakeholders.iter().all(|own| own.id != stakeholder.id);
+        let mut stakeholders: Vec<Stakeholder> = standard::stakeholders().into_iter().filter(own).collect();
+        stakeholders.extend(config.stakeholders.iter().cloned());
+        let drafts = standard::verifiers().into_iter().map(Draft::built_in).collect();
+        Self { stakeholders, drafts, problems: Vec::new() }
+    }
+
+    fn draft(&mut self, id: &str) -> Option<&mut Draft<'p>> {
+        self.drafts.iter_mut().find(|draft| draft.entry.id == id)
+    }
+
+    fn config(&mut self, config: &'p VerifierConfig) {
+        for (id, patch) in &config.verifiers {
+            if self.draft(id).is_none() {
+                self.drafts.push(Draft::new(id));
+            }
+            if let Some(draft) = self.draft(id) {
+                draft.apply(Layer { file: &config.file, section: "verifiers", patch });
+            }
+        }
+    }
+
+    fn task(&mut self, task: &'p TaskSpec, file: &'p str) {
+        for (id, patch) in &task.verifier_overrides {
+            let Some(draft) = self.draft(id) else {
+                let problem = format!("no verifier has this id{}", meant_or_all(id, &ids(&self.drafts)));
+                let (line, key) = (patch.line_of("id"), format!("{OVERRIDES}.{id}"));
+                self.problems.push(SpecProblem { file: file.to_owned(), line, key, problem });
+                continue;
+            };
+            draft.apply(Layer { file, section: OVERRIDES, patch });
+        }
+    }
+
+    fn policy(&mut self, mut policy: Policy, changes: &[String]) -> Policy {
+        for change in changes {
+            if let Err(problem) = changed(&mut policy, change) {
+                self.problems.push(SpecProblem {
+                    file: "--override-policy".to_owned(),
+                    line: 0,
+                    key: String::new(),
+                    problem,
+                });
+            }
+        }
+        policy
+    }
+}
+
+/// Makes a change `KEY=VALUE` of a policy.
+fn changed(policy: &mut Policy, change: &str) -> Result<(), String> {
+    let (key, value) = change.split_once('=').ok_or_else(|| format!("`{change}` is not KEY=VALUE"))?;
+    policy.set(key.trim(), value.trim()).map_err(|error| error.to_string())
+}
+
+fn skipped(draft: Draft<'_>, flags: &Flags) -> VerifierEntry {
+    VerifierEntry { skipped: flags.skip.contains(&draft.entry.id), ..draft.entry }
+}
+
+fn unknown_skips(drafts: &[Draft<'_>], skips: &[String]) -> Vec<SpecProblem> {
+    let ids = ids(drafts);
+    let unknown = skips.iter().filter(|skip| !ids.contains(skip));
+    let problem = |skip: &String| {
+        of_flag("--skip-verifiers", skip, format!("no verifier has this id{}", meant_or_all(skip, &ids)))
+    };
+    unknown.map(problem).collect()
+}
+
+fn ids(drafts: &[Draft<'_>]) -> Vec<String> {
+    drafts.iter().map(|draft| draft.entry.id.clone()).collect()
+}
+
+fn of_flag(flag: &str, key: &str, problem: String) -> SpecProblem {
+    SpecProblem { file: flag.to_owned(), line: 0, key: key.to_owned(), problem }
+}

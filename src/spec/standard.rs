@@ -1,0 +1,67 @@
+//! The verifiers and stakeholders that are there without any configuration.
+
+use super::config::Stakeholder;
+use super::entry::{Criticality, Gate, Mode, OnFail, Place, Required, VerifierEntry};
+use super::settings::VerifierSettings;
+use super::stage::Stage;
+
+/// The built-in verifier that is off until it is configured.
+pub(super) const OFF: &str = "style";
+
+/// The built-in verifiers that find a command by themselves.
+pub(super) const FINDS_COMMAND: [&str; 2] = ["build", "test"];
+
+/// Returns the built-in stakeholders.
+pub(super) fn stakeholders() -> Vec<Stakeholder> {
+    let named = [("architecture", "Architecture"), ("product", "Product"), ("security", "Security")];
+    named.map(|(id, name)| Stakeholder { id: id.to_owned(), name: name.to_owned() }).into()
+}
+
+/// Returns the built-in verifiers in the order of their stages.
+pub(super) fn verifiers() -> Vec<VerifierEntry> {
+    use Criticality::{Advisory, Blocker, Standard};
+    use Required::{IfCommand, IfCriteria, No, Yes};
+    let built_in = [
+        ("build", "architecture", Mode::Shell, Stage::BUILD, Blocker, Yes),
+        ("secrets", "security", Mode::Code, Stage::BUILD, Blocker, Yes),
+        ("test", "architecture", Mode::Shell, Stage::BUILD, Standard, IfCommand),
+        ("alignment", "product", Mode::Model, Stage::ALIGNMENT, Standard, IfCriteria),
+        ("bigpicture", "architecture", Mode::Model, Stage::BIG_PICTURE, Standard, No),
+        (OFF, "architecture", Mode::Model, Stage::STYLE, Advisory, No),
+    ];
+    built_in
+        .map(|(id, stakeholder, mode, stage, criticality, required)| {
+            let gate = Gate { criticality, required, ..Gate::default() };
+            VerifierEntry { gate, stakeholder: stakeholder.to_owned(), mode, place: place(id, stage), ..new(id) }
+        })
+        .into()
+}
+
+fn place(id: &str, stage: Stage) -> Place {
+    let after = if id == "test" { vec!["build".to_owned()] } else { Vec::new() };
+    Place { stage, after }
+}
+
+/// Returns an entry of which only the id was written.
+pub(super) fn new(id: &str) -> VerifierEntry {
+    VerifierEntry {
+        id: id.to_owned(),
+        stakeholder: "architecture".to_owned(),
+        mode: Mode::Shell,
+        place: Place { stage: Stage::BUILD, after: Vec::new() },
+        gate: Gate::default(),
+        config: VerifierSettings::default(),
+        skipped: false,
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            criticality: Criticality::Standard,
+            required: Required::No,
+            warn_triggers_retry: None,
+            on_fail: OnFail::Retry,
+        }
+    }
+}

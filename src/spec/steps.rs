@@ -1,0 +1,57 @@
+//! The order in which verifiers run.
+
+use super::entry::VerifierEntry;
+use super::merge::Verifiers;
+use super::stage::Stage;
+
+/// Verifiers of one stage that can run at the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step<'v> {
+    /// The stage.
+    pub stage: Stage,
+    /// The verifiers.
+    pub verifiers: Vec<&'v VerifierEntry>,
+}
+
+impl Verifiers {
+    /// Returns what runs after what: the stages in order, each cut where a verifier comes `after` another of its stage.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step<'_>> {
+        let mut steps: Vec<Step<'_>> = Vec::new();
+        for entry in &self.entries {
+            match steps.last_mut() {
+                Some(step) if step.stage == entry.place.stage && !waits(entry, &step.verifiers) => {
+                    step.verifiers.push(entry);
+                }
+                _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
+            }
+        }
+        steps
+    }
+}
+
+fn waits(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> bool {
+    for_one_of.iter().any(|other| entry.place.after.contains(&other.id))
+}
+
+/// Returns entries by stage and, within a stage, by how many others come before them.
+pub(super) fn in_order(entries: impl Iterator<Item = VerifierEntry>) -> Vec<VerifierEntry> {
+    let entries: Vec<VerifierEntry> = entries.collect();
+    let mut ranks = vec![0; entries.len()];
+    // A chain is no longer than there are entries; where they form a circle, this ends all the same.
+    for _ in 0..entries.len() {
+        ranks = (0..entries.len()).map(|at| rank(&entries, &ranks, at)).collect();
+    }
+    let mut ranked: Vec<(Stage, usize, VerifierEntry)> =
+        entries.into_iter().zip(ranks).map(|(entry, rank)| (entry.place.stage, rank, entry)).collect();
+    ranked.sort_by_key(|(stage, rank, _)| (*stage, *rank));
+    ranked.into_iter().map(|(_, _, entry)| entry).collect()
+}
+
+fn rank(entries: &[VerifierEntry], ranks: &[usize], at: usize) -> usize {
+    let Some(entry) = entries.get(at) else { return 0 };
+    let is_before =
+        |other: &VerifierEntry| other.place.stage == entry.place.stage && entry.place.after.contains(&other.id);
+    let before = entries.iter().zip(ranks).filter(|(other, _)| is_before(other));
+    before.map(|(_, rank)| rank + 1).max().unwrap_or_default()
+}

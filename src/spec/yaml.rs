@@ -1,0 +1,202 @@
+//! YAML as a tree in which each value knows its line. Knows no setting; anchors and tags are refused, so a document is never
+//! larger than its text.
+
+use std::collections::BTreeMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+
+/// The deepest nesting that is read.
+const DEPTH: usize = 32;
+
+/// The longest text that is read, in bytes.
+const LARGEST: usize = 1 << 20;
+
+/// A value and its line.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The line, from 1.
+    pub(super) line: usize,
+    pub(super) value: Value,
+}
+
+/// A value.
+#[derive(Debug)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    /// The line of the key, from 1.
+    pub(super) line: usize,
+    pub(super) value: Value,
+}
+
+/// The reason why a text is no YAML, or none that is read here.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) line: usize,
+    pub(super) problem: String,
+}
+
+impl Value {
+    /// Returns the kind of the value with an article.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "`true` or `false`",
+            Self::Int(_) => "a whole number",
+            Self::Float(_) => "a number with a point",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+        }
+    }
+
+    /// Returns the value as JSON.
+    pub(super) fn into_json(self) -> serde_json::Value {
+        match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Bool(flag) => flag.into(),
+            Self::Int(number) => number.into(),
+            Self::Float(number) => number.into(),
+            Self::Text(text) => text.into(),
+            Self::List(items) => items.into_iter().map(|item| item.value.into_json()).collect(),
+            Self::Map(entries) => entries.into_iter().map(|entry| (entry.key, entry.value.into_json())).collect(),
+        }
+    }
+}
+
+/// Reads the first document of a text.
+///
+/// # Errors
+/// The first [`Fault`].
+pub(super) fn parse(text: &str) -> Result<Node, Fault> {
+    if text.len() > LARGEST {
+        return Err(Fault { line: 1, problem: "is larger than 1 MiB".to_owned() });
+    }
+    let mut reader = Reader { events: Parser::new_from_str(text) };
+    loop {
+        match reader.next()? {
+            (Event::StreamEnd, span) => return Ok(Node { line: span.start.line(), value: Value::Null }),
+            (Event::StreamStart | Event::DocumentStart(_), _) => {}
+            (event, span) => return reader.node(event, span, 0),
+        }
+    }
+}
+
+struct Reader<'t> {
+    events: Parser<'t, StrInput<'t>>,
+}
+
+impl<'t> Reader<'t> {
+    fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
+        match self.events.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => Err(of(&error)),
+            None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Fault> {
+        let line = span.start.line();
+        let fault = |problem: &str| Err(Fault { line, problem: problem.to_owned() });
+        if depth > DEPTH {
+            return fault("nests too deep");
+        }
+        let value = match event {
+            Event::Scalar(_, _, anchor, _) | Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _)
+                if anchor > 0 =>
+            {
+                return fault("anchors (`&name`) are not read here; write the value out");
+            }
+            Event::Alias(_) => return fault("aliases (`*name`) are not read here; write the value out"),
+            Event::Scalar(text, style, _, tag) => scalar(&text, style, tag.as_deref()),
+            Event::SequenceStart(_, None) => Some(Value::List(self.list(depth)?)),
+            Event::MappingStart(_, None) => Some(Value::Map(self.map(depth)?)),
+            _ => None,
+        };
+        value.map_or_else(|| fault("tags (`!name`) are not read here"), |value| Ok(Node { line, value }))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd | Event::StreamEnd, _) => return Ok(items),
+                (event, span) => items.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Vec<Entry>, Fault> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+        loop {
+            let (event, span) = self.next()?;
+            let line = span.start.line();
+            let Some(key) = key(event, line)? else { return Ok(entries) };
+            if let Some(first) = lines.insert(key.clone(), line) {
+                let problem = format!("the key `{key}` was already written on line {first}");
+                return Err(Fault { line, problem });
+            }
+            let (event, span) = self.next()?;
+            let value = self.node(event, span, depth + 1)?.value;
+            entries.push(Entry { key, line, value });
+        }
+    }
+}
+
+/// Returns the name of a key, or nothing at the end of its map.
+fn key(event: Event<'_>, line: usize) -> Result<Option<String>, Fault> {
+    match event {
+        Event::MappingEnd | Event::StreamEnd => Ok(None),
+        Event::Scalar(name, _, 0, None) => Ok(Some(name.into_owned())),
+        _ => Err(Fault { line, problem: "keys must be plain words".to_owned() }),
+    }
+}
+
+/// How the errors begin that a text without quotes leads to.
+const HINTED: [&str; 2] = ["mapping values are not allowed", "unexpected character"];
+
+const QUOTES: &str = "; a text with `: ` in it, or that begins with a special character, needs quotes";
+
+fn of(error: &ScanError) -> Fault {
+    let info = error.info();
+    let hint = if HINTED.iter().any(|start| info.starts_with(start)) { QUOTES } else { "" };
+    Fault { line: error.marker().line(), problem: format!("it is no YAML: {info}{hint}") }
+}
+
+/// Returns the value of a scalar by the rules of YAML 1.2; `None` if it has a tag.
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Option<Value> {
+    match tag {
+        None if style == ScalarStyle::Plain => Some(plain(text)),
+        None => Some(Value::Text(text.to_owned())),
+        Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => Some(Value::Text(text.to_owned())),
+        Some(_) => None,
+    }
+}
+
+fn plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ => number(text).unwrap_or_else(|| Value::Text(text.to_owned())),
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    let looks_so = text.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
+    let radix = |prefix, radix| text.strip_prefix(prefix).and_then(|digits| i64::from_str_radix(digits, radix).ok());
+    let whole = text.parse().ok().or_else(|| radix("0x", 16)).or_else(|| radix("0o", 8)).map(Value::Int);
+    whole.or_else(|| text.parse().ok().map(Value::Float)).filter(|_| looks_so)
+}

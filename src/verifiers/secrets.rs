@@ -1,0 +1,35 @@
+//! The verifier `secrets`: keys and tokens in the lines that were added.
+
+use super::job::{KnownKey, VerifierJob};
+use super::verifier::{Verifier, VerifierError};
+use crate::findings::{Finding, FindingKind, VerifierReport, secrets_in};
+
+/// The name by which it is configured.
+pub(super) const ID: &str = "secrets";
+
+/// How much of a diff it reads whatever is set, in bytes.
+const DIFF: usize = 64 * 1024 * 1024;
+
+/// Finds keys and tokens in the lines that an attempt adds, and the keys of this process.
+pub(super) struct Secrets;
+
+impl Verifier for Secrets {
+    fn diff_limit(&self, set: usize) -> usize {
+        set.max(DIFF)
+    }
+
+    async fn verify(&self, job: &VerifierJob) -> Result<VerifierReport, VerifierError> {
+        let known = job.changes.keys.iter().map(known);
+        let mut report = VerifierReport::of(known.chain(secrets_in(&job.changes.diff, ID)));
+        if job.changes.is_cut {
+            let read = job.changes.diff.len();
+            report.push(Finding::warning(FindingKind::Secret, format!("only {read} bytes of the diff were searched")));
+        }
+        Ok(report)
+    }
+}
+
+fn known(key: &KnownKey) -> Finding {
+    let KnownKey { file, line, variable } = key;
+    Finding::error(FindingKind::Secret, format!("the file holds the value of `{variable}`")).at(file, *line)
+}

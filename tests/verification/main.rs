@@ -1,0 +1,17 @@
+//! Verification: what the output of a command becomes, what makes two findings the same, what is decided from them.
+#![cfg(feature = "agents")]
+#![allow(clippy::unwrap_used)]
+
+mod attempts;
+mod clusters;
+mod decide;
+mod findings;
+mod fingerprints;
+mod merge;
+mod outputs;
+mod reports;
+mod secrets;
+mod shapes;
+mod spec;
+mod split;
+mod what_if;
