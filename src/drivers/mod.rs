@@ -30,7 +30,7 @@ pub use fenced::fenced_json;
 pub use ledger::{Account, Ledger, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
 pub use name::{DriverName, UnknownDriver};
 pub use price::Price;
-pub(crate) use price::dollars;
+pub use price::dollars;
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]

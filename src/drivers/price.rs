@@ -25,7 +25,7 @@ pub struct Price {
 }
 
 /// Returns an amount in millionths of a dollar for people, to the hundredth of a cent: `$0.0160`.
-pub(crate) fn dollars(millionths: u64) -> String {
+pub fn dollars(millionths: u64) -> String {
     format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
 }
 

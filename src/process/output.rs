@@ -1,4 +1,4 @@
-//! The end of an output: the last bytes of a stream, however long it is.
+//! The end of an output, and its beginning where that matters: so many bytes of a stream, however long it is.
 
 use std::io;
 use std::process::ExitStatus;
@@ -50,12 +50,15 @@ impl From<Broken> for io::Error {
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     kept: usize,
+    /// How many of the first bytes are kept besides.
+    head: usize,
     most: u64,
     bytes: Arc<Mutex<Bytes>>,
 }
 
 #[derive(Debug, Default)]
 struct Bytes {
+    first: Vec<u8>,
     last: Vec<u8>,
     /// How many there were.
     all: u64,
@@ -64,7 +67,12 @@ struct Bytes {
 impl Tail {
     /// Keeps so many bytes of a stream that may have at most so many.
     pub(super) fn of(kept: usize, most: u64) -> Self {
-        Self { kept, most, bytes: Arc::default() }
+        Self { kept, head: 0, most, bytes: Arc::default() }
+    }
+
+    /// Keeps so many of the first bytes besides.
+    pub(super) fn with_head(self, head: usize) -> Self {
+        Self { head, ..self }
     }
 
     /// Reads to the end; never holds more than a few times as many bytes as are kept.
@@ -86,8 +94,10 @@ impl Tail {
     /// Returns how many bytes there were.
     fn push(&self, piece: &[u8]) -> u64 {
         let mut bytes = self.bytes();
-        bytes.last.extend_from_slice(piece);
         bytes.all += piece.len() as u64;
+        let (first, piece) = piece.split_at(piece.len().min(self.head.saturating_sub(bytes.first.len())));
+        bytes.first.extend_from_slice(first);
+        bytes.last.extend_from_slice(piece);
         if bytes.last.len() > self.kept.saturating_mul(2) {
             let cut = bytes.last.len() - self.kept;
             bytes.last.drain(..cut);
@@ -112,12 +122,22 @@ impl Tail {
         last
     }
 
-    /// The bytes as text; the rest of a character that was cut at the beginning is dropped.
+    /// The bytes as text; the rest of a character that was cut at the beginning is dropped. A line tells of the bytes that are
+    /// missing between the first and the last.
     pub(crate) fn text(&self) -> String {
         let bytes = self.bytes();
-        let last = &bytes.last[bytes.last.len().saturating_sub(self.kept)..];
+        let missing = bytes.last.len().saturating_sub(self.kept);
+        let last = &bytes.last[missing..];
+        if self.head > 0 && bytes.all == (bytes.first.len() + last.len()) as u64 {
+            return String::from_utf8_lossy(&[&bytes.first, last].concat()).into_owned();
+        }
         let is_cut = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
         let begin = last.iter().take(3).position(|byte| !is_cut(byte)).unwrap_or(0);
-        String::from_utf8_lossy(&last[begin..]).into_owned()
+        let last = String::from_utf8_lossy(&last[begin..]);
+        if self.head == 0 {
+            return last.into_owned();
+        }
+        let missing = bytes.all - (bytes.first.len() + last.len()) as u64;
+        format!("{}\n[{missing} bytes left out]\n{last}", String::from_utf8_lossy(&bytes.first))
     }
 }

@@ -47,7 +47,11 @@ pub struct Program {
     directory: Option<PathBuf>,
     /// Of the standard output, of the standard error.
     pub(super) kept: [usize; 2],
+    /// How many bytes are kept of the beginning of each output besides.
+    head: usize,
     watched: bool,
+    /// Whether it is asked to end, and killed only if it does not.
+    asked: bool,
 }
 
 /// What ends a program before its time that is run to its end.
@@ -83,7 +87,18 @@ impl Program {
     /// Returns a program, found in `PATH` if it is no path, with empty input, in the environment and directory of this process.
     pub fn new(name: impl Into<OsString>) -> Self {
         let (args, stdin, env) = (vec![], vec![], vec![]);
-        Self { name: name.into(), args, stdin, env, environment: None, directory: None, kept: [KEPT; 2], watched: true }
+        Self {
+            name: name.into(),
+            args,
+            stdin,
+            env,
+            environment: None,
+            directory: None,
+            kept: [KEPT; 2],
+            head: 0,
+            watched: true,
+            asked: false,
+        }
     }
 
     /// Adds arguments.
@@ -128,11 +143,23 @@ impl Program {
         self
     }
 
+    /// Sets how many bytes are kept of the beginning of each output besides those of its end.
+    pub(crate) fn keep_head(mut self, bytes: usize) -> Self {
+        self.head = bytes;
+        self
+    }
+
+    /// Asks it to end if it goes beyond its [`Bounds`], and kills it, with its group, only if it does not.
+    pub(crate) fn asked_to_end(mut self) -> Self {
+        self.asked = true;
+        self
+    }
+
     /// Lets it outlive this process, should that be killed: it ends by itself, and soon. If it has to end before its time, it is
     /// asked to, and killed only if it does not: it has things to leave in order, such as locks.
     pub(crate) fn unwatched(mut self) -> Self {
         self.watched = false;
-        self
+        self.asked_to_end()
     }
 
     /// Runs it until it has ended and its outputs are closed; `alive` is called whenever it writes something. If the future
@@ -144,22 +171,56 @@ impl Program {
         let mut group = self.spawn()?;
         let [out, err] = self.tails(u64::MAX);
         self.talk(pipes(&mut group), &out, &err, alive).await?;
+        self.ended(group, [&out, &err]).await
+    }
+
+    /// Runs it as [`run`](Self::run) does, unless `stop` is ready before: its group is asked to end then, and killed if it takes its
+    /// time. Returns what stopped it in place of its output.
+    pub(crate) async fn run_until<T>(
+        &self,
+        stop: impl Future<Output = T>,
+        alive: impl Fn(),
+    ) -> io::Result<Result<Output, T>> {
+        let mut group = self.spawn()?;
+        let [out, err] = self.tails(u64::MAX);
+        let mut talk = Box::pin(maybe_done(self.talk(pipes(&mut group), &out, &err, alive)));
+        let stopped = tokio::select! {
+            biased;
+            why = stop => Some(why),
+            () = &mut talk => None,
+        };
+        let Some(why) = stopped else {
+            talk.as_mut().take_output().transpose()?;
+            return self.ended(group, [&out, &err]).await.map(Ok);
+        };
+        // It may still write while it ends.
+        let (ended, _) = tokio::join!(group.end(Duration::ZERO, GRACE), timeout(GRACE, talk));
+        ended.map(|_| Err(why))
+    }
+
+    /// Waits for the end of a program that has closed its outputs.
+    async fn ended(&self, mut group: Group, [out, err]: [&Tail; 2]) -> io::Result<Output> {
         // Waited for last: until then the group's number cannot go to another process.
         let status = group.wait().await?;
         if self.watched {
             group.kill(); // what it left running ends with it
         }
-        Ok(Output::new(status, &out, &err))
+        Ok(Output::new(status, out, err))
     }
 
     /// Runs it until it has ended or goes beyond its bounds; what it left running in its group ends with it.
     pub(crate) async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
+        self.run_alive_within(bounds, || ()).await
+    }
+
+    /// The same; `alive` is called whenever it writes something.
+    pub(crate) async fn run_alive_within(&self, bounds: &Bounds, alive: impl Fn()) -> io::Result<Ran> {
         let mut leaving = Leaving { group: Some(self.spawn()?), is_asked: !self.watched };
         let Some(group) = &mut leaving.group else { return Err(io::Error::other("it was not started")) };
         let [out, err] = self.tails(bounds.output);
-        let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, || ())));
+        let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, alive)));
         let how = timeout(bounds.time, ended(group, &mut talk)).await.unwrap_or(Ok(How::TooLong));
-        if !self.watched && !matches!(how, Ok(How::Exited(_))) {
+        if self.asked && !matches!(how, Ok(How::Exited(_))) {
             group.end(Duration::ZERO, GRACE).await?;
         }
         group.kill();
@@ -170,7 +231,7 @@ impl Program {
     }
 
     fn tails(&self, most: u64) -> [Tail; 2] {
-        self.kept.map(|kept| Tail::of(kept, most))
+        self.kept.map(|kept| Tail::of(kept, most).with_head(self.head))
     }
 
     /// Writes its input and reads its outputs, to their ends.
@@ -193,7 +254,7 @@ impl Program {
         let cgroup = if self.watched && self.is_found() { Cgroup::create() } else { None };
         let mut command = match &cgroup {
             Some(cgroup) => cgroup.command(&self.name, |name| self.variable(name).is_some()),
-            None => Command::new(&self.name),
+            None => self.command(),
         };
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(environment) = &self.environment {
@@ -204,6 +265,31 @@ impl Program {
             command.current_dir(directory);
         }
         Group::spawn(command, self.watched, cgroup)
+    }
+
+    /// A command by the file of the program, if that is known: a name is looked for only once this process is copied, which takes
+    /// the longer the more memory it has.
+    fn command(&self) -> Command {
+        let Some(file) = self.file().filter(|file| runs_by_itself(file)) else { return Command::new(&self.name) };
+        let mut command = Command::new(file);
+        #[cfg(unix)]
+        command.arg0(&self.name);
+        command
+    }
+
+    /// The file of the program, as `PATH` has it; none if it is not there, or depends on the directory.
+    fn file(&self) -> Option<PathBuf> {
+        if self.name.as_encoded_bytes().contains(&b'/') {
+            return None;
+        }
+        let mut files = self.places().take_while(|file| file.is_absolute());
+        files.find(|file| is_program(file))
+    }
+
+    /// The files that it may be, in the order of `PATH`.
+    fn places(&self) -> impl Iterator<Item = PathBuf> {
+        let folders: Vec<_> = self.variable("PATH").iter().flat_map(std::env::split_paths).collect();
+        folders.into_iter().map(|folder| folder.join(&self.name))
     }
 
     /// A variable of its environment.
@@ -221,22 +307,27 @@ impl Program {
             let at = self.directory.as_ref().map_or_else(|| PathBuf::from(&self.name), |place| place.join(&self.name));
             return is_program(&at);
         }
-        let Some(path) = self.variable("PATH") else { return false };
-        std::env::split_paths(&path)
-            .filter(|folder| folder.is_absolute())
-            .any(|folder| is_program(&folder.join(&self.name)))
+        self.places().any(|file| file.is_absolute() && is_program(&file))
     }
 }
 
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]
 fn is_program(_: &Path) -> bool {
     false
+}
+
+/// Returns whether the system runs a file as it is: a script that does not name its interpreter is run by a shell, which is looked for
+/// by name only.
+fn runs_by_itself(file: &Path) -> bool {
+    use std::io::Read;
+    let mut begin = [0; 2];
+    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && [*b"#!", *b"\x7fE"].contains(&begin)
 }
 
 /// A program whose end may not be waited for: dropped before, it is asked to end, and killed if it takes its time.

@@ -108,6 +108,19 @@ impl Workspace {
         .await
     }
 
+    /// Makes a new branch at a commit and puts HEAD on it, with the commit's files. Changes that are in the way are not overwritten.
+    ///
+    /// # Errors
+    /// [`BranchTaken`](WorkspaceError::BranchTaken) if there is one of that name, wherever it is.
+    /// [`BadBranch`](WorkspaceError::BadBranch) if that is no name. [`GitFailed`](WorkspaceError::GitFailed) if git cannot switch.
+    pub async fn new_branch(&self, name: &str, at: &CommitId) -> Result<(), WorkspaceError> {
+        if let Some(commit) = self.branch_at(name).await? {
+            return Err(WorkspaceError::BranchTaken { branch: name.to_owned(), commit });
+        }
+        let switch = self.git(&["switch", "--quiet", "--no-track", "--create"]).arg(name).arg(at.as_str());
+        switch.done().await.map(drop)
+    }
+
     async fn begin_branch(&self, name: &str, at: Option<&CommitId>) -> Result<(), WorkspaceError> {
         let (reference, at) = (format!("refs/heads/{name}"), at.cloned());
         self.read("make a branch", move |repository, _| {

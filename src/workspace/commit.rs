@@ -9,8 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::head::Head;
 use super::id::{CommitId, TreeId};
+use super::index::Scratch;
 use super::message::CommitKey;
 use super::open::{Fault, Workspace};
+
+const COMMIT: [&str; 4] = ["commit", "--quiet", "--cleanup=whitespace", "--file=-"];
+/// A setting of the call wins over the repository's.
+const WITHOUT_HOOKS: [&str; 6] =
+    ["-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--cleanup=whitespace", "--file=-"];
 
 /// A commit to be made.
 #[derive(Clone, Debug)]
@@ -101,25 +107,33 @@ impl Workspace {
             self.settle_index().await?;
             return Ok(Committed::Nothing);
         }
-        self.ensure_identity().await?;
+        if begun.is_none() && !self.has_hooks().await? {
+            let made = self.commit_plainly(request).await;
+            return self.unless_made(made, request, (&parent, None)).await;
+        }
         let before = match begun {
             Some(files) => files,
             None => self.snapshot().await?.tree,
         };
         self.begin(request, &before).await?;
         let made = match self.commit_with_hooks(request, &before).await {
-            Ok(()) => self.settle_index().await.map(|()| None),
-            // A git that outlived a killed run may have made it meanwhile.
-            Err(error) => match self.made_before(request, Some(&before)).await {
-                Ok(None) => Err(error),
-                made => made,
-            },
+            Ok(()) => self.settle_index().await,
+            refused => refused,
         };
+        let made = self.unless_made(made, request, (&parent, Some(&before))).await;
         self.forget_begun().await?;
-        match made? {
-            Some(made) => Ok(made),
-            None => self.newest(request, &parent).await,
-        }
+        made
+    }
+
+    /// Tells what was made. A git that outlived a killed run may have made it meanwhile, so that this one could not.
+    async fn unless_made(
+        &self,
+        made: Result<(), WorkspaceError>,
+        request: &CommitRequest,
+        (parent, begun): (&TreeId, Option<&TreeId>),
+    ) -> Result<Committed, WorkspaceError> {
+        let Err(error) = made else { return self.newest(request, parent).await };
+        self.made_before(request, begun).await?.ok_or(error)
     }
 
     /// The commit if it is there already; `begun`: the files from before hooks saw them, if it was killed half-way.
@@ -186,11 +200,7 @@ impl Workspace {
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             let answer = self.git(&["var", who]).run().await?;
             if answer.code != Some(0) {
-                let output =
-                    answer.stderr.lines().rfind(|line| line.starts_with("fatal:")).unwrap_or("no name or email");
-                return Err(WorkspaceError::IdentityMissing {
-                    output: output.trim_start_matches("fatal: ").to_owned(),
-                });
+                return Err(nobody(&answer.stderr));
             }
         }
         Ok(())
@@ -205,21 +215,29 @@ impl Workspace {
         Err(WorkspaceError::HeadElsewhere { expected: expected.to_string(), found: found.to_string() })
     }
 
+    /// Where there are no hooks nothing changes files or the message meanwhile, and the index of the commit is HEAD's. A hook that
+    /// appears only now does not run.
+    async fn commit_plainly(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
+        let message = request.key.sign(&request.message);
+        let scratch = self.git_commit(&request.tree, &message, &WITHOUT_HOOKS).await?;
+        self.put_fresh_index(scratch).await
+    }
+
     /// `before`: all files, before a hook saw them.
     async fn commit_with_hooks(&self, request: &CommitRequest, before: &TreeId) -> Result<(), WorkspaceError> {
         let message = request.key.sign(&request.message);
-        match self.git_commit(&request.tree, &message, &[]).await {
+        match self.git_commit(&request.tree, &message, &COMMIT).await {
             Err(refused @ WorkspaceError::HookRefused { .. }) => {
                 let after = self.snapshot().await?.tree;
                 if after == *before {
                     return Err(refused);
                 }
                 let formatted = self.carried(before, &request.tree, &after).await?;
-                self.git_commit(&formatted, &message, &[]).await?;
+                self.git_commit(&formatted, &message, &COMMIT).await?;
                 self.take_in(&after, request).await
             }
             Err(error) => Err(error),
-            Ok(()) => self.take_in(before, request).await,
+            Ok(_) => self.take_in(before, request).await,
         }
     }
 
@@ -236,17 +254,16 @@ impl Workspace {
             return Ok(());
         }
         let message = if is_kept { committed.message } else { request.key.sign(&committed.message) };
-        self.git_commit(&tree, &message, &["--amend", "--no-verify"]).await
+        let amend = [&COMMIT[..], &["--amend", "--no-verify"]].concat();
+        self.git_commit(&tree, &message, &amend).await.map(drop)
     }
 
-    /// Makes the commit, or amends it.
-    async fn git_commit(&self, tree: &TreeId, message: &str, how: &[&str]) -> Result<(), WorkspaceError> {
+    /// Makes the commit, or amends it, and returns the index that it was made from.
+    async fn git_commit(&self, tree: &TreeId, message: &str, args: &[&str]) -> Result<Scratch, WorkspaceError> {
         let scratch = self.scratch_of(tree).await?;
-        let args = [&["commit", "--quiet", "--cleanup=whitespace", "--file=-"], how].concat();
-        let commit = self.git(&args).on(scratch.path()).input(message).with_hooks();
-        let answer = commit.run().await?;
+        let answer = self.git(args).on(scratch.path()).input(message).with_hooks().run().await?;
         match answer.code {
-            Some(0) => Ok(()),
+            Some(0) => Ok(scratch),
             code => Err(self.why(code, answer.stderr.trim().to_owned()).await?),
         }
     }
@@ -254,8 +271,8 @@ impl Workspace {
     /// Reads git's code: 1 if a hook refused, 128 if git itself failed.
     async fn why(&self, code: Option<i32>, output: String) -> Result<WorkspaceError, WorkspaceError> {
         let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
-        Ok(if says(&["Please tell me who you are", "empty ident name"]) {
-            WorkspaceError::IdentityMissing { output }
+        Ok(if says(&["Please tell me who you are", "empty ident name", "name consists only of disallowed"]) {
+            nobody(&output)
         } else if says(&["failed to sign", "failed to write commit object"]) {
             WorkspaceError::SigningFailed { output }
         } else if code == Some(1) {
@@ -293,6 +310,12 @@ impl Workspace {
         self.set_head(request.branch.as_deref(), request.parent.as_ref()).await?;
         Ok(Committed::Nothing)
     }
+}
+
+/// The failure of a git that does not know who commits.
+fn nobody(said: &str) -> WorkspaceError {
+    let fatal = said.lines().rfind(|line| line.starts_with("fatal:")).unwrap_or("no name or email");
+    WorkspaceError::IdentityMissing { output: fatal.trim_start_matches("fatal: ").to_owned() }
 }
 
 struct Tip {

@@ -100,6 +100,24 @@ impl Workspace {
         .await
     }
 
+    /// Returns the beginning of what [`diff`](Self::diff) has as text, at most `most` bytes of whole lines, and whether that is all
+    /// of it.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there.
+    pub async fn diff_start(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<(String, bool), WorkspaceError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.objects("compare two trees", move |repository, _| {
+            let mut text = Bounded { bytes: vec![], most, all: 0 };
+            print(&compared(repository, &from, &to)?, &mut text)?;
+            let fits = text.all <= most as u64;
+            let lines = text.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+            text.bytes.truncate(if fits { text.bytes.len() } else { lines });
+            Ok((String::from_utf8_lossy(&text.bytes).into_owned(), fits))
+        })
+        .await
+    }
+
     /// Returns the files that differ between two trees, in the order of names; of a renamed one, both names.
     ///
     /// # Errors

@@ -59,9 +59,19 @@ impl Workspace {
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
     pub async fn ignore_store(&self) -> Result<(), WorkspaceError> {
-        self.read("write info/exclude", |_, place| {
+        self.ignore(".superstep/").await
+    }
+
+    /// Tells git to ignore what matches `pattern`, a line of a `.gitignore` file, in this repository and all of its work trees.
+    /// Files that are in commits are not affected. Done twice, it is done once.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
+    pub async fn ignore(&self, pattern: &str) -> Result<(), WorkspaceError> {
+        let line = pattern.to_owned();
+        self.read("write info/exclude", move |_, place| {
             let file = place.common_dir.join("info").join("exclude");
-            exclude(&file).map_err(|source| WorkspaceError::Io { doing: "write", path: file, source })?;
+            exclude(&file, &line).map_err(|source| WorkspaceError::Io { doing: "write", path: file, source })?;
             super::trust::renew(place);
             Ok(())
         })
@@ -107,19 +117,18 @@ impl Changes {
     }
 }
 
-fn exclude(file: &Path) -> io::Result<()> {
-    const LINE: &str = ".superstep/";
+fn exclude(file: &Path, pattern: &str) -> io::Result<()> {
     let mut text = match fs::read(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
         read => read?,
     };
-    if text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == LINE.as_bytes()) {
+    if text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == pattern.as_bytes()) {
         return Ok(());
     }
     if text.last().is_some_and(|last| *last != b'\n') {
         text.push(b'\n');
     }
-    text.extend_from_slice(format!("{LINE}\n").as_bytes());
+    text.extend_from_slice(format!("{pattern}\n").as_bytes());
     fs::create_dir_all(file.parent().unwrap_or(file))?;
     fs::write(file, text)
 }

@@ -95,6 +95,27 @@ impl Workspace {
         self.look(|place| fingerprint(&place)).await
     }
 
+    /// Checks that what git runs here is what it was when the work tree was [locked](Self::lock). Runs nothing.
+    ///
+    /// # Errors
+    /// [`Tampered`](WorkspaceError::Tampered) names what is otherwise.
+    pub async fn ensure_untampered(&self) -> Result<(), WorkspaceError> {
+        self.look(|place| super::trust::check(&place)).await?
+    }
+
+    /// Returns whether a hook may run at a commit: there is a file that is no sample where git looks for hooks unless told
+    /// otherwise, or the configuration that holds here tells it otherwise (`core.hooksPath`, `hook.*`).
+    ///
+    /// # Errors
+    /// [`GitMissing`](WorkspaceError::GitMissing) if git cannot be asked.
+    pub async fn has_hooks(&self) -> Result<bool, WorkspaceError> {
+        let ask = self.git(&["config", "--null", "--get-regexp", r"^(core\.hookspath|hook\..*)$"]);
+        if configures_hooks(&ask.run().await?.stdout) {
+            return Ok(true);
+        }
+        self.look(|place| holds_hooks(&place.common_dir.join("hooks"))).await
+    }
+
     /// Returns where the hooks are.
     pub(super) async fn hooks_folder(&self) -> Result<PathBuf, WorkspaceError> {
         self.look(|place| hooks_folder(&place)).await
@@ -215,6 +236,16 @@ fn hooks_folder(place: &Place) -> PathBuf {
         Ok(Some(path)) => resolved(place, &place.root.join(".git"), &path),
         Ok(None) | Err(_) => place.common_dir.join("hooks"),
     }
+}
+
+/// Reads lines of a key and its value. What each call of git is told here is no setting of the user's.
+fn configures_hooks(told: &[u8]) -> bool {
+    told.split(|byte| *byte == 0).any(|line| !line.is_empty() && line != b"core.hookspath\n/dev/null")
+}
+
+fn holds_hooks(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).any(|path| path.extension().is_none_or(|end| end != "sample") && !path.is_dir())
 }
 
 /// Husky has stubs in `_` that run what lies beside that folder.

@@ -65,3 +65,10 @@ id! {
     /// The id of a commit.
     CommitId, "commit"
 }
+
+impl CommitId {
+    /// Returns the first nine digits, which is what people see.
+    pub fn short(&self) -> &str {
+        self.0.get(..9).unwrap_or(&self.0)
+    }
+}

@@ -97,6 +97,11 @@ impl Workspace {
     pub(super) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         // Tells by its code that files are changed, which is no failure.
         self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
+        self.put_fresh_index(scratch).await
+    }
+
+    /// The same of an index that git has refreshed.
+    pub(super) async fn put_fresh_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         self.unlocked().await?;
         self.look(move |place| replace_index(&place, &scratch)).await?
     }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use git2::build::TreeUpdateBuilder;
-use git2::{FileMode, IndexConflict, MergeOptions, Repository};
+use git2::{DiffFile, DiffOptions, ErrorCode, FileMode, IndexConflict, MergeOptions, Oid, Repository, Tree};
 
 use super::diff::tree;
 use super::error::WorkspaceError;
 use super::id::TreeId;
 use super::open::{Fault, Workspace};
-use super::paths::{as_bytes, shown};
+use super::paths::{as_bytes, as_path, shown};
 
 impl Workspace {
     /// Returns HEAD's tree with the change from `from` to `to` made to it. `from` is a snapshot of the moment when a task
@@ -46,7 +46,7 @@ impl Workspace {
             return Ok(onto.clone());
         }
         let (from, onto, to) = (from.clone(), onto.clone(), to.clone());
-        self.objects("merge trees", move |repository, _| merged(repository, [&from, &onto, &to])).await
+        self.objects("merge trees", move |repository, _| carried(repository, [&from, &onto, &to])).await
     }
 }
 
@@ -67,11 +67,55 @@ impl Workspace {
     }
 }
 
-fn merged(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<TreeId, Fault> {
-    let (from, onto, to) = (tree(repository, from)?, tree(repository, onto)?, tree(repository, to)?);
+fn carried(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<TreeId, Fault> {
+    let trees = [&tree(repository, from)?, &tree(repository, onto)?, &tree(repository, to)?];
+    match updated(repository, trees)? {
+        Some(tree) => Ok(tree),
+        None => merged(repository, trees),
+    }
+}
+
+/// The merge where `onto` has all files that change as `from` has them, so that nothing has to be merged; none where it has not. Only
+/// the folders of these files are read, and not all files of three trees.
+fn updated(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<Option<TreeId>, Fault> {
+    let mut options = DiffOptions::new();
+    options.include_typechange(true);
+    let diff = repository.diff_tree_to_tree(Some(from), Some(to), Some(&mut options))?;
+    let mut update = TreeUpdateBuilder::new();
+    for delta in diff.deltas() {
+        let (before, after) = (delta.old_file(), delta.new_file());
+        let path = after.path_bytes().or(before.path_bytes()).unwrap_or_default();
+        if !is_as_in(onto, &as_path(path), &before)? {
+            return Ok(None);
+        }
+        match after.exists() {
+            true => update.upsert(path, after.id(), after.mode()),
+            false => update.remove(path),
+        };
+    }
+    // What is refused, such as a file where a folder would have to be, the merge tells of.
+    Ok(update.create_updated(repository, onto).ok().map(TreeId::from))
+}
+
+/// Returns whether a tree has a file as it was before; one that was not there is not there.
+fn is_as_in(onto: &Tree<'_>, path: &Path, before: &DiffFile<'_>) -> Result<bool, Fault> {
+    let before = before.exists().then(|| (before.mode().into(), before.id()));
+    Ok(entry(onto, path)? == before)
+}
+
+/// The mode and id of a file or folder.
+fn entry(tree: &Tree<'_>, path: &Path) -> Result<Option<(i32, Oid)>, Fault> {
+    match tree.get_path(path) {
+        Ok(entry) => Ok(Some((entry.filemode_raw(), entry.id()))),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn merged(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<TreeId, Fault> {
     let mut options = MergeOptions::new();
     options.find_renames(false);
-    let mut index = repository.merge_trees(&from, &onto, &to, Some(&options))?;
+    let mut index = repository.merge_trees(from, onto, to, Some(&options))?;
     if !index.has_conflicts() {
         return Ok(index.write_tree_to(repository)?.into());
     }
@@ -85,4 +129,98 @@ fn merged(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<Tre
 fn name_of(conflict: &IndexConflict) -> Option<String> {
     let entry = conflict.our.as_ref().or(conflict.their.as_ref()).or(conflict.ancestor.as_ref());
     entry.map(|entry| shown(&entry.path))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Files by their paths: the mode, and what is in them.
+    type Files = BTreeMap<&'static str, (FileMode, u8)>;
+
+    const PATHS: [&str; 8] = ["a", "a/x", "b", "d/a", "d/b", "d/e/a", "d/e", "d.x"];
+    const MODES: [FileMode; 4] = [FileMode::Blob, FileMode::BlobExecutable, FileMode::Link, FileMode::Commit];
+
+    fn place() -> (tempfile::TempDir, Repository) {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(folder.path()).unwrap();
+        (folder, repository)
+    }
+
+    /// A tree of those among the files that are in no way of others.
+    fn written<'a>(repository: &'a Repository, files: &Files) -> Tree<'a> {
+        let mut update = TreeUpdateBuilder::new();
+        for (path, (mode, content)) in files {
+            if !PATHS.iter().any(|other| files.contains_key(other) && other.starts_with(&format!("{path}/"))) {
+                update.upsert(*path, repository.blob(&[*content]).unwrap(), *mode);
+            }
+        }
+        let empty = repository.treebuilder(None).unwrap().write().unwrap();
+        let id = update.create_updated(repository, &repository.find_tree(empty).unwrap()).unwrap();
+        repository.find_tree(id).unwrap()
+    }
+
+    fn file() -> impl Strategy<Value = (FileMode, u8)> {
+        (prop::sample::select(&MODES[..]), 0..3_u8)
+    }
+
+    fn files() -> impl Strategy<Value = Files> {
+        prop::collection::btree_map(prop::sample::select(&PATHS[..]), file(), 0..6)
+    }
+
+    /// Files that are the same but for a few.
+    fn changed(files: Files) -> impl Strategy<Value = Files> {
+        let changes = prop::collection::vec((prop::sample::select(&PATHS[..]), prop::option::of(file())), 0..4);
+        changes.prop_map(move |changes| {
+            let mut files = files.clone();
+            for (path, file) in changes {
+                files.remove(path);
+                files.extend(file.map(|file| (path, file)));
+            }
+            files
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn what_is_updated_is_what_would_be_merged(
+            [from, onto, to] in files().prop_flat_map(|from| (Just(from.clone()), changed(from.clone()), changed(from)))
+                .prop_map(|(from, onto, to)| [from, onto, to])
+        ) {
+            let (_folder, repository) = place();
+            let trees = [&from, &onto, &to].map(|files| written(&repository, files));
+            let trees = [&trees[0], &trees[1], &trees[2]];
+            if let Some(updated) = updated(&repository, trees).ok().unwrap() {
+                prop_assert_eq!(Some(updated), merged(&repository, trees).ok());
+            }
+        }
+    }
+
+    #[rstest::rstest]
+    #[case::added(&[], &["d/a"], &["b"], true)]
+    #[case::removed(&["d/a", "b"], &["d/a", "b", "a"], &["b"], true)]
+    #[case::the_last_of_a_folder(&["d/e/a"], &["d/e/a", "a"], &[], true)]
+    #[case::changed_on_both_sides(&["b"], &[], &["b", "a/x"], true)]
+    #[case::removed_on_both_sides(&["b", "a"], &["a"], &["a"], false)]
+    #[case::a_folder_is_in_the_way(&[], &["a/x"], &["a"], false)]
+    #[case::a_file_is_in_the_way(&[], &["a"], &["a/x"], false)]
+    fn nothing_is_merged_where_nothing_meets(
+        #[case] from: &[&'static str],
+        #[case] onto: &[&'static str],
+        #[case] to: &[&'static str],
+        #[case] is_updated: bool,
+    ) {
+        let (_folder, repository) = place();
+        let files = |paths: &[&'static str]| paths.iter().map(|path| (*path, (FileMode::Blob, 0))).collect::<Files>();
+        let trees = [from, onto, to].map(|paths| written(&repository, &files(paths)));
+        let updated = updated(&repository, [&trees[0], &trees[1], &trees[2]]).ok().unwrap();
+        assert_eq!(updated.is_some(), is_updated);
+    }
 }

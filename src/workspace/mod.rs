@@ -6,9 +6,10 @@
 //! - **A branch of the run's own.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
 //!   beside; [`lock`](Workspace::lock) keeps other runs out.
 //! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) makes one,
-//!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree) removes it.
+//!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree) removes it,
+//!   [`remove_branches_of`](Workspace::remove_branches_of) the branches that were made in it.
 //! - **What changed.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
-//!   two of them.
+//!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
 //! - **Commits.** [`commit`](Workspace::commit) makes one of exactly a tree, once: [`find_commit`](Workspace::find_commit)
 //!   knows it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
 //!   [`fold`](Workspace::fold) takes back what agents committed by themselves; [`carried`](Workspace::carried) puts changes together;
@@ -52,9 +53,11 @@
 //! ```
 
 mod advance;
+mod attempt;
 mod begun;
 mod branch;
 mod commit;
+mod content;
 mod diff;
 mod dirt;
 mod error;
@@ -72,6 +75,7 @@ mod message;
 mod names;
 mod open;
 mod options;
+mod own_branches;
 mod paths;
 mod program;
 mod references;
@@ -82,6 +86,7 @@ mod standing;
 mod trust;
 mod worktree;
 
+pub use attempt::KeptTree;
 pub use branch::OwnBranch;
 pub use commit::{CommitRequest, Committed, MadeCommit};
 pub use diff::{Diff, FileDiff, FileStatus};
@@ -94,7 +99,7 @@ pub use keys::LeakedKey;
 pub use left_out::{LeftOut, Reason};
 pub use lock::{Holder, WorkspaceLock};
 pub use message::CommitKey;
-pub use names::branch_name;
+pub use names::{branch_name, escaped};
 pub use open::Workspace;
 pub use options::WorkspaceOptions;
 pub use references::reference_name;

@@ -16,22 +16,22 @@ pub(super) const PRIVATE: &str = "refs/superstep/";
 /// assert_eq!(branch_name("fix: a/b"), "superstep/fix%3A%20a%2Fb");
 /// ```
 pub fn branch_name(thread: &str) -> String {
-    format!("superstep/{}", escape(thread))
+    format!("superstep/{}", escaped(thread))
 }
 
 /// The folder of a thread's references.
 pub(super) fn salvage_folder(thread: &str) -> String {
-    format!("{PRIVATE}{}/", escape(thread))
+    format!("{PRIVATE}{}/", escaped(thread))
 }
 
 pub(super) fn salvage_name(key: &SalvageKey) -> String {
     let SalvageKey { thread, task, attempt, phase } = key;
     let folder = salvage_folder(thread);
     match phase {
-        None => format!("{folder}task-{}/attempt-{attempt}", escape(task)),
+        None => format!("{folder}task-{}/attempt-{attempt}", escaped(task)),
         Some(SalvagePhase { phase, nth }) => {
             let again = if *nth > 1 { format!("-{nth}") } else { String::new() };
-            format!("{folder}phase-{phase}/attempt-{attempt}/task-{}{again}", escape(task).replace('-', "%2D"))
+            format!("{folder}phase-{phase}/attempt-{attempt}/task-{}{again}", escaped(task).replace('-', "%2D"))
         }
     }
 }
@@ -55,7 +55,13 @@ pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
     Some(SalvageKey { thread: unescape(thread)?, task: unescape(task)?, attempt, phase })
 }
 
-pub(super) fn escape(id: &str) -> String {
+/// Returns an id as it is part of a branch, of a reference or of a path: what these cannot hold is escaped.
+///
+/// ```
+/// # use superstep::workspace::escaped;
+/// assert_eq!(escaped("fix: a/b"), "fix%3A%20a%2Fb");
+/// ```
+pub fn escaped(id: &str) -> String {
     let bytes = id.as_bytes();
     let is_word = |nth: usize| bytes.get(nth).is_some_and(|byte| byte.is_ascii_alphanumeric());
     let is_kept = |nth: usize| match bytes[nth] {

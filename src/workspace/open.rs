@@ -67,8 +67,9 @@ impl Workspace {
     pub async fn open_with(dir: impl AsRef<Path>, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let dir = dir.as_ref().to_owned();
         let place = join(tokio::task::spawn_blocking(move || find(&dir, options)).await, &PathBuf::new())?;
+        let place = Arc::new(place);
         check_version(&place).await?;
-        Ok(Self(Arc::new(place)))
+        Ok(Self(place))
     }
 
     /// Returns the top folder of the work tree.
@@ -186,7 +187,7 @@ impl From<WorkspaceError> for Fault {
     }
 }
 
-fn join<T>(
+pub(super) fn join<T>(
     joined: Result<Result<T, WorkspaceError>, tokio::task::JoinError>,
     root: &Path,
 ) -> Result<T, WorkspaceError> {
@@ -222,7 +223,7 @@ fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
 /// step, and asks git for its version once.
 static CHECKED: Mutex<BTreeSet<(PathBuf, Option<OsString>)>> = Mutex::new(BTreeSet::new());
 
-async fn check_version(place: &Place) -> Result<(), WorkspaceError> {
+async fn check_version(place: &Arc<Place>) -> Result<(), WorkspaceError> {
     let checked = || CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     let which = (place.options.program.clone(), place.options.variable("PATH"));
     if checked().contains(&which) {

@@ -7,10 +7,13 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
+
 use super::error::WorkspaceError;
-use super::open::Place;
+use super::open::{Place, join};
 use crate::process::{Bounds, Environment, How, Program, Ran};
 
 /// How much is kept of what git or a hook says.
@@ -36,7 +39,7 @@ const PLAIN: [&str; 5] =
 /// One call of the git program.
 #[must_use]
 pub(super) struct Call<'a> {
-    place: &'a Place,
+    place: &'a Arc<Place>,
     args: Vec<OsString>,
     input: Vec<u8>,
     index: Option<&'a Path>,
@@ -52,7 +55,7 @@ pub(super) struct Answer {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(place: &'a Place, args: &[&str]) -> Self {
+    pub(super) fn new(place: &'a Arc<Place>, args: &[&str]) -> Self {
         Self { place, args: args.iter().map(OsString::from).collect(), input: vec![], index: None, hooks: false }
     }
 
@@ -91,12 +94,17 @@ impl<'a> Call<'a> {
     /// Runs it to its end, whatever the code.
     pub(super) async fn run(self) -> Result<Answer, WorkspaceError> {
         let options = &self.place.options;
-        self.ensure_allowed()?;
+        self.ensure_allowed().await?;
         let limit = if self.hooks { options.commit_limit } else { options.limit };
         let bounds = Bounds { time: limit, output: ANSWER, linger: STRAGGLERS };
         let ran = self.program().run_within(&bounds).await;
         if self.hooks {
-            super::trust::renew(self.place); // what trusted hooks changed is trusted
+            // What trusted hooks changed is trusted.
+            self.look(|place| {
+                super::trust::renew(place);
+                Ok(())
+            })
+            .await?;
         }
         let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
         let Ran { how, out, err } = ran.map_err(unusable)?;
@@ -107,11 +115,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn ensure_allowed(&self) -> Result<(), WorkspaceError> {
+    /// Reads files, away from the async threads.
+    async fn look(&self, look: fn(&Place) -> Result<(), WorkspaceError>) -> Result<(), WorkspaceError> {
+        let place = Arc::clone(self.place);
+        join(spawn_blocking(move || look(&place)).await, &self.place.root)
+    }
+
+    async fn ensure_allowed(&self) -> Result<(), WorkspaceError> {
         const WITH_FILES_ALONE: [&str; 6] =
             ["status", "update-index", "read-tree", "write-tree", "checkout-index", "version"];
         if self.place.shelter.is_none() {
-            return super::trust::check(self.place);
+            return self.look(super::trust::check).await;
         }
         let is_allowed = self.args.first().is_some_and(|first| WITH_FILES_ALONE.iter().any(|name| first == *name));
         if is_allowed && !self.hooks { Ok(()) } else { Err(WorkspaceError::Guarded { command: self.shown() }) }

@@ -4,7 +4,7 @@ use git2::{ErrorCode, Repository};
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
-use super::names::{PRIVATE, escape};
+use super::names::{PRIVATE, escaped};
 use super::open::{Fault, Workspace};
 
 /// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped as
@@ -15,8 +15,8 @@ use super::open::{Fault, Workspace};
 /// assert_eq!(reference_name("ISSUE-7", &["integrated", "phase-2"]), "refs/superstep/ISSUE-7/integrated/phase-2");
 /// ```
 pub fn reference_name(thread: &str, name: &[&str]) -> String {
-    let parts: String = name.iter().map(|part| format!("/{}", escape(part))).collect();
-    format!("{PRIVATE}{}{parts}", escape(thread))
+    let parts: String = name.iter().map(|part| format!("/{}", escaped(part))).collect();
+    format!("{PRIVATE}{}{parts}", escaped(thread))
 }
 
 impl Workspace {
@@ -74,7 +74,7 @@ impl Workspace {
     }
 }
 
-fn private(name: &str) -> Result<String, WorkspaceError> {
+pub(super) fn private(name: &str) -> Result<String, WorkspaceError> {
     let is_ours = name.starts_with(PRIVATE) && git2::Reference::is_valid_name(name);
     if is_ours { Ok(name.to_owned()) } else { Err(WorkspaceError::BadReference { reference: name.to_owned() }) }
 }

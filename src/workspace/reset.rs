@@ -49,13 +49,21 @@ impl Workspace {
     /// [`InTheWay`](WorkspaceError::InTheWay) if a file that no snapshot holds stands where one is to be written: nothing was
     /// changed. [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree is not there.
     pub async fn reset_to(&self, to: &TreeId) -> Result<Reset, WorkspaceError> {
+        let reset = self.reset_files(to).await?;
+        self.settle_index().await?;
+        Ok(reset)
+    }
+
+    /// Does the same, and leaves the index alone: for files that are about to be committed, or that are HEAD's.
+    ///
+    /// # Errors
+    /// Those of [`reset_to`](Self::reset_to).
+    pub async fn reset_files(&self, to: &TreeId) -> Result<Reset, WorkspaceError> {
         self.ensure_ready().await?;
         let from = self.snapshot().await?.tree;
         let steps = self.steps(&from, to).await?;
         self.ensure_free(&steps).await?;
-        let reset = self.go(from, to, steps).await?;
-        self.settle_index().await?;
-        Ok(reset)
+        self.go(from, to, steps).await
     }
 
     pub(super) async fn steps(&self, from: &TreeId, to: &TreeId) -> Result<Steps, WorkspaceError> {

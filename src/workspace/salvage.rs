@@ -3,7 +3,7 @@
 use git2::{ErrorCode, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
-use super::diff::tree;
+use super::attempt::commit_tree;
 use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
 use super::names::{read_salvage_name, salvage_folder, salvage_name};
@@ -166,13 +166,10 @@ fn push_aside(repository: &Repository, name: &str) -> Result<(), Fault> {
 }
 
 fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id: &TreeId) -> Result<git2::Oid, Fault> {
-    let base = base.map(|base| repository.find_commit(base.oid()?).map_err(|_| Fault::from(base.missing())));
-    let base = base.transpose()?;
     let who = repository.signature().or_else(|_| Signature::now("superstep", "superstep@localhost"))?;
     let phase = key.phase.map(|part| format!("phase {}, ", part.phase)).unwrap_or_default();
     let message = format!("salvage: {phase}task {}, attempt {}\n", key.task.escape_debug(), key.attempt);
-    let parents: Vec<_> = base.iter().collect();
-    Ok(repository.commit(None, &who, &who, &message, &tree(repository, id)?, &parents)?)
+    commit_tree(repository, &who, base, id, &message)
 }
 
 fn told(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {

@@ -170,7 +170,7 @@ fn complete(place: &Place) -> Result<(), WorkspaceError> {
 }
 
 /// Git's folders for linked work trees.
-fn entries(place: &Place) -> Vec<PathBuf> {
+pub(super) fn entries(place: &Place) -> Vec<PathBuf> {
     let all = fs::read_dir(place.common_dir.join("worktrees")).into_iter().flatten().filter_map(Result::ok);
     all.map(|entry| entry.path()).collect()
 }

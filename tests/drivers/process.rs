@@ -194,6 +194,29 @@ async fn a_program_that_is_not_there_fails_to_start() {
     }
 }
 
+#[rstest]
+#[case::that_names_its_interpreter("#!/bin/sh\necho it runs\n")]
+#[case::that_does_not("echo it runs\n")]
+#[tokio::test]
+async fn a_script_is_found_in_the_path_that_it_gets(#[case] script: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let folders = ["first", "second"].map(|name| place.path().join(name));
+    for (folder, (text, mode)) in folders.iter().zip([("not to be run", 0o644), (script, 0o755)]) {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("tool"), text).unwrap();
+        std::fs::set_permissions(folder.join("tool"), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let path = std::env::join_paths(folders.iter().map(|folder| folder.as_path()).chain(["/bin".as_ref()])).unwrap();
+    let program = Program::new("tool").environment(Environment::allowed().set("PATH", path));
+    assert_eq!(program.run(|| ()).await.unwrap().stdout, "it runs\n");
+}
+
+#[tokio::test]
+async fn a_program_is_told_the_name_that_it_was_started_by() {
+    assert_eq!(shell("echo $0").run(|| ()).await.unwrap().stdout, "sh\n");
+}
+
 #[tokio::test]
 async fn nothing_is_added_to_an_environment() {
     let env = Program::new("env").environment(Environment::allowed()).env("ONLY", "this").run(|| ()).await.unwrap();

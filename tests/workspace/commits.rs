@@ -200,6 +200,63 @@ async fn a_hook_gets_no_keys_and_has_no_terminal_and_its_time_is_limited() {
     assert_eq!(repo.count(), 2);
 }
 
+#[rstest]
+#[case::none("", "", false)]
+#[case::samples("hooks/pre-commit.sample", "", false)]
+#[case::one("hooks/post-commit", "", true)]
+#[case::elsewhere("", "core.hooksPath=.husky", true)]
+#[case::nowhere("", "core.hooksPath=/dev/null", false)]
+#[case::configured("", "hook.lint.event=pre-commit", true)]
+#[tokio::test]
+async fn hooks_are_known_before_they_run(#[case] file: &str, #[case] setting: &str, #[case] expected: bool) {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    assert!(!workspace.has_hooks().await.unwrap());
+    if !file.is_empty() {
+        repo.write(&format!(".git/{file}"), "#!/bin/sh\n");
+    }
+    if let Some((key, value)) = setting.split_once('=') {
+        repo.write(".git/included", "").git(&["config", "--file", ".git/included", key, value]);
+        repo.git(&["config", "includeIf.onbranch:main.path", "included"]);
+    }
+    assert_eq!(workspace.has_hooks().await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_hook_of_the_environments_configuration_runs() {
+    let repo = Repo::new();
+    repo.write("../hooks/commit-msg", "#!/bin/sh\necho hooked >> \"$1\"\n");
+    executable(&repo.beside("hooks/commit-msg"));
+    let folder = repo.beside("hooks");
+    let options = repo.options().env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.hooksPath");
+    let workspace = Workspace::open_with(repo.root(), options.env("GIT_CONFIG_VALUE_0", folder)).await.unwrap();
+    repo.write("a.txt", "changed\n");
+    workspace.commit(&request_now(&workspace).await).await.unwrap();
+    assert!(repo.git(&["log", "-1", "--format=%B"]).contains("hooked"));
+}
+
+/// The program stands for somebody who installs a hook while a commit is made.
+#[tokio::test]
+async fn a_hook_that_appears_while_a_commit_is_made_runs_at_the_next_one() {
+    let repo = Repo::new();
+    let hook = "mkdir -p .git/hooks; printf '#!/bin/sh\necho x >> a.txt; exit 1' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    repo.write("../git", format!("#!/bin/sh\ncase \"$*\" in *' commit '*) {hook};; esac\nexec git \"$@\"\n"));
+    executable(&repo.beside("git"));
+    let options = repo.options().program(repo.beside("git"));
+    let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
+    repo.write("a.txt", "changed\n").write("b.txt", "mine\n");
+    repo.git(&["add", "b.txt"]);
+    let request = request_now(&workspace).await;
+    let committed = workspace.commit(&request).await.unwrap();
+    assert_eq!(committed.commit().unwrap().tree, request.tree);
+    assert_eq!((repo.count(), repo.status().as_str(), repo.read("a.txt").as_str()), (2, "", "changed\n"));
+
+    repo.write("a.txt", "changed again\n");
+    let request = CommitRequest { key: key(2), ..request_now(&workspace).await };
+    let error = workspace.commit(&request).await.unwrap_err();
+    assert!(matches!(error, WorkspaceError::HookRefused { .. }), "{error}");
+}
+
 // --- identity and keys ---
 
 #[tokio::test]
@@ -213,6 +270,7 @@ async fn a_commit_by_nobody_is_refused_with_help() {
     repo.write("a.txt", "changed\n");
     let error = workspace.commit(&request_now(&workspace).await).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::IdentityMissing { .. }), "{error}");
+    insta::assert_snapshot!(error, @"git does not know who commits: no email was given and auto-detection is disabled");
     assert!(error.help().unwrap().contains("user.name"));
 }
 

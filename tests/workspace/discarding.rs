@@ -38,6 +38,18 @@ async fn discarded_work_is_kept_listed_and_brought_back() {
 }
 
 #[tokio::test]
+async fn files_are_brought_back_without_the_index() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let begin = workspace.snapshot().await.unwrap().tree;
+    repo.write("a.txt", "tried\n").write("new.txt", "x").git(&["add", "a.txt"]);
+    let reset = workspace.reset_files(&begin).await.unwrap();
+    assert_eq!((reset.removed, reset.written), (vec!["new.txt".to_owned()], vec!["a.txt".to_owned()]));
+    assert_eq!(workspace.snapshot().await.unwrap().tree, begin);
+    assert_eq!(repo.status(), "MM a.txt");
+}
+
+#[tokio::test]
 async fn the_same_work_is_salvaged_once_and_other_work_pushes_it_aside() {
     let repo = Repo::new();
     let (workspace, base) = (repo.open().await, repo.tip());

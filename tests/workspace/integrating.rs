@@ -1,8 +1,10 @@
 //! Putting several pieces of work together: trees, and the private references that keep them.
 
+use std::path::Path;
+
 use superstep::workspace::{SalvageKey, SalvagePhase, WorkspaceError, reference_name};
 
-use crate::repo::{Repo, request_now};
+use crate::repo::{Repo, executable, request_now};
 
 #[tokio::test]
 async fn changes_are_put_on_top_of_each_other_and_a_conflict_names_its_files() {
@@ -21,6 +23,48 @@ async fn changes_are_put_on_top_of_each_other_and_a_conflict_names_its_files() {
     let three = workspace.snapshot().await.unwrap().tree;
     let error = workspace.carried(&base, &both, &three).await.unwrap_err();
     assert!(matches!(&error, WorkspaceError::Conflict { files } if *files == ["a.txt", "src/b.txt"]), "{error}");
+}
+
+#[tokio::test]
+async fn modes_links_and_submodules_are_put_on_top_of_changes_of_other_files() {
+    let repo = Repo::new();
+    let (workspace, tip) = (repo.open().await, repo.tip());
+    std::os::unix::fs::symlink("a.txt", repo.root().join("link")).unwrap();
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{tip},module")]);
+    repo.git(&["add", "link"]);
+    repo.git(&["commit", "--quiet", "--message", "link and module"]);
+    let from = workspace.tree_of(&repo.tip()).await.unwrap();
+    let onto = workspace.with_file(&from, Path::new("src/c.txt"), "c\n").await.unwrap();
+    executable(&repo.root().join("a.txt"));
+    repo.remove("link").write("link", "no link").remove("src/b.txt").write("new/d.txt", "d\n");
+    std::os::unix::fs::symlink("d.txt", repo.root().join("new/e.txt")).unwrap();
+    let second = repo.commit_all("second");
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{second},module")]);
+    let to = repo.git(&["write-tree"]).parse().unwrap();
+    let both = workspace.carried(&from, &onto, &to).await.unwrap();
+    let listed = repo.git(&["ls-tree", "-r", "--format=%(objectmode) %(path)", both.as_str()]);
+    insta::assert_snapshot!(listed, @r"
+    100755 a.txt
+    100644 link
+    160000 module
+    100644 new/d.txt
+    120000 new/e.txt
+    100644 src/c.txt
+    ");
+    assert_eq!(repo.git(&["rev-parse", &format!("{both}:module")]), second.to_string());
+}
+
+#[tokio::test]
+async fn a_file_where_a_folder_is_in_the_way_is_a_conflict() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let from = workspace.snapshot().await.unwrap().tree;
+    let folder = workspace.with_file(&from, Path::new("docs/a.md"), "a\n").await.unwrap();
+    let file = workspace.with_file(&from, Path::new("docs"), "docs\n").await.unwrap();
+    for (onto, to) in [(&folder, &file), (&file, &folder)] {
+        let error = workspace.carried(&from, onto, to).await.unwrap_err();
+        assert!(matches!(&error, WorkspaceError::Conflict { files } if files[0].starts_with("docs")), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod guard;
 mod guarded;
 mod integrating;
 mod opening;
+mod own_branches;
 mod repo;
 mod snapshots;
 mod worktrees;

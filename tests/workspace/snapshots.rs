@@ -272,3 +272,35 @@ async fn a_tree_that_is_not_there_is_told() {
     insta::assert_snapshot!(error, @"`0123456789012345678901234567890123456789` is no tree of this repository");
     assert!("HEAD".parse::<TreeId>().is_err());
 }
+
+#[tokio::test]
+async fn the_files_of_a_tree_are_read_whatever_became_of_them_since() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    repo.write("new.txt", [b'c', 0xff]);
+    let tree = snap(&workspace).await;
+    repo.remove("src/b.txt").write("new.txt", "other");
+    assert_eq!(workspace.top_names(&tree).await.unwrap(), ["a.txt", "new.txt", "src"]);
+    let text = async |path: &str, most| workspace.text_of(&tree, path, most).await.unwrap();
+    assert_eq!(text("src/b.txt", 2).await.as_deref(), Some("b\n"));
+    assert_eq!(text("new.txt", 9).await.as_deref(), Some("c\u{fffd}"));
+    for (path, most) in [("src/b.txt", 1), ("src", 9), ("nothing", 9), ("", 9), ("../a.txt", 9), ("/a.txt", 9)] {
+        assert_eq!(text(path, most).await, None, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_diff_has_whole_lines() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let before = snap(&workspace).await;
+    repo.write("c.txt", "ones\ntwos\nthrees\n");
+    let now = snap(&workspace).await;
+    let all = workspace.diff(&before, &now, 10_000).await.unwrap().text.unwrap();
+    assert_eq!(workspace.diff_start(&before, &now, all.len()).await.unwrap(), (all.clone(), true));
+    for most in 0..all.len() {
+        let (start, is_all) = workspace.diff_start(&before, &now, most).await.unwrap();
+        assert!(!is_all && start.len() <= most && all.starts_with(&start), "{start}");
+        assert!(start.is_empty() || start.ends_with('\n'), "{start}");
+    }
+}

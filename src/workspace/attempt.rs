@@ -1,0 +1,93 @@
+//! Commits of trees under private references, made of objects alone: no hook runs, nothing is signed, no branch and no file
+//! changes. Knows names, trees and commits.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use git2::{Oid, Repository, Signature, Time};
+
+use super::diff::tree;
+use super::error::WorkspaceError;
+use super::id::{CommitId, TreeId};
+use super::open::{Fault, Workspace};
+use super::paths::as_bytes;
+use super::references::private;
+
+/// A tree to be kept as a commit.
+#[derive(Clone, Debug)]
+pub struct KeptTree {
+    /// The private reference, as of [`reference_name`](super::reference_name).
+    pub reference: String,
+    /// The commit before it; none: it is the first.
+    pub parent: Option<CommitId>,
+    /// The files.
+    pub tree: TreeId,
+    /// The message, subject first.
+    pub message: String,
+    /// The time of the commit, in milliseconds since 1970.
+    pub at: u64,
+}
+
+impl Workspace {
+    /// Makes a commit of a tree, and lets a private reference point to it, wherever that was. Done twice with the same values, the
+    /// commit is the same.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or parent are not there,
+    /// [`BadReference`](WorkspaceError::BadReference) if the reference is not one below `refs/superstep/`.
+    pub async fn keep_tree(&self, kept: &KeptTree) -> Result<CommitId, WorkspaceError> {
+        let (reference, kept) = (private(&kept.reference)?, kept.clone());
+        self.objects("keep the files", move |repository, _| {
+            let commit = write(repository, &kept)?;
+            repository.reference(&reference, commit, true, "superstep: attempt")?;
+            Ok(commit.into())
+        })
+        .await
+    }
+
+    /// Returns whether the index has the file or folder `path`, or something in it. The path counts from the top of the work
+    /// tree.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the index cannot be read.
+    pub async fn is_tracked(&self, path: &Path) -> Result<bool, WorkspaceError> {
+        let path = as_bytes(path);
+        self.read("read the index", move |repository, _| {
+            let is_in = |entry: git2::IndexEntry| {
+                let rest = entry.path.strip_prefix(path.as_slice());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            };
+            Ok(repository.index()?.iter().any(is_in))
+        })
+        .await
+    }
+}
+
+fn write(repository: &Repository, kept: &KeptTree) -> Result<Oid, Fault> {
+    let who = signature(repository, UNIX_EPOCH + Duration::from_millis(kept.at))?;
+    commit_tree(repository, &who, kept.parent.as_ref(), &kept.tree, &kept.message)
+}
+
+/// Makes a commit of a tree on top of a parent, on no branch.
+pub(super) fn commit_tree(
+    repository: &Repository,
+    who: &Signature<'_>,
+    parent: Option<&CommitId>,
+    id: &TreeId,
+    message: &str,
+) -> Result<Oid, Fault> {
+    let parent = parent.map(|parent| repository.find_commit(parent.oid()?).map_err(|_| Fault::from(parent.missing())));
+    let parent = parent.transpose()?;
+    let parents: Vec<_> = parent.iter().collect();
+    Ok(repository.commit(None, who, who, message, &tree(repository, id)?, &parents)?)
+}
+
+/// The user at a time, or this program if nobody is configured.
+fn signature(repository: &Repository, at: SystemTime) -> Result<Signature<'static>, Fault> {
+    let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+    let time = Time::new(seconds, 0);
+    let user = repository.signature().ok();
+    let user = user.as_ref().and_then(|user| Some((user.name().ok()?.to_owned(), user.email().ok()?.to_owned())));
+    let (name, email) = user.unwrap_or_else(|| ("superstep".to_owned(), "superstep@localhost".to_owned()));
+    Ok(Signature::new(&name, &email, &time)?)
+}

@@ -1,0 +1,79 @@
+//! Branches that were made in a linked work tree go, and those that somebody else made meanwhile stay.
+
+use rstest::rstest;
+use superstep::workspace::{Standing, Workspace};
+
+use crate::repo::Repo;
+
+/// A linked work tree whose HEAD is detached, and where work in it begins.
+async fn linked(repo: &Repo) -> (Workspace, Standing) {
+    repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    let linked = Workspace::open_with(repo.beside("linked"), repo.options()).await.unwrap();
+    let standing = linked.standing(&[]).await.unwrap();
+    (linked, standing)
+}
+
+/// Runs lines of git in the linked work tree; `> ` before one: in the user's.
+fn run(repo: &Repo, lines: &str) {
+    for line in lines.split("; ") {
+        match line.strip_prefix("> ") {
+            Some(line) => repo.git(&line.split(' ').collect::<Vec<_>>()),
+            None => repo.git_in(&repo.beside("linked"), &line.split(' ').collect::<Vec<_>>()),
+        };
+    }
+}
+
+const COMMIT: &str = "commit -q --allow-empty -m mine";
+
+#[rstest]
+#[case::at_a_commit(format!("{COMMIT}; branch x"), "x", true)]
+#[case::after_a_commit(format!("{COMMIT}; switch -q -c y; {COMMIT}; switch -q --detach; branch -q -M y x"), "x", true)]
+#[case::left_with_a_commit(format!("switch -q -c x; {COMMIT}; checkout -q main~0"), "x", true)]
+#[case::left_without_one("switch -q -c x; switch -q --detach".to_owned(), "x", false)]
+#[case::with_a_slash(format!("{COMMIT}; branch a/b"), "a/b", true)]
+#[tokio::test]
+async fn branches_of_a_work_tree_go_and_their_commits_are_kept(
+    #[case] lines: String,
+    #[case] name: &str,
+    #[case] is_kept: bool,
+) {
+    let repo = Repo::new();
+    let (_, standing) = linked(&repo).await;
+    run(&repo, &format!("{lines}; > branch users"));
+    let tip = repo.git(&["rev-parse", name]);
+    let workspace = repo.open().await;
+    for gone in [vec![name.to_owned()], vec![]] {
+        let removed = workspace.remove_branches_of("../linked", &standing, "t 1").await.unwrap();
+        assert_eq!(removed, gone);
+    }
+    assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]).lines().last(), Some("users"));
+    let kept = repo.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/superstep"]);
+    let expected = format!("refs/superstep/t%201/branches/{}-{} {tip}", name.replace('/', "%2F"), &tip[..12]);
+    assert_eq!(kept, if is_kept { expected } else { String::new() });
+}
+
+#[rstest]
+#[case::of_the_user("> branch x")]
+#[case::of_the_user_at_a_commit("> switch -q -c x; > commit -q --allow-empty -m theirs; > switch -q main")]
+#[case::that_the_user_works_on("commit -q --allow-empty -m mine; branch x; > switch -q x")]
+#[case::of_which_nobody_knows("branch x")]
+#[case::that_was_merged_in("> branch x; > commit -q --allow-empty -m theirs; > branch -f x; merge -q x")]
+#[tokio::test]
+async fn a_branch_that_may_be_somebody_elses_stays(#[case] lines: &str) {
+    let repo = Repo::new();
+    let (_, standing) = linked(&repo).await;
+    run(&repo, lines);
+    let workspace = repo.open().await;
+    assert!(workspace.remove_branches_of("../linked", &standing, "t").await.unwrap().is_empty());
+    assert_eq!(repo.git(&["branch", "--list", "x", "--format=%(refname:short)"]), "x");
+}
+
+#[tokio::test]
+async fn without_the_names_of_all_branches_none_is_removed() {
+    let repo = Repo::new();
+    let (_, standing) = linked(&repo).await;
+    run(&repo, "switch -q -c x; switch -q --detach");
+    let standing = Standing { known: [].into(), ..standing };
+    let workspace = repo.open().await;
+    assert!(workspace.remove_branches_of("../linked", &standing, "t").await.unwrap().is_empty());
+}
