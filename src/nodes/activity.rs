@@ -20,6 +20,9 @@ pub(super) enum Activity<'a> {
         driver: &'a str,
         model: Option<&'a str>,
         task: &'a str,
+        /// The number of the phase that it judges as a whole.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<u32>,
         attempt: u32,
         directory: String,
         /// What holds for a whole session, where it is a new one.
@@ -60,6 +63,7 @@ impl Turn {
             driver: &self.agent.driver,
             model: self.agent.model.as_deref(),
             task: &self.task,
+            phase: self.phase,
             attempt: self.attempt,
             directory: self.directory.display().to_string(),
             system: texts.system.as_ref(),

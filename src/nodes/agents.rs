@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decide::Rules;
 use crate::drivers::{Driver, DriverError, Limits, Price, RetrySettings, RunLimits, Usage};
+use crate::verifiers::{DynVerifier, VerifierRegistry};
 
 /// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +66,16 @@ pub trait Agents: Send + Sync + 'static {
     /// # Errors
     /// If there is no such driver, or it cannot be made: a key that is missing.
     fn driver(&self, agent: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError>;
+
+    /// Returns the verifier that is code with this id; unless implemented, one that comes with the library.
+    fn verifier(&self, id: &str) -> Option<DynVerifier> {
+        VerifierRegistry::built_in().get(id)
+    }
+
+    /// Returns the rules by which tasks are decided on; unless implemented, the standard ones.
+    fn rules(&self) -> Rules {
+        Rules::standard()
+    }
 }
 
 /// Every agent works through the one driver.

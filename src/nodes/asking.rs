@@ -16,6 +16,7 @@ use super::questions::{AfterRefusal, SessionRefused};
 use super::recorded::{Recorded, cut, recorded};
 use super::siblings::Group;
 use super::submit::Submit;
+use super::transcript::Transcript;
 use super::turn::{Cut, CutOff, Then, Turn};
 use super::turn_texts::{RecordedTexts, Texts};
 use crate::drivers::{
@@ -101,9 +102,12 @@ impl Turn {
                     Ended::Failed(why)
                 }
                 Recorded::Spent(_) if is_final => Ended::Failed("the budget of the run is used up".into()),
+                Recorded::Failed { why, .. } if self.failure_is_answer => Ended::Failed(why),
                 Recorded::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
                 Recorded::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
-                Recorded::Spent(Overdraft { turn, session, mut used, .. }) if self.together.is_some() => {
+                Recorded::Spent(Overdraft { turn, session, mut used, .. })
+                    if self.together.is_some() || self.ends_with_budget =>
+                {
                     used += self.counted();
                     around.cut(Cut::Spent(CutOff { turn, session, used }))
                 }
@@ -332,10 +336,12 @@ impl Turn {
             ..AgentRequest::new(&self.agent.role, texts.prompt, &self.directory)
         };
         ctx.keep_message(&self.begins(&begins)).await;
+        let mut transcript = Transcript::open(self.transcript.as_deref());
         let mut events = driver.run(request);
         while let Some(event) = events.next().await {
             ctx.heartbeat();
             let event = event?;
+            transcript.add(&event);
             if let AgentEvent::Usage(usage) = &event {
                 *furthest = usage.tokens().saturating_add(usage.requests).max(*furthest);
             }

@@ -13,7 +13,7 @@ pub const DIFF_LIMIT: usize = 100_000;
 /// How many files are named to a person.
 const SHOWN: usize = 50;
 /// How many are named to an agent.
-const TOLD: usize = 500;
+pub(super) const TOLD: usize = 500;
 
 /// The files that differ between two trees, a line each. Kept in the journal as [`diff`] is.
 pub(super) async fn listed<C: Send + Sync + 'static>(
@@ -31,7 +31,7 @@ async fn read_files(folder: &Folder, [from, to]: [&TreeId; 2]) -> Result<String,
 }
 
 /// The first so many files, a line each.
-fn lines(files: &[FileDiff], most: usize) -> String {
+pub(super) fn lines(files: &[FileDiff], most: usize) -> String {
     let mut lines: Vec<String> = files.iter().take(most).map(line).collect();
     if files.len() > most {
         lines.push(format!("and {} more", files.len() - most));

@@ -60,6 +60,25 @@ pub(super) struct Checks<'a> {
     pub(super) together: Option<&'a Siblings>,
 }
 
+/// The reason for which a command ends before its time.
+enum Stop {
+    /// Its group of tasks was stopped.
+    Group(String),
+    /// It takes longer than it may.
+    TooLong(Duration),
+}
+
+impl Stop {
+    /// Returns the end of a command that was stopped.
+    fn ended(self, command: &str) -> Check {
+        let (output, stopped) = match self {
+            Self::Group(why) => (why, true),
+            Self::TooLong(limit) => (format!("it took longer than {} s and was killed", limit.as_secs()), false),
+        };
+        Check { command: command.to_owned(), code: None, output, stopped }
+    }
+}
+
 impl Checks<'_> {
     /// Runs the commands until one fails; each is an effect under `key` and its number.
     pub(super) async fn run<C>(&self, key: &str, ctx: &Ctx<C>) -> Result<Vec<Check>, NodeError>
@@ -108,48 +127,46 @@ impl Checks<'_> {
             None => None,
         };
         Activity::Check { command }.tell(ctx).await;
-        let check = match &group {
-            None => self.ended(command, ctx).await?,
-            Some(group) => self.ended_among(group, command, ctx).await?,
+        let check = match group.as_ref().and_then(Group::stopped) {
+            Some(why) => Stop::Group(why).ended(command),
+            None => self.ended(command, group.as_ref(), ctx).await?,
         };
         let output = (!check.passed()).then_some(check.output.as_str());
         Activity::Checked { command, code: check.code, output }.tell(ctx).await;
         Ok(check)
     }
 
-    /// Ends the command, with its process group, if the group of tasks is stopped.
-    async fn ended_among<C>(&self, group: &Group, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    /// Waits until the command has to end before its time.
+    async fn stop(&self, group: Option<&Group>) -> Stop {
+        let too_long = tokio::time::sleep(self.limit);
+        let Some(group) = group else {
+            too_long.await;
+            return Stop::TooLong(self.limit);
+        };
         tokio::select! {
             biased;
-            () = group.cancelled() => {
-                let output = group.stopped().unwrap_or_default();
-                Ok(Check { command: command.to_owned(), code: None, output, stopped: true })
-            }
-            ended = self.ended(command, ctx) => ended,
+            () = group.cancelled() => Stop::Group(group.stopped().unwrap_or_default()),
+            () = too_long => Stop::TooLong(self.limit),
         }
     }
 
-    async fn ended<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+    /// Runs the command to its end. If it has to end before, its process group is asked to, and killed if it does not.
+    async fn ended<C>(&self, command: &str, group: Option<&Group>, ctx: &Ctx<C>) -> Result<Check, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
         let pass: Vec<&str> = self.pass.iter().map(String::as_str).collect();
         let environment = Environment::allowed().keep(&pass);
         let redactor = Redactor::new(environment.secrets());
         let program = Program::new("sh").args(["-c", command]).environment(environment);
         let program = program.directory(&self.folder.directory).keep(KEPT);
-        let ended = tokio::time::timeout(self.limit, program.run(|| ctx.heartbeat())).await;
-        let command = command.to_owned();
-        match ended {
+        match program.run_until(self.stop(group), || ctx.heartbeat()).await {
             Ok(Ok(output)) => {
                 let said = redactor.redact(&[output.stdout, output.stderr].concat());
-                Ok(Check { command, code: output.code, output: said, stopped: false })
+                Ok(Check { command: command.to_owned(), code: output.code, output: said, stopped: false })
             }
-            Ok(Err(error)) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
-            Err(_) => {
-                let output = format!("it took longer than {} s and was killed", self.limit.as_secs());
-                Ok(Check { command, code: None, output, stopped: false })
-            }
+            Ok(Err(stop)) => Ok(stop.ended(command)),
+            Err(error) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
         }
     }
 }

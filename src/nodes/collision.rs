@@ -29,6 +29,11 @@ pub enum Collision {
 }
 
 impl Collision {
+    /// Returns whether the subtask may run once more on the work before it.
+    pub fn can_be_mended(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::Check { .. })
+    }
+
     /// Returns the collision in words.
     pub fn told(&self) -> String {
         match self {

@@ -6,20 +6,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::agents::{AgentSpec, Agents};
+use crate::decide::Rules;
 use crate::drivers::api::{Api, ApiConfig};
 use crate::drivers::{
     CliAgent, Driver, DriverError, DriverName, ErrorClass, Retry, RetrySettings, Scripted, SessionStore,
 };
+use crate::verifiers::{DynVerifier, Verifier, VerifierRegistry};
 
 /// The longest wait between two tries in quick succession.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The context of a run whose agents are chosen by name, from a profile: `api`, `cli:codex`, `scripted:FILE`, and drivers of
 /// your own. Keys are read from the environment when a driver is made, and are stored nowhere.
-#[derive(Default)]
 pub struct Crew {
     own: HashMap<String, Arc<dyn Driver>>,
+    verifiers: VerifierRegistry,
+    rules: Rules,
     made: Mutex<HashMap<Which, Arc<dyn Driver>>>,
+}
+
+impl Default for Crew {
+    fn default() -> Self {
+        Self {
+            own: HashMap::new(),
+            verifiers: VerifierRegistry::built_in(),
+            rules: Rules::standard(),
+            made: Mutex::default(),
+        }
+    }
 }
 
 /// What tells drivers apart.
@@ -52,6 +66,20 @@ impl Crew {
         self.own.insert(name.into(), Arc::new(driver));
         self
     }
+
+    /// Adds a verifier of your own, under the id that its entry in `verifiers.yml` has; it comes before one of the library's.
+    #[must_use]
+    pub fn with_verifier(mut self, id: impl Into<String>, verifier: impl Verifier) -> Self {
+        self.verifiers = self.verifiers.with(id, verifier);
+        self
+    }
+
+    /// Decides on tasks by rules of your own.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
 }
 
 impl Agents for Crew {
@@ -75,6 +103,14 @@ impl Agents for Crew {
         let driver = make(&which)?;
         made.insert(which, Arc::clone(&driver));
         Ok(driver)
+    }
+
+    fn verifier(&self, id: &str) -> Option<DynVerifier> {
+        self.verifiers.get(id)
+    }
+
+    fn rules(&self) -> Rules {
+        self.rules.clone()
     }
 }
 

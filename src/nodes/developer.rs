@@ -51,6 +51,10 @@ pub struct DeveloperJob {
     pub together: Option<Siblings>,
     /// Where the turn of this attempt ended when the budget was used up; none: the attempt begins.
     pub from: Option<CutOff>,
+    /// Whether the turn ends when the budget of the run is used up; else a person is asked for more.
+    pub ends_with_budget: bool,
+    /// A file that gets the events of the agent, a line of JSON each.
+    pub transcript: Option<PathBuf>,
 }
 
 /// A task that was worked on.
@@ -267,6 +271,8 @@ fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Tu
         attempt: job.attempt,
         at: Some(job.base.clone()),
         together: job.together.clone(),
+        ends_with_budget: job.ends_with_budget,
+        transcript: job.transcript.clone(),
         files: job.brief.plan_file.iter().cloned().collect(),
         ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
     }

@@ -2,6 +2,7 @@
 //! a replay needs no repository. What is done, `workspace` knows.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -272,8 +273,27 @@ pub(super) fn thread<C>(ctx: &Ctx<C>) -> String {
 
 /// A failure of git as one of a node, with what to do about it.
 pub(super) fn failed(error: WorkspaceError) -> NodeError {
-    let Some(help) = error.help() else { return NodeError::permanent(error) };
-    let told = error.to_string();
-    let gap = if told.contains('\n') { '\n' } else { ' ' };
-    NodeError::permanent(format!("{told}{gap}(help: {help})"))
+    if error.help().is_some() { NodeError::permanent(Told(error)) } else { NodeError::permanent(error) }
+}
+
+/// What had been changed of hooks and configuration, if git was not run for it.
+pub(super) fn tampering(error: &NodeError) -> Option<Vec<String>> {
+    match error.source().downcast_ref::<Told>() {
+        Some(Told(WorkspaceError::Tampered { changes })) => Some(changes.clone()),
+        _ => None,
+    }
+}
+
+/// A failure of git that says what to do about it.
+#[derive(Debug)]
+struct Told(WorkspaceError);
+
+impl std::error::Error for Told {}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (told, help) = (self.0.to_string(), self.0.help().unwrap_or_default());
+        let gap = if told.contains('\n') { '\n' } else { ' ' };
+        write!(f, "{told}{gap}(help: {help})")
+    }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::folder::Folder;
+use super::phase::forgotten;
 use super::plan_file::{Adopted, Changed, PlanFile};
 use super::questions::PlanChanged;
 use super::step::step;
@@ -101,6 +103,8 @@ pub struct ApprovalJob {
     pub draft: Option<PathBuf>,
     /// The decision, if nobody is to be asked.
     pub decided: Option<Decision>,
+    /// The private reference of work that goes if the plan is rejected, and the work tree of the run.
+    pub reference: Option<(String, Folder)>,
 }
 
 /// What a person made of a plan.
@@ -114,7 +118,7 @@ pub struct Approved {
 
 impl From<ApprovePlan> for ApprovalJob {
     fn from(question: ApprovePlan) -> Self {
-        Self { question, file: None, draft: None, decided: None }
+        Self { question, file: None, draft: None, decided: None, reference: None }
     }
 }
 
@@ -138,13 +142,22 @@ where
     step(move |state: &S| ask(state).map(Into::into), approve, decided).asks::<ApprovePlan>().asks::<PlanChanged>()
 }
 
-async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
-    let ApprovalJob { mut question, mut file, draft, decided } = job;
+async fn approve<C: Send + Sync + 'static>(mut job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
+    let reference = job.reference.take();
+    let approved = approved(job, &ctx).await?;
+    if let (Decision::Reject { .. }, Some((reference, repository))) = (&approved.decision, &reference) {
+        forgotten(reference, repository, &ctx).await?;
+    }
+    Ok(approved)
+}
+
+async fn approved<C: Send + Sync + 'static>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+    let ApprovalJob { mut question, mut file, draft, decided, .. } = job;
     if let Some(decision) = decided {
         return Ok(Approved { decision, adopted: None });
     }
     if let Some((file, root)) = file.as_ref().zip(draft) {
-        file.write(&ctx, &root).await?;
+        file.write(ctx, &root).await?;
     }
     let mut adopted = None;
     let of_plan =
@@ -152,10 +165,10 @@ async fn approve<C: Send + Sync + 'static>(job: ApprovalJob, ctx: Ctx<C>) -> Res
     let of_plan = of_plan.map(|question| question.warnings).unwrap_or_default();
     let others: Vec<String> = question.warnings.iter().filter(|warning| !of_plan.contains(warning)).cloned().collect();
     for round in 0.. {
-        let decision = decide(&ctx, &question)?;
+        let decision = decide(ctx, &question)?;
         let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
         let Some(file) = asked else { return Ok(Approved { decision, adopted }) };
-        let changed = file.changed(&ctx, &format!("plan file/{round}")).await?;
+        let changed = file.changed(ctx, &format!("plan file/{round}")).await?;
         let Some(Changed { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
         file.hash = hash;
         let kept = plan.is_none();

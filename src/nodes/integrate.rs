@@ -2,45 +2,22 @@
 //! checks, not what follows from a collision.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
 use super::collision::{Collision, undeclared};
 use super::folder::{Base, failed, thread};
-use super::phase::{KeptPart, keep_one};
+use super::part::Part;
+use super::phase::keep_one;
+use super::phase_event::PhaseEvent;
+use super::safely::{Stop, safely};
 use super::step::step;
 use super::verify::{Verified, VerifyJob, verified};
 use super::worktree::{WorktreeJob, prepared, reopened};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
-
-/// The work of a subtask that is to be integrated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// The subtask's id.
-    pub id: String,
-    /// The files with which it began.
-    pub from: TreeId,
-    /// Its files.
-    pub tree: TreeId,
-    /// The files that it declares: paths and globs; empty: it declares none.
-    pub declared: Vec<String>,
-    /// The commands that must succeed from this commit on.
-    pub verify: Vec<String>,
-    /// The message of its commit, subject first.
-    pub message: String,
-    /// The phase, from 1.
-    pub phase: u32,
-    /// The attempt of the phase, from 1.
-    pub attempt: u32,
-    /// The commit at which it began.
-    pub at: Option<CommitId>,
-    /// Whether it is the work of the run on the integrated tree.
-    pub second: bool,
-    /// Whether a person accepted it: commands that fail with it do not count any more.
-    pub accepted: bool,
-}
 
 /// Work to be integrated.
 #[derive(Clone, Debug)]
@@ -51,8 +28,8 @@ pub struct IntegrateJob {
     pub reference: String,
     /// The files of the commit to begin at.
     pub tree: TreeId,
-    /// A change that goes into the first commit besides: the plan, if it belongs into the repository.
-    pub besides: Option<[TreeId; 2]>,
+    /// The plan and its path, if it goes into the repository with the first commit.
+    pub plan: Option<(PathBuf, String)>,
     /// The commands of the subtasks that are integrated already.
     pub verify: Vec<String>,
     /// The work, in the order of the plan.
@@ -124,32 +101,22 @@ async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Re
     if job.parts.is_empty() {
         return Ok(all);
     }
-    let arguments = (&job.worktree.path, &job.worktree.at, &job.worktree.furnishings, &job.worktree.setup);
-    let ready = ctx.effect("worktree", &arguments, |_| prepared(&job.worktree, &ctx)).await?;
-    let mut so_far = SoFar { ready, verify: job.verify.clone() };
-    for part in &job.parts {
-        if let Some(collision) = job.add(part, &mut all, &mut so_far, &ctx).await? {
-            let kept = part.kept();
-            let keep = |_| async { keep_one(&kept, &job.worktree.repository, &ctx).await };
-            all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
-            all.collision = Some((part.id.clone(), collision));
-            break;
-        }
-    }
+    let collision = match job.add_all(&mut all, &ctx).await {
+        Ok(None) => return Ok(all),
+        Ok(Some(collision)) => collision,
+        Err(Stop::Tampered(what)) => Collision::Tampered { what },
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    let Some(part) = job.parts.get(all.commits.len()) else { return Ok(all) };
+    let kept = part.kept();
+    let keep = |_| async {
+        let reference = keep_one(&kept, &job.worktree.repository, &ctx).await?;
+        PhaseEvent::SubtaskFailed(part.place(&collision)).emit(&ctx).await;
+        Ok::<_, NodeError>(reference)
+    };
+    all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
+    all.collision = Some((part.id.clone(), collision));
     Ok(all)
-}
-
-impl Part {
-    fn kept(&self) -> KeptPart {
-        KeptPart {
-            id: self.id.clone(),
-            phase: self.phase,
-            attempt: self.attempt,
-            second: self.second,
-            at: self.at.clone(),
-            tree: self.tree.clone(),
-        }
-    }
 }
 
 /// The worktree and the commands, while parts are added.
@@ -158,6 +125,8 @@ struct SoFar {
     ready: TreeId,
     /// The commands of all parts.
     verify: Vec<String>,
+    /// Whether the files of the newest commit are there: without commands nobody needs them before the end.
+    has_files: bool,
 }
 
 /// What a part is on top of the commits before.
@@ -175,16 +144,32 @@ struct Made {
 }
 
 impl IntegrateJob {
-    async fn add<C>(
+    /// Adds the parts until one collides: that after the last that was committed.
+    async fn add_all<C: Send + Sync + 'static>(
+        &self,
+        all: &mut Integrated,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, Stop> {
+        let WorktreeJob { path, at, furnishings, setup, .. } = &self.worktree;
+        let prepare = |_| safely(prepared(&self.worktree, ctx));
+        let ready = ctx.effect("worktree", &(path, at, furnishings, setup), prepare).await?.done()?;
+        let mut so_far = SoFar { ready, verify: self.verify.clone(), has_files: false };
+        for part in &self.parts {
+            if let Some(collision) = self.add(part, all, &mut so_far, ctx).await? {
+                self.bring(&all.tree, &so_far, ctx).await?;
+                return Ok(Some(collision));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn add<C: Send + Sync + 'static>(
         &self,
         part: &Part,
         all: &mut Integrated,
         so_far: &mut SoFar,
         ctx: &Ctx<C>,
-    ) -> Result<Option<Collision>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Option<Collision>, Stop> {
         let id = &part.id;
         let between = [&part.from, &all.tree, &part.tree];
         let carry = |_| async { self.carried(part, &all.tree).await };
@@ -201,9 +186,14 @@ impl IntegrateJob {
         let new: Vec<String> = part.verify.iter().filter(|line| !so_far.verify.contains(line)).cloned().collect();
         so_far.verify.extend(new);
         if let Some(collision) = self.check(part, (&tip, &made.tree), so_far, all, ctx).await? {
-            let back = |_| async { self.back(&all.tip, &all.tree).await };
-            ctx.effect(format!("{id}/back"), &all.tip, back).await?;
+            let back = |_| safely(self.back(&all.tip, &all.tree));
+            ctx.effect(format!("{id}/back"), &all.tip, back).await?.done()?;
+            so_far.has_files = true;
             return Ok(Some(collision));
+        }
+        so_far.has_files = !so_far.verify.is_empty();
+        if all.commits.len() + 1 == self.parts.len() {
+            self.bring(&made.tree, so_far, ctx).await?;
         }
         let mark = |_| async { self.mark(&all.tip, &tip).await };
         ctx.effect(format!("{id}/reference"), &tip, mark).await?;
@@ -216,8 +206,8 @@ impl IntegrateJob {
     async fn carried(&self, part: &Part, onto: &TreeId) -> Result<Carried, NodeError> {
         let workspace = self.worktree.repository.open().await?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
-        let carried = match (&self.besides, *onto == self.tree) {
-            (Some([from, to]), true) => workspace.carried(from, onto, to).await.map_err(failed)?,
+        let carried = match (&self.plan, *onto == self.tree) {
+            (Some((path, text)), true) => workspace.with_file(onto, path, text).await.map_err(failed)?,
             _ => onto.clone(),
         };
         match workspace.carried(&part.from, &carried, &part.tree).await {
@@ -227,41 +217,42 @@ impl IntegrateJob {
         }
     }
 
-    async fn commit<C>(&self, part: &Part, tip: &CommitId, tree: &TreeId, ctx: &Ctx<C>) -> Result<Made, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn commit<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        tip: &CommitId,
+        tree: &TreeId,
+        ctx: &Ctx<C>,
+    ) -> Result<Made, Stop> {
         let key =
             CommitKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(part.phase) };
+        let made = || safely(self.make(part, &key, (tip, tree), ctx));
         let probe = |_| async {
             let workspace = self.held(tip, ctx).await?;
             match workspace.find_commit(&key, Some(tip)).await.map_err(failed)? {
-                Some(_) => self.make(part, &key, (tip, tree), ctx).await.map(Some),
+                Some(_) => made().await.map(Some),
                 None => Ok::<_, NodeError>(None),
             }
         };
-        let arguments = (&key, tip, tree);
-        let make = |_| self.make(part, &key, (tip, tree), ctx);
-        ctx.effect(format!("{}/commit", part.id), &arguments, make).probe(probe).await
+        ctx.effect(format!("{}/commit", part.id), &(&key, tip, tree), |_| made()).probe(probe).await?.done()
     }
 
-    async fn make<C>(
+    async fn make<C: Send + Sync + 'static>(
         &self,
         part: &Part,
         key: &CommitKey,
         (tip, tree): (&CommitId, &TreeId),
         ctx: &Ctx<C>,
-    ) -> Result<Made, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Made, NodeError> {
         let workspace = self.held(tip, ctx).await?;
         if workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_none() {
             let leaked = self.worktree.repository.leaked(&part.from, &part.tree).await?;
             if !leaked.is_empty() {
                 return Err(NodeError::permanent(format!("subtask {}: not committed: {}", part.id, leaked.join(", "))));
             }
-            workspace.reset_to(tree).await.map_err(failed)?;
+            if workspace.has_hooks().await.map_err(failed)? {
+                workspace.reset_files(tree).await.map_err(failed)?;
+            }
         }
         let (message, parent) = (part.message.clone(), Some(tip.clone()));
         let request = CommitRequest { branch: None, parent, tree: tree.clone(), message, key: key.clone() };
@@ -279,23 +270,20 @@ impl IntegrateJob {
     }
 
     /// Runs the commands so far. What a person accepted may break those of others, which do not count any more then.
-    async fn check<C>(
+    async fn check<C: Send + Sync + 'static>(
         &self,
         part: &Part,
         at: (&CommitId, &TreeId),
         so_far: &mut SoFar,
         all: &mut Integrated,
         ctx: &Ctx<C>,
-    ) -> Result<Option<Collision>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Option<Collision>, Stop> {
         for nth in 0.. {
             let key = if nth == 0 { format!("{}/", part.id) } else { format!("{}/without-{nth}/", part.id) };
             let verified = self.verified(&key, at, so_far, ctx).await?;
             all.notices.extend(verified.notices);
             if !verified.tampered.is_empty() {
-                return Ok(Some(Collision::Tampered { what: verified.tampered }));
+                return Err(Stop::Tampered(verified.tampered));
             }
             let Some(failed) = verified.checks.iter().find(|check| !check.passed()) else { break };
             let known = so_far.verify.iter().position(|line| *line == failed.command).filter(|_| part.accepted);
@@ -305,20 +293,17 @@ impl IntegrateJob {
         Ok(None)
     }
 
-    async fn verified<C>(
+    async fn verified<C: Send + Sync + 'static>(
         &self,
         key: &str,
         (tip, tree): (&CommitId, &TreeId),
         so_far: &SoFar,
         ctx: &Ctx<C>,
-    ) -> Result<Verified, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Verified, Stop> {
         let commands = so_far.verify.clone();
         let between = (&so_far.ready, tree);
-        let set_up = |_| async { self.set_up(tree, &so_far.ready, &commands).await };
-        let files = ctx.effect(format!("{key}files"), &between, set_up).await?;
+        let set_up = |_| safely(self.set_up(tree, &so_far.ready, &commands));
+        let files = ctx.effect(format!("{key}files"), &between, set_up).await?.done()?;
         let job = VerifyJob {
             folder: self.worktree.folder(),
             commands,
@@ -328,13 +313,13 @@ impl IntegrateJob {
             pass: self.worktree.pass.clone(),
             together: None,
         };
-        verified(&job, key, ctx).await
+        Ok(verified(&job, key, ctx).await?)
     }
 
-    /// Puts the files that the setup left beside those of a commit, for the commands; returns all of them. Where both have a file,
+    /// Brings the files of a commit for the commands, beside those that the setup left; returns all of them. Where both have a file,
     /// the commit's stays.
     async fn set_up(&self, tree: &TreeId, ready: &TreeId, commands: &[String]) -> Result<TreeId, NodeError> {
-        if commands.is_empty() || *ready == self.tree {
+        if commands.is_empty() {
             return Ok(tree.clone());
         }
         let workspace = self.worktree.folder().open().await?;
@@ -342,8 +327,17 @@ impl IntegrateJob {
             Err(WorkspaceError::Conflict { .. }) => tree.clone(),
             carried => carried.map_err(failed)?,
         };
-        workspace.reset_to(&files).await.map_err(failed)?;
+        workspace.reset_files(&files).await.map_err(failed)?;
         Ok(files)
+    }
+
+    /// Brings the files of a commit, for those who look at it, unless they are there.
+    async fn bring<C: Send + Sync + 'static>(&self, tree: &TreeId, so_far: &SoFar, ctx: &Ctx<C>) -> Result<(), Stop> {
+        if so_far.has_files {
+            return Ok(());
+        }
+        let bring = async { self.worktree.folder().open().await?.reset_to(tree).await.map_err(failed).map(drop) };
+        ctx.effect("files", tree, |_| safely(bring)).await?.done()
     }
 
     /// Takes a commit back: HEAD and the files are those of the commits before.

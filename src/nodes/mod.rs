@@ -40,6 +40,7 @@ mod agent_turn;
 mod agents;
 mod architect;
 mod asking;
+mod attempt;
 mod changes;
 mod checks;
 mod collision;
@@ -55,6 +56,7 @@ mod human_approval;
 mod integrate;
 mod next_task;
 mod outage;
+mod part;
 mod phase;
 mod phase_event;
 mod plan_file;
@@ -66,19 +68,28 @@ mod questions;
 mod recorded;
 mod reviewer;
 mod run_command;
+mod safely;
 mod shell;
 mod siblings;
 mod step;
 mod submit;
 mod subtask;
+mod transcript;
 mod turn;
 mod turn_texts;
+mod verifier;
 mod verify;
+mod whole_file;
 mod worktree;
 
 pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
+pub use attempt::{
+    AfterGivingUp, AskJob, Asking, BeginTaskJob, BegunTask, ChildWork, ChildrenJob, DecideTask, GaveUp, JoinedChildren,
+    Keep, RecordJob, Recorded, Reply, SnapshotJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, TakenSnapshot,
+    WrittenOverride, ask, begin_task, join_children, record, snapshot, split,
+};
 pub use changes::DIFF_LIMIT;
 pub use checks::Check;
 pub use collision::Collision;
@@ -92,8 +103,9 @@ pub use folder::{After, Base, Folder, Kept};
 pub use halt::{HaltJob, Halting, halt};
 pub use halt_phase::{HaltPhaseJob, HaltedPhase, halt_phase};
 pub use human_approval::{ApprovalJob, ApprovePlan, Approved, TaskToApprove, human_approval};
-pub use integrate::{Commit, IntegrateJob, Integrated, Part, integrate};
+pub use integrate::{Commit, IntegrateJob, Integrated, integrate};
 pub use next_task::next_task_node;
+pub use part::Part;
 pub use phase::{
     Advance, BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
     ReviewPhaseJob, begin_phase, end_phases, plan_phases, retry_phase, review_phase,
@@ -102,7 +114,7 @@ pub use phase_event::{PhaseEvent, Place};
 pub use plan_file::{Adopted, PlanFile};
 pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
-pub use prompts::{Brief, BriefPhase, Diff, Feedback, Prompt, Section, Work};
+pub use prompts::{Brief, BriefPhase, BriefTask, Diff, Feedback, Prompt, Section, ToSplit, Work};
 pub use questions::{
     AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, HaltedPhasePlace,
     PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,
@@ -116,5 +128,6 @@ pub use subtask::{EndSubtask, EndedSubtask, Lane, Turnstile};
 pub use turn::{Answer, Cut, CutOff, Turn, Turned};
 #[cfg(feature = "app")]
 pub(crate) use turn_texts::read_texts;
+pub use verifier::{PlannedVerifier, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier};
 pub use verify::{Verified, VerifyJob, verify};
-pub use worktree::{Worktree, WorktreeJob, worktree};
+pub use worktree::{Unready, Worktree, WorktreeJob, worktree};

@@ -44,7 +44,7 @@ impl PlanFile {
         ctx.effect("draft", self, write).await
     }
 
-    /// Asks which plan holds, if the file has changed. A file that is gone has not.
+    /// Asks which plan holds, if the file has changed. A file that is gone has not, nor one that holds the plan.
     pub(super) async fn changed<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
@@ -52,7 +52,8 @@ impl PlanFile {
     ) -> Result<Option<Changed>, NodeError> {
         let read = |_| async { Ok::<_, NodeError>(crate::files::text(&self.path).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
-        let Some(text) = text.filter(|text| crate::plan::hash(text) != self.hash) else { return Ok(None) };
+        let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;
+        let Some(text) = text.filter(is_changed) else { return Ok(None) };
         let hash = crate::plan::hash(&text);
         let parsed = Plan::parse(text.as_str());
         let mut question = self.question(parsed.as_ref().ok());

@@ -24,7 +24,7 @@ pub struct PrepareJob {
     /// A plan to be written into the repository once it is ready, and its path there; none: it has no place there.
     #[serde(default)]
     pub plan: Option<(PathBuf, String)>,
-    /// Whether the plan comes into the files only with the first commit.
+    /// Whether the plan comes into the files later, with the first commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan_waits: bool,
 }
@@ -32,7 +32,7 @@ pub struct PrepareJob {
 /// A repository that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
-    /// Where the work begins: with the plan.
+    /// Where the work begins: with the plan, unless that waits.
     pub base: Base,
     /// The same without the plan.
     pub start: Base,
@@ -57,7 +57,8 @@ where
     step(job, |job: PrepareJob, ctx: Ctx<C>| async move { prepare(&job, &ctx).await }, done)
 }
 
-async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
+/// Makes the repository ready.
+pub(super) async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
     // Known for good before HEAD moves to the branch of the work.
     let look = |_| async { job.folder.hold(ctx).await?.head().await.map_err(failed) };
@@ -89,8 +90,7 @@ where
     let start = Base { at, tree: snapshot.tree };
     let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
     if job.plan_waits {
-        let tree = workspace.with_file(&start.tree, path, text).await.map_err(failed)?;
-        return Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices });
+        return Ok(Prepared { base: start.clone(), start, notices });
     }
     let written = super::plan_file::write(&job.folder.directory, &job.folder.directory.join(path), text);
     written.map_err(NodeError::permanent)?;

@@ -100,6 +100,19 @@ pub enum AfterHalt {
     Abort,
 }
 
+impl AfterHalt {
+    /// Returns the name of the answer: `edit_plan`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Retry { .. } => "retry",
+            Self::Accept => "accept",
+            Self::Skip => "skip",
+            Self::EditPlan { .. } => "edit_plan",
+            Self::Abort => "abort",
+        }
+    }
+}
+
 fn one() -> u32 {
     1
 }

@@ -184,6 +184,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
     };
     Turn {
         task: job.brief.id.clone(),
+        phase: job.brief.judged_phase(),
         attempt: job.attempt,
         files: changes.files.clone(),
         together: job.together.clone(),

@@ -1,12 +1,13 @@
 //! Tasks of one run that work side by side: how many at once, and what stops the others. Knows no agent and no git.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::whole_file::write_whole;
 use crate::graph::{Ctx, NodeError};
 
 /// A group of tasks that work side by side, as one of them knows it. Plain data.
@@ -61,7 +62,7 @@ impl Group {
     pub(super) fn stop(&self, why: &str) -> Result<(), NodeError> {
         if self.why.set(why.to_owned()).is_ok() {
             self.file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            write(&self.file, why)?;
+            write_whole(&self.file, why)?;
         }
         self.stop.cancel();
         Ok(())
@@ -81,11 +82,4 @@ impl Group {
     pub(super) fn token(&self) -> CancellationToken {
         self.stop.clone()
     }
-}
-
-/// Writes a small file in one step: a reader finds all of it, or nothing.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let draft = file.with_extension("draft");
-    std::fs::write(&draft, text)?;
-    std::fs::rename(&draft, file)
 }

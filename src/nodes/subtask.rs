@@ -6,13 +6,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::folder::{Folder, failed};
+use super::folder::{Folder, failed, thread};
 use super::phase::{KeptPart, keep_one};
 use super::phase_event::{PhaseEvent, Place};
 use super::siblings::Siblings;
 use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::TreeId;
+use crate::workspace::{Standing, TreeId};
 
 /// A subtask among its siblings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ pub struct EndSubtask {
     pub worktree: Option<Folder>,
     /// Whether the subtask goes on in it later.
     pub is_paused: bool,
+    /// The position of HEAD and the branches with which it began; none: nobody worked in the worktree.
+    pub at: Option<Standing>,
     /// The files with which it began.
     pub from: Option<TreeId>,
     /// Its files; none: they are read from the worktree.
@@ -97,20 +99,41 @@ impl Lane {
     where
         C: Send + Sync + 'static,
     {
-        let arguments = (&end.worktree, &end.from, &end.tree, &end.aside, &end.error);
-        ctx.effect("end", &arguments, |_| self.ended(end, ctx)).await
+        let tree = match (&end.tree, &end.from) {
+            // Stored before the worktree goes: a process that resumes after a kill may not find it.
+            (None, Some(from)) => ctx.effect("end/files", &(&end.worktree, from), |_| self.files(end, ctx)).await?,
+            (tree, _) => tree.clone(),
+        };
+        let arguments = (&end.worktree, &end.from, &tree, &end.aside, &end.error);
+        ctx.effect("end", &arguments, |_| self.ended(end, tree.clone(), ctx)).await
     }
 
-    async fn ended<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<EndedSubtask, NodeError>
+    /// The files as the subtask left them, once its siblings are stopped.
+    async fn files<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<Option<TreeId>, NodeError>
     where
         C: Send + Sync + 'static,
     {
-        if let Some(error) = end.error.as_ref().filter(|_| self.stops_others && !end.is_cancelled) {
-            let id = self.place.subtask_id.as_deref().unwrap_or_default();
-            self.siblings.join(ctx).await?.stop(&format!("cancelled: subtask {id} failed"))?;
-            tracing::debug!(subtask = id, %error, "a subtask failed; its siblings are cancelled");
-        }
-        let tree = end.files_now().await?;
+        self.stop_others(end, ctx).await?;
+        end.files_now().await
+    }
+
+    /// Stops the siblings of a subtask that failed.
+    async fn stop_others<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<(), NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let Some(error) = end.error.as_ref().filter(|_| self.stops_others && !end.is_cancelled) else { return Ok(()) };
+        let id = self.place.subtask_id.as_deref().unwrap_or_default();
+        self.siblings.join(ctx).await?.stop(&format!("cancelled: subtask {id} failed"))?;
+        tracing::debug!(subtask = id, %error, "a subtask failed; its siblings are cancelled");
+        Ok(())
+    }
+
+    async fn ended<C>(&self, end: &EndSubtask, tree: Option<TreeId>, ctx: &Ctx<C>) -> Result<EndedSubtask, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        self.stop_others(end, ctx).await?;
         let repository = end.repository.open().await?;
         let files = match (&end.from, &tree) {
             (Some(from), Some(tree)) => repository.changed_files(from, tree).await.map_err(failed)?,
@@ -127,6 +150,9 @@ impl Lane {
             return Ok(EndedSubtask { at: rfc3339(now()), tree, files, salvage });
         }
         if let Some(worktree) = &end.worktree {
+            if let Some(at) = &end.at {
+                repository.remove_branches_of(&worktree.directory, at, &thread(ctx)).await.map_err(failed)?;
+            }
             repository.remove_worktree(&worktree.directory).await.map_err(failed)?;
         }
         let place = Place { reason: end.error.clone(), ..self.place.clone() };
@@ -139,10 +165,10 @@ impl Lane {
 }
 
 impl EndSubtask {
-    /// The files of the work: what was noted of them, or what stands in the worktree.
+    /// The files in the worktree; none if that is gone.
     async fn files_now(&self) -> Result<Option<TreeId>, NodeError> {
         let worktree = self.worktree.as_ref().filter(|worktree| is_there(&worktree.directory));
-        let (None, Some(_), Some(worktree)) = (&self.tree, &self.from, worktree) else { return Ok(self.tree.clone()) };
+        let Some(worktree) = worktree else { return Ok(None) };
         // Its agent may have changed what git runs.
         let repository = Folder { apart: worktree.apart.clone(), ..self.repository.clone() }.open().await?;
         let guarded = repository.guarded_worktree(&worktree.directory).await.map_err(failed)?;

@@ -37,17 +37,26 @@ pub struct Turn {
     pub guard: Option<Folder>,
     /// The task's number in the plan; empty if it belongs to none.
     pub task: String,
+    /// The number of the phase that the turn judges as a whole; none: it is about the task.
+    pub phase: Option<u32>,
     /// Which attempt at the task it is, from 1; 0 if it is none.
     pub attempt: u32,
     /// Where the task began: HEAD is put on its branch before each request, for a person may have been elsewhere. None: HEAD stays.
     pub at: Option<Base>,
     /// Whether the work can do without it: a failure is an answer that cannot be used, and nothing waits for a busy service.
     pub is_optional: bool,
+    /// Whether a failure is an answer that cannot be used. Other than in an optional turn, a busy service, an outage and the budget
+    /// are waited for.
+    pub failure_is_answer: bool,
     /// The group of tasks that its task belongs to: it is ended with them, and what cuts it short is a [`Cut`]
     /// instead of a failure or a question of the task. None: it works alone.
     pub together: Option<Siblings>,
     /// Where a turn of an earlier task ended that goes on in this one; none: it begins here.
     pub from: Option<CutOff>,
+    /// Whether the turn is cut short when the budget of the run is used up, also outside of a group: nobody is asked then.
+    pub ends_with_budget: bool,
+    /// A file that gets the events of the agent, a line of JSON each; none: they are in the journal alone.
+    pub transcript: Option<std::path::PathBuf>,
 }
 
 /// What a turn came to.
@@ -153,11 +162,15 @@ impl Turn {
             access: Access::default(),
             guard: Some(folder.clone()),
             task: String::new(),
+            phase: None,
             attempt: 0,
             at: None,
             is_optional: false,
+            failure_is_answer: false,
             together: None,
             from: None,
+            ends_with_budget: false,
+            transcript: None,
         }
     }
 

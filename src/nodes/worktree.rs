@@ -10,7 +10,7 @@ use super::folder::{Base, Folder, failed, told_tampering};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{CommitId, Furnishings, LeftOut, TreeId, Workspace, WorkspaceError};
+use crate::workspace::{CommitId, Furnishings, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError};
 
 /// A worktree to be made ready.
 #[derive(Clone, Debug)]
@@ -43,11 +43,21 @@ pub struct Worktree {
     /// The position and files at which the work in it begins; none if it is not ready.
     pub base: Option<Base>,
     /// The reason for which it is not ready.
-    pub problem: Option<String>,
-    /// Whether it was stopped with its group.
-    pub stopped: bool,
+    pub problem: Option<Unready>,
     /// Notices for people.
     pub notices: Vec<String>,
+}
+
+/// The reason for which a worktree is not ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unready {
+    /// Something could not be copied or linked, or a command failed.
+    Failed(String),
+    /// It was stopped with its group.
+    Stopped(String),
+    /// Somebody changed what git runs.
+    Tampered(String),
 }
 
 /// Returns a node that makes a worktree with a detached HEAD: `job` reads from the state which, `done` makes the update from the
@@ -65,27 +75,25 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, made_ready, done)
 }
 
-async fn perform<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Result<Worktree, NodeError> {
+/// Makes a worktree ready; a command that fails is a problem of it.
+pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Result<Worktree, NodeError> {
     let folder = job.folder();
-    let unready = |problem: String, stopped: bool| {
-        let folder = folder.clone();
-        Worktree { folder, base: None, problem: Some(problem), stopped, notices: vec![] }
-    };
+    let unready = |problem| Worktree { folder: folder.clone(), base: None, problem: Some(problem), notices: vec![] };
     let arguments = (&job.path, &job.at, &job.furnishings);
     if let Some(problem) = ctx.effect("worktree", &arguments, |_| job.make(&ctx)).await? {
-        return Ok(unready(problem, false));
+        return Ok(unready(problem));
     }
     let checks = job.checks(&folder).run("setup", &ctx).await?;
     if let Some(check) = checks.iter().find(|check| !check.passed()) {
-        return Ok(unready(told(check), check.stopped));
+        return Ok(unready(check.into()));
     }
-    let look = |_| async { base(&folder, &job.others, &ctx).await };
+    let look = |_| async { base(&job, &folder, &ctx).await };
     Ok(match ctx.effect("base", &job.at, look).await? {
-        Begun::Base(base, notices) => Worktree { folder, base: Some(base), problem: None, stopped: false, notices },
-        Begun::Tampered(problem) => unready(problem, false),
+        Begun::Base(base, notices) => Worktree { folder, base: Some(base), problem: None, notices },
+        Begun::Tampered(problem) => unready(Unready::Tampered(problem)),
     })
 }
 
@@ -98,18 +106,35 @@ enum Begun {
     Tampered(String),
 }
 
-fn told(check: &Check) -> String {
-    if check.stopped { check.output.clone() } else { format!("the setup of its worktree failed: {}", check.report()) }
+impl From<&Check> for Unready {
+    fn from(check: &Check) -> Self {
+        match check.stopped {
+            true => Self::Stopped(check.output.clone()),
+            false => Self::Failed(format!("the setup of its worktree failed: {}", check.report())),
+        }
+    }
+}
+
+impl Unready {
+    /// Returns the reason in words.
+    pub(super) fn into_words(self) -> String {
+        let (Self::Failed(problem) | Self::Stopped(problem) | Self::Tampered(problem)) = self;
+        problem
+    }
+
+    fn into_error(self) -> NodeError {
+        NodeError::permanent(self.into_words())
+    }
 }
 
 /// The position and files of a worktree whose work begins.
-async fn base<C>(folder: &Folder, others: &[String], ctx: &Ctx<C>) -> Result<Begun, NodeError>
+async fn base<C>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<Begun, NodeError>
 where
     C: Send + Sync + 'static,
 {
     let workspace = folder.hold(ctx).await?;
-    let at = workspace.standing(&others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
-    let snapshot = match workspace.snapshot().await {
+    let at = workspace.standing(&job.others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
+    let snapshot = match job.files(&workspace, ctx).await {
         Err(WorkspaceError::Tampered { changes }) => return Ok(Begun::Tampered(told_tampering("somebody", &changes))),
         snapshot => snapshot.map_err(failed)?,
     };
@@ -124,25 +149,41 @@ impl WorktreeJob {
         Folder { directory: self.path.clone(), apart }
     }
 
+    /// The files of a worktree that was made ready: those of its commit, unless the setup changed some. What git runs in it is compared
+    /// with what it was when the worktree was locked, and somebody may have changed that before: the run's own work tree tells.
+    async fn files<C>(&self, workspace: &Workspace, ctx: &Ctx<C>) -> Result<Snapshot, WorkspaceError>
+    where
+        C: Send + Sync + 'static,
+    {
+        self.repository.held(ctx).await?.ensure_untampered().await?;
+        if self.setup.is_empty() {
+            return Ok(Snapshot { tree: workspace.tree_of(&self.at).await?, left_out: vec![] });
+        }
+        workspace.snapshot().await
+    }
+
     fn checks<'a>(&'a self, folder: &'a Folder) -> Checks<'a> {
         Checks { folder, commands: &self.setup, limit: self.limit, pass: &self.pass, together: self.together.as_ref() }
     }
 
     /// Makes the worktree; returns the problem of what is to be copied or linked.
-    async fn make<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
-        let made = async {
-            let repository = self.repository.held(ctx).await?; // so that siblings cannot change what git runs meanwhile
-            let made = repository.detached_worktree(&self.path, &self.at).await?;
-            repository.furnish(&made, &self.furnishings).await
-        };
-        match made.await {
+    async fn make<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Option<Unready>, NodeError> {
+        match self.made(ctx).await {
             Ok(()) => Ok(None),
             Err(error @ (WorkspaceError::Io { .. } | WorkspaceError::Unfurnished { .. })) => {
-                Ok(Some(error.to_string()))
+                Ok(Some(Unready::Failed(error.to_string())))
             }
-            Err(WorkspaceError::Tampered { changes }) => Ok(Some(told_tampering("somebody", &changes))),
+            Err(WorkspaceError::Tampered { changes }) => {
+                Ok(Some(Unready::Tampered(told_tampering("somebody", &changes))))
+            }
             Err(error) => Err(failed(error)),
         }
+    }
+
+    async fn made<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<(), WorkspaceError> {
+        let repository = self.repository.held(ctx).await?; // so that siblings cannot change what git runs meanwhile
+        let made = repository.detached_worktree(&self.path, &self.at).await?;
+        repository.furnish(&made, &self.furnishings).await
     }
 }
 
@@ -151,18 +192,16 @@ pub(super) async fn prepared<C>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeI
 where
     C: Send + Sync + 'static,
 {
-    if let Some(problem) = job.make(ctx).await? {
-        return Err(NodeError::permanent(problem));
-    }
+    job.made(ctx).await.map_err(failed)?;
     let folder = job.folder();
     let checks = job.checks(&folder);
     for command in &job.setup {
         let check = checks.one(command, ctx).await?;
         if !check.passed() {
-            return Err(NodeError::permanent(told(&check)));
+            return Err(Unready::from(&check).into_error());
         }
     }
-    Ok(folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree)
+    Ok(job.files(&folder.hold(ctx).await?, ctx).await.map_err(failed)?.tree)
 }
 
 /// Opens a worktree at a commit; makes it if it is not there.

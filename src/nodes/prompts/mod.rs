@@ -1,6 +1,7 @@
 //! What agents are told: prompt files with named slots, and the functions that fill them from plain data. A prompt knows the
 //! file it was made from and that file's hash, which the journal keeps with each call. Pure; they know no driver and no graph.
 
+mod diff;
 mod parts;
 mod section;
 mod template;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contents::{Content, ContentError, Contents};
 use crate::plan::{Comment, Issue};
+pub use diff::Diff;
 pub(super) use parts::Parts;
 pub use section::Section;
 use template::{Template, fenced, listed};
@@ -22,8 +24,11 @@ macro_rules! template {
     };
 }
 
+mod code_tasks;
 mod phases;
+pub(super) mod verifiers;
 
+pub use code_tasks::{BriefTask, ToSplit};
 pub use phases::BriefPhase;
 
 const FRAME: Template = template!("frame.system");
@@ -168,6 +173,9 @@ impl Prompt {
         if let Some(phase) = &brief.phase {
             return Self::subtask(brief, phase, feedback, salvage);
         }
+        if let Some(task) = &brief.code_task {
+            return Self::code_task(brief, task, feedback, salvage);
+        }
         let mut around = match brief.around.as_str() {
             "" => String::new(),
             outline => format!("Where this task stands in the plan:\n\n{}\n\n", outline.trim_end()),
@@ -281,11 +289,22 @@ pub struct Brief {
     /// The place among the phases, of a subtask or of a phase that is reviewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<BriefPhase>,
+    /// The place of a code task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_task: Option<BriefTask>,
 }
 
 impl Brief {
+    /// Returns the number of the phase that is judged as a whole; none: the brief is about a task.
+    pub(in crate::nodes) fn judged_phase(&self) -> Option<u32> {
+        self.phase.as_ref().filter(|phase| !phase.subtasks.is_empty()).map(|phase| phase.number)
+    }
+
     fn breadcrumb(&self) -> String {
-        let Self { id, title, position, total, phase, .. } = self;
+        let Self { id, title, position, total, phase, code_task, .. } = self;
+        if code_task.is_some() {
+            return format!("Task {id}: {title}");
+        }
         match phase {
             None => format!("Task {id}, {position} of {total}"),
             Some(phase) if phase.subtasks.is_empty() => format!("Subtask {id}: {title}\n\n{}", phase.line()),
@@ -307,12 +326,15 @@ pub struct Feedback {
     pub failures: Vec<String>,
     /// What a person said.
     pub note: String,
+    /// What verifiers found, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 impl Feedback {
     /// Returns whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        self.comments.is_empty() && self.failures.is_empty() && self.note.is_empty()
+        self.comments.is_empty() && self.failures.is_empty() && self.note.is_empty() && self.findings.is_empty()
     }
 
     fn text(&self, heading: &str) -> String {
@@ -321,7 +343,11 @@ impl Feedback {
         let failures: String = self.failures.iter().map(|failure| format!("{}\n\n", fenced("text", failure))).collect();
         let failures = if failures.is_empty() { failures } else { format!("This failed:\n\n{failures}") };
         let note = if self.note.is_empty() { String::new() } else { format!("A person says: {}\n\n", self.note) };
-        let text = [comments, failures, note].concat();
+        let findings = match self.findings.join("\n") {
+            lines if lines.is_empty() => lines,
+            lines => format!("Verifiers found:\n\n{}\n\n", fenced("text", &lines)),
+        };
+        let text = [comments, findings, failures, note].concat();
         format!("{}{text}", heading(!text.is_empty()))
     }
 }
@@ -347,41 +373,6 @@ pub struct Work<'a> {
     pub checks: &'a [String],
     /// Comments that are still open.
     pub earlier: &'a [Comment],
-}
-
-/// Changes: as text, or in a file if they are many.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Diff {
-    /// As text.
-    Text(String),
-    /// In a file.
-    File {
-        /// Its absolute path.
-        path: String,
-        /// What changed, a line for each file.
-        files: String,
-    },
-}
-
-impl Diff {
-    /// The file that it is in.
-    pub(super) fn file(&self) -> Option<PathBuf> {
-        match self {
-            Self::Text(_) => None,
-            Self::File { path, .. } => Some(path.into()),
-        }
-    }
-
-    fn text(&self) -> Parts {
-        match self {
-            Self::Text(text) => Parts::fenced("diff", text.as_str()),
-            Self::File { path, files } => {
-                let place = format!("The diff is long. It is in the file {path}\n\nThese files changed:\n\n");
-                Parts::from(place).with(Parts::fenced("text", files.as_str()))
-            }
-        }
-    }
 }
 
 fn told(comment: &Comment) -> String {

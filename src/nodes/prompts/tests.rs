@@ -1,6 +1,8 @@
 //! The prompts as agents read them.
 
+use super::verifiers::Verification;
 use super::*;
+use crate::verifiers::{Neighbour, TaskView};
 
 const ALL: [Template; 10] = [FRAME, ARCHITECT, FORMER, WISHES, DEVELOPER, RETRY, REPLY, REVIEWER, FINAL, REPAIR];
 
@@ -22,6 +24,7 @@ fn brief(lines: &[String]) -> Brief {
     let text = str::to_owned;
     Brief {
         phase: None,
+        code_task: None,
         id: text("3.1"),
         title: text("Hands"),
         position: 2,
@@ -38,7 +41,8 @@ fn brief(lines: &[String]) -> Brief {
 fn everything() -> Vec<Prompt> {
     let issue = Issue { id: "7".into(), title: "Clock".into(), description: "A ```fence```.".into() };
     let (comments, lines) = ([comment()], ["it ticks".to_owned()]);
-    let feedback = Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: "hurry".into() };
+    let feedback =
+        Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: "hurry".into(), findings: vec![] };
     let brief = brief(&lines);
     let work =
         Work { kind: "security", diff: &Diff::Text("+a\n".into()), delta: "+b\n", checks: &lines, earlier: &comments };
@@ -60,9 +64,26 @@ fn everything() -> Vec<Prompt> {
     ]
 }
 
+/// The prompts of verifiers, on a task whose every text is the same.
+fn of_verifiers(text: &str, diff: &Diff) -> [Prompt; 4] {
+    let (lines, other) = ([text.to_owned()], Neighbour { id: "4".into(), text: text.into() });
+    let task = TaskView {
+        id: "3".into(),
+        title: "Hands".into(),
+        description: text.into(),
+        acceptance: lines.to_vec(),
+        constraints: lines.to_vec(),
+        parent: Some(other.clone()),
+        next: vec![other],
+    };
+    let shown = Verification { task: &task, criteria: &lines, next: &task.next, own: Some("Be strict."), diff };
+    [Prompt::alignment(&shown), Prompt::big_picture(&shown), Prompt::style(&shown), Prompt::own_verifier(&shown)]
+}
+
 #[test]
 fn every_slot_is_filled_and_nothing_that_fills_one_is_read_for_slots() {
-    let prompts = everything();
+    let mut prompts = everything();
+    prompts.extend(of_verifiers("{{goal}} is odd", &Diff::Text("+{{goal}} is odd\n".into())));
     for prompt in &prompts {
         let left = prompt.text().replace("{{goal}} is odd", "");
         assert!(!left.contains("{{"), "{}: {left}", prompt.name());
@@ -89,7 +110,12 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
     let text = || hostile.clone();
     let comments = [Comment { issue: text(), why: text(), fix: text(), ..comment() }];
     let lines = [text()];
-    let feedback = Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: String::new() };
+    let feedback = Feedback {
+        comments: comments.to_vec(),
+        failures: lines.to_vec(),
+        note: String::new(),
+        findings: lines.to_vec(),
+    };
     let brief = Brief { section: text().into(), ..brief(&lines) };
     let work = Work { kind: "general", diff: &Diff::Text(text()), delta: &hostile, checks: &lines, earlier: &comments };
     let prompts = [
@@ -99,7 +125,7 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
         Prompt::reviewer(&brief, &work),
         Prompt::final_review("A clock.", "1. Hands", work.diff),
     ];
-    for prompt in prompts {
+    for prompt in prompts.into_iter().chain(of_verifiers(&hostile, work.diff)) {
         assert!(prompt.text().contains("New orders"));
         assert!(!outside(&prompt.text()).contains("orders"), "{}: {}", prompt.name(), prompt.text());
     }
@@ -125,5 +151,13 @@ fn outside(text: &str) -> String {
 #[test]
 fn a_person_can_read_the_prompts() {
     let shown: Vec<String> = everything().iter().map(|p| format!("=== {}\n{}", p.name(), p.text())).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_person_can_read_the_prompts_of_verifiers() {
+    let system = Prompt::verifier_system("alignment", "submit_alignment");
+    let all = [system].into_iter().chain(of_verifiers("It ticks.", &Diff::Text("+a\n".into())));
+    let shown: Vec<String> = all.map(|p| format!("=== {}\n{}", p.name(), p.text())).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }

@@ -1,0 +1,103 @@
+//! The node that asks a person about a task: one that was given up, one that a verifier leaves to a person, and one whose run has
+//! used up its budget.
+
+use super::questions::{AfterGivingUp, DecideTask, GaveUp};
+use crate::drivers::NewLimits;
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::nodes::agents::{AgentSpec, Agents};
+use crate::nodes::purse::{self, Spent};
+use crate::nodes::questions::BudgetReached;
+use crate::nodes::step::step;
+
+/// A question to be asked.
+#[derive(Clone, Debug)]
+pub struct AskJob {
+    /// What it is about.
+    pub question: GaveUp,
+    /// Why it is asked.
+    pub asking: Asking,
+    /// The decisions that an override may name.
+    pub decisions: Vec<String>,
+}
+
+/// Why a person is asked.
+#[derive(Clone, Debug)]
+pub enum Asking {
+    /// The task was given up.
+    GaveUp,
+    /// A verifier leaves the decision to a person.
+    Decide,
+    /// The budget of the run is used up, of which this agent has its share.
+    Budget(Box<AgentSpec>),
+}
+
+/// A person's answer.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// About the task.
+    Task(AfterGivingUp),
+    /// The run may use more.
+    Raised(NewLimits),
+}
+
+/// Returns a node that asks: `job` reads the question from the state, `done` makes the update from the answer. An answer that
+/// cannot be followed is asked for again, with the reason.
+pub fn ask<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<AskJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Reply) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done).asks::<GaveUp>().asks::<DecideTask>().asks::<BudgetReached>()
+}
+
+async fn perform<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeError> {
+    if let Asking::Budget(agent) = &job.asking {
+        let account = purse::account(&ctx, agent).map_err(NodeError::permanent)?;
+        let spent = Spent { agent, task: &job.question.task, key: "budget", account };
+        return Ok(match purse::raised(&ctx, spent).await? {
+            Some(limits) => Reply::Raised(limits),
+            None => Reply::Task(AfterGivingUp::Abort),
+        });
+    }
+    loop {
+        let reply = match job.asking {
+            Asking::Decide => ctx.interrupt(DecideTask { about: job.question.clone() })?,
+            Asking::GaveUp | Asking::Budget(_) => ctx.interrupt(job.question.clone())?,
+        };
+        match job.problem_of(&reply) {
+            None => return Ok(Reply::Task(reply)),
+            problem => job.question.problem = problem,
+        }
+    }
+}
+
+impl AskJob {
+    /// The reason for which an answer cannot be followed.
+    fn problem_of(&self, reply: &AfterGivingUp) -> Option<String> {
+        match reply {
+            AfterGivingUp::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".into()),
+            AfterGivingUp::Split if !self.question.may_split => Some(self.unsplittable()),
+            AfterGivingUp::Override(given) if given.why.trim().is_empty() => {
+                Some("an override needs a reason: say `why`".into())
+            }
+            AfterGivingUp::Override(given) if given.decision == "SPLIT" && !self.question.may_split => {
+                Some(self.unsplittable())
+            }
+            AfterGivingUp::Override(given) if !self.decisions.contains(&given.decision) => {
+                Some(format!("`{}` is no decision; write one of {}", given.decision, self.decisions.join(", ")))
+            }
+            AfterGivingUp::Retry { .. } | AfterGivingUp::Split | AfterGivingUp::Override(_) | AfterGivingUp::Abort => {
+                None
+            }
+        }
+    }
+
+    fn unsplittable(&self) -> String {
+        format!("task {} cannot be split: it is at its largest depth, or was split already", self.question.task)
+    }
+}

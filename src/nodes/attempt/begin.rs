@@ -1,0 +1,83 @@
+//! The node with which a task begins: the repository is made ready, or a worktree of the task's own, or the task goes on in
+//! files that are there.
+
+use std::path::PathBuf;
+
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::nodes::folder::{Base, Folder, failed, thread};
+use crate::nodes::prepare_workspace::{PrepareJob, prepare};
+use crate::nodes::step::step;
+use crate::nodes::worktree::{Unready, WorktreeJob, made_ready};
+
+/// A task to be begun.
+#[derive(Clone, Debug)]
+pub enum BeginTaskJob {
+    /// In the user's checkout, on a branch of its own.
+    Checkout {
+        /// The repository to be made ready.
+        prepare: Box<PrepareJob>,
+        /// The folder of records, from the top of the work tree: git ignores it from now on.
+        records: PathBuf,
+    },
+    /// In a worktree of its own.
+    Worktree(Box<WorktreeJob>),
+    /// In files that are there.
+    Here(Folder, Box<Base>),
+}
+
+/// A task that has begun.
+#[derive(Clone, Debug)]
+pub struct BegunTask {
+    /// The name of the run.
+    pub run: String,
+    /// The folder of the work.
+    pub folder: Folder,
+    /// The position and files at which the work begins; none if the worktree is not ready.
+    pub base: Option<Base>,
+    /// The reason for which it is not.
+    pub problem: Option<String>,
+    /// Notices for people.
+    pub notices: Vec<String>,
+}
+
+/// Returns a node that makes the folder of a task ready: `job` reads from the state which, `done` makes the update from it.
+///
+/// The node fails if git fails, or the repository is not ready.
+pub fn begin_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<BeginTaskJob, E> + Send + Sync + 'static,
+    D: Fn(&S, BegunTask) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: BeginTaskJob, ctx: Ctx<C>) -> Result<BegunTask, NodeError> {
+    let run = thread(&ctx);
+    match job {
+        BeginTaskJob::Checkout { prepare: job, records } => {
+            let ignore = |_| async { ignored(&job.folder, &records).await };
+            ctx.effect("ignore", &records, ignore).await?;
+            let prepared = prepare(&job, &ctx).await?;
+            let base = Some(prepared.base);
+            Ok(BegunTask { run, folder: job.folder, base, problem: None, notices: prepared.notices })
+        }
+        BeginTaskJob::Worktree(job) => {
+            let made = made_ready(*job, ctx).await?;
+            let problem = made.problem.map(Unready::into_words);
+            Ok(BegunTask { run, folder: made.folder, base: made.base, problem, notices: made.notices })
+        }
+        BeginTaskJob::Here(folder, base) => {
+            Ok(BegunTask { run, folder, base: Some(*base), problem: None, notices: vec![] })
+        }
+    }
+}
+
+/// Lets git ignore the folder of records.
+async fn ignored(folder: &Folder, records: &std::path::Path) -> Result<(), NodeError> {
+    folder.open().await?.ignore(&format!("/{}/", records.display())).await.map_err(failed)
+}

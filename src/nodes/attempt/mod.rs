@@ -1,0 +1,18 @@
+//! Nodes of a task that is worked on in attempts, each of which is verified, decided on and recorded. They know git, files and
+//! agents, not how an attempt is decided.
+
+mod ask;
+mod begin;
+mod children;
+mod questions;
+mod record;
+mod snapshot;
+mod split;
+
+pub use ask::{AskJob, Asking, Reply, ask};
+pub use begin::{BeginTaskJob, BegunTask, begin_task};
+pub use children::{ChildWork, ChildrenJob, JoinedChildren, join_children};
+pub use questions::{AfterGivingUp, DecideTask, GaveUp, WrittenOverride};
+pub use record::{Keep, RecordJob, Recorded, record};
+pub use snapshot::{SnapshotJob, TakenSnapshot, snapshot};
+pub use split::{SplitCheck, SplitJob, SplitPrompt, SplitTask, split};

@@ -1,0 +1,82 @@
+//! The questions of a task that is decided by rules, and their answers. Plain data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Interrupt;
+
+/// The question what becomes of a task that was given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = AfterGivingUp, name = "gave_up")]
+pub struct GaveUp {
+    /// The task's id.
+    pub task: String,
+    /// Its title.
+    pub title: String,
+    /// The decision: `GIVE_UP` or `FAIL`.
+    pub decision: String,
+    /// The rule that made it.
+    pub rule: String,
+    /// The reason in words.
+    pub reason: String,
+    /// The number of the last attempt.
+    pub attempt: u32,
+    /// The errors and warnings of the last attempt, a line each.
+    pub findings: Vec<String>,
+    /// The reference that holds the files of the last attempt.
+    pub salvage: Option<String>,
+    /// Whether `split` can be answered.
+    pub may_split: bool,
+    /// The cost in millionths of a dollar.
+    pub cost: u64,
+    /// Why the answer before could not be followed.
+    #[serde(default)]
+    pub problem: Option<String>,
+}
+
+/// The question how an attempt is decided, which a verifier leaves to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = AfterGivingUp, name = "decide")]
+pub struct DecideTask {
+    /// The same as of a task that was given up.
+    #[serde(flatten)]
+    pub about: GaveUp,
+}
+
+/// What becomes of a task. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"split"`,
+/// `{"override": {"decision": "DONE", "why": ".."}}` or `"abort"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AfterGivingUp {
+    /// It is tried again.
+    Retry {
+        /// The number of further turns of the agent; 1.
+        #[serde(default = "one")]
+        attempts: u32,
+        /// A note to the agent.
+        #[serde(default)]
+        note: String,
+    },
+    /// It is split into children.
+    Split,
+    /// A person decides in place of the rules.
+    Override(WrittenOverride),
+    /// The run ends.
+    Abort,
+}
+
+/// A decision of a person in place of the rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenOverride {
+    /// `DONE`, `RETRY`, `SPLIT` or `FAIL`.
+    pub decision: String,
+    /// The reason.
+    pub why: String,
+    /// The name of the person.
+    #[serde(default)]
+    pub by: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}

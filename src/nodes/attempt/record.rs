@@ -1,0 +1,120 @@
+//! The node that records an attempt: a commit of exactly its files, and files for people and programs. Knows git and files; the
+//! records are JSON to it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::nodes::commit::{CommitJob, commit};
+use crate::nodes::folder::{Base, Folder, failed};
+use crate::nodes::step::step;
+use crate::nodes::whole_file::write_whole;
+use crate::workspace::{CommitId, KeptTree, TreeId};
+
+/// An attempt to be recorded.
+#[derive(Clone, Debug)]
+pub struct RecordJob {
+    /// The work tree.
+    pub folder: Folder,
+    /// The position and files at which the task began.
+    pub base: Base,
+    /// The files of the attempt.
+    pub tree: TreeId,
+    /// The place of its commit.
+    pub keep: Keep,
+    /// The folder of its record: an absolute path.
+    pub directory: PathBuf,
+    /// The decision; the id of the commit is put into it as `commit`.
+    pub decision: Value,
+    /// What the verifiers reported.
+    pub outputs: Value,
+    /// The task.
+    pub spec: String,
+}
+
+/// The place of an attempt's commit.
+#[derive(Clone, Debug)]
+pub enum Keep {
+    /// Under a private reference.
+    Reference(KeptTree),
+    /// On the branch of the work.
+    Branch(Box<CommitJob>),
+    /// Nowhere: its files hold a key.
+    Nowhere,
+}
+
+/// An attempt that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Its commit; none: there was nothing to commit.
+    pub commit: Option<CommitId>,
+    /// The position at which the next attempt begins; none: it has not changed.
+    pub at: Option<Base>,
+}
+
+/// Returns a node that records an attempt: `job` reads from the state which, `done` makes the update from its commit.
+///
+/// The node fails if a hook refuses the commit, or a file cannot be written; run again, it tries again.
+pub fn record<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<RecordJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Recorded) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(mut job: RecordJob, ctx: Ctx<C>) -> Result<Recorded, NodeError> {
+    let recorded = job.kept(&ctx).await?;
+    job.decision["commit"] = recorded.commit.as_ref().map_or(Value::Null, |commit| commit.to_string().into());
+    let message = serde_json::json!({ "decision": job.decision });
+    let write = |_| async {
+        ctx.keep_event(&message).await;
+        job.write().await
+    };
+    ctx.effect("artifacts", &job.decision, write).await?;
+    Ok(recorded)
+}
+
+impl RecordJob {
+    async fn kept<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+        match &self.keep {
+            Keep::Nowhere => Ok(Recorded { commit: None, at: None }),
+            Keep::Branch(job) => {
+                let moved = commit(job, ctx).await?;
+                Ok(Recorded { commit: moved.made, at: Some(moved.base) })
+            }
+            Keep::Reference(kept) => {
+                let at = crate::checkpoint::time::millis(ctx.now().await?);
+                let kept = KeptTree { at, ..kept.clone() };
+                let arguments = (&kept.reference, &kept.parent, &kept.tree);
+                let keep = |_| async { self.folder.open().await?.keep_tree(&kept).await.map_err(failed) };
+                let commit = ctx.effect("keep", &arguments, keep).await?;
+                Ok(Recorded { commit: Some(commit), at: None })
+            }
+        }
+    }
+
+    /// Writes the files, each in one step.
+    async fn write(&self) -> Result<(), NodeError> {
+        std::fs::create_dir_all(&self.directory)?;
+        let patch = self.directory.join("diff.patch");
+        self.folder.open().await?.write_diff(&self.base.tree, &self.tree, &patch).await.map_err(failed)?;
+        let file = |name: &str| self.directory.join(name);
+        write_whole(&file("spec.md"), &self.spec)?;
+        write_whole(&file("verifier_outputs.json"), &pretty(&self.outputs)?)?;
+        write_whole(&file("decision.json"), &pretty(&self.decision)?)?;
+        let transcript = file("agent.ndjson");
+        if transcript.exists() { Ok(()) } else { Ok(write_whole(&transcript, "")?) }
+    }
+}
+
+fn pretty(value: &Value) -> Result<String, NodeError> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(NodeError::permanent)
+}

@@ -1,0 +1,52 @@
+//! The node that notes the files that an attempt left.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::nodes::folder::{Base, Folder, failed};
+use crate::nodes::step::step;
+use crate::workspace::TreeId;
+
+/// Files to be noted.
+#[derive(Clone, Debug)]
+pub struct SnapshotJob {
+    /// The folder.
+    pub folder: Folder,
+    /// The position and files at which the task began.
+    pub base: Base,
+}
+
+/// Files that were noted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenSnapshot {
+    /// All files.
+    pub tree: TreeId,
+    /// The keys of this process that they hold, a line each with file and line.
+    pub leaked: Vec<String>,
+}
+
+/// Returns a node that notes the files as they are: `job` reads from the state where, `done` makes the update from them.
+///
+/// The node fails if git fails.
+pub fn snapshot<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<SnapshotJob, E> + Send + Sync + 'static,
+    D: Fn(&S, TakenSnapshot) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: SnapshotJob, ctx: Ctx<C>) -> Result<TakenSnapshot, NodeError> {
+    let take = |_| async {
+        let workspace = job.folder.hold(&ctx).await?;
+        let tree = workspace.snapshot().await.map_err(failed)?.tree;
+        let leaked = job.folder.leaked(&job.base.tree, &tree).await?;
+        Ok::<_, NodeError>(TakenSnapshot { tree, leaked })
+    };
+    ctx.effect("files", &job.base.tree, take).await
+}

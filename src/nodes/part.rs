@@ -1,0 +1,61 @@
+//! The work of a subtask, as it is put together with that of others. Plain data.
+
+use serde::{Deserialize, Serialize};
+
+use super::collision::Collision;
+use super::phase::KeptPart;
+use super::phase_event::Place;
+use crate::workspace::{CommitId, TreeId};
+
+/// The work of a subtask that is to be integrated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The subtask's id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The files with which it began.
+    pub from: TreeId,
+    /// Its files.
+    pub tree: TreeId,
+    /// The files that it declares: paths and globs; empty: it declares none.
+    pub declared: Vec<String>,
+    /// The commands that must succeed from this commit on.
+    pub verify: Vec<String>,
+    /// The message of its commit, subject first.
+    pub message: String,
+    /// The phase, from 1.
+    pub phase: u32,
+    /// The attempt of the phase, from 1.
+    pub attempt: u32,
+    /// The commit at which it began.
+    pub at: Option<CommitId>,
+    /// Whether it is the work of the run on the integrated tree.
+    pub second: bool,
+    /// Whether a person accepted it: commands that fail with it do not count any more.
+    pub accepted: bool,
+}
+
+impl Part {
+    pub(super) fn place(&self, collision: &Collision) -> Place {
+        Place {
+            phase_index: self.phase.saturating_sub(1),
+            subtask_id: Some(self.id.clone()),
+            title: self.title.clone(),
+            attempt: self.attempt,
+            time: String::new(),
+            reason: Some(collision.told()),
+        }
+    }
+
+    pub(super) fn kept(&self) -> KeptPart {
+        KeptPart {
+            id: self.id.clone(),
+            phase: self.phase,
+            attempt: self.attempt,
+            second: self.second,
+            at: self.at.clone(),
+            tree: self.tree.clone(),
+        }
+    }
+}

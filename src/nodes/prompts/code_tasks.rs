@@ -1,0 +1,79 @@
+//! The prompts of code tasks: of the developer, and of whoever splits a task that keeps failing. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use super::parts::Parts;
+use super::template::{Template, listed};
+use super::{Brief, Feedback, Prompt, salvaged};
+
+const CODE_TASK: Template = template!("code-task");
+const SPLITTER: Template = template!("splitter");
+
+/// The place of a code task: how deep it is, and what surrounds it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BriefTask {
+    /// The depth, from 0.
+    pub depth: u32,
+    /// Conditions that the work has to keep.
+    pub constraints: Vec<String>,
+    /// The parent and the next tasks, a line each.
+    pub related: Vec<String>,
+    /// The findings that the task has to settle, a line each; empty: it was not split off another one.
+    pub origin: Vec<String>,
+}
+
+/// A task that is to be split.
+#[derive(Clone, Debug)]
+pub struct ToSplit<'a> {
+    /// The number of attempts with the same findings.
+    pub attempts: usize,
+    /// The findings by their likely cause, a block each.
+    pub clusters: &'a [String],
+    /// What was tried, a line for each attempt.
+    pub tried: &'a [String],
+    /// Why the proposal before was refused.
+    pub refused: &'a [String],
+    /// The largest number of children.
+    pub most: u32,
+}
+
+impl Prompt {
+    /// Returns the first prompt of a code task.
+    pub(super) fn code_task(brief: &Brief, task: &BriefTask, feedback: &Feedback, salvage: Option<&str>) -> Self {
+        let verify = brief.verify.iter().map(|line| format!("`{line}`"));
+        let slots = [
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("section", brief.section.fenced()),
+            ("constraints", listed("Keep to this:", &task.constraints).into()),
+            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
+            ("related", related(task).into()),
+            ("verify", listed("Among others, these commands check it:", verify).into()),
+            ("salvage", salvaged(salvage).into()),
+            ("feedback", feedback.text("An earlier attempt was not accepted:").into()),
+        ];
+        Self::of(&CODE_TASK, &slots)
+    }
+
+    /// Returns the wish for a split of a code task.
+    pub fn splitter(brief: &Brief, split: &ToSplit<'_>) -> Self {
+        let refused = listed("Your proposal before was refused:", split.refused);
+        let clusters: Vec<Parts> = split.clusters.iter().map(|text| Parts::fenced("text", text.as_str())).collect();
+        let clusters = clusters.into_iter().fold(Parts::default(), |all, one| all.with(one).with("\n\n"));
+        let slots = [
+            ("breadcrumb", brief.breadcrumb().into()),
+            ("section", brief.section.fenced()),
+            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
+            ("attempts", split.attempts.to_string().into()),
+            ("clusters", clusters.trim_end()),
+            ("tried", listed("The attempts:", split.tried).into()),
+            ("refused", refused.into()),
+            ("most", split.most.to_string().into()),
+        ];
+        Self::of(&SPLITTER, &slots)
+    }
+}
+
+fn related(task: &BriefTask) -> String {
+    let origin = listed("It was split off a larger task, to settle these findings:", &task.origin);
+    format!("{}{origin}", listed("It is part of something larger; only this task is yours:", &task.related))
+}

@@ -1,0 +1,219 @@
+//! Verifiers that are models: an agent that may only read hands over a judgement. Its role is the verifier's id. A turn that fails is
+//! a finding, and not the end of the run.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::alignment::{self, Quote};
+use super::answers::{Alignment, CriterionMet, Findings, Risks, Style};
+use super::{RunVerifier, Said, diff, failure, remarks};
+use crate::findings::{Finding, FindingKind, Severity, Verdict, VerifierReport};
+use crate::graph::{Ctx, NodeError};
+use crate::nodes::agents::{AgentSpec, Agents};
+use crate::nodes::folder::failed;
+use crate::nodes::prompts::verifiers::Verification;
+use crate::nodes::prompts::{Diff, Prompt};
+use crate::nodes::submit::Submit;
+use crate::nodes::turn::{Answer, Cut, Turn};
+use crate::spec::VerifierEntry;
+use crate::verifiers::{Neighbour, TaskView};
+
+/// How long a file may be in which a quote is looked for, in bytes.
+const LONGEST_FILE: usize = 8 * 1024 * 1024;
+
+/// A model verifier at work.
+struct Asking<'a, C> {
+    job: &'a RunVerifier,
+    ctx: &'a Ctx<C>,
+    diff: Diff,
+    said: Said,
+}
+
+pub(super) async fn asked<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Said, NodeError> {
+    let trees = [&job.base.tree, &job.tree];
+    if let Some(why) = nothing_to_judge(job) {
+        let report = VerifierReport::of([Finding::info(FindingKind::Other("NOTHING_TO_VERIFY".into()), why)]);
+        return Ok(Said { report, ..Said::default() });
+    }
+    let leaked = ctx.effect(job.key("keys"), &trees, |_| job.folder.leaked(trees[0], trees[1])).await?;
+    if !leaked.is_empty() {
+        let why = format!("the changes hold keys, so that no model is shown them: {}", leaked.join(", "));
+        let report = VerifierReport::of([Finding::error(FindingKind::Secret, why)]);
+        return Ok(Said { report, ..Said::default() });
+    }
+    let diff = diff::shown(job, ctx).await?;
+    let mut asking = Asking { job, ctx, diff, said: Said::default() };
+    match job.entry.id.as_str() {
+        "alignment" => asking.alignment().await?,
+        "bigpicture" => asking.risks().await?,
+        "style" => asking.style().await?,
+        _ => asking.own().await?,
+    }
+    Ok(asking.said())
+}
+
+/// Returns why a verifier need not be asked.
+fn nothing_to_judge(job: &RunVerifier) -> Option<&'static str> {
+    match job.entry.id.as_str() {
+        "alignment" if job.task.acceptance.is_empty() => Some("the task has no acceptance criteria"),
+        "bigpicture" if job.task.parent.is_none() && job.task.next.is_empty() => {
+            Some("the task has no parent and no next tasks")
+        }
+        _ => None,
+    }
+}
+
+impl<C: Agents> Asking<'_, C> {
+    /// Asks about the criteria, so many in a turn as the settings say.
+    async fn alignment(&mut self) -> Result<(), NodeError> {
+        let window = self.job.entry.config.model.acceptance_window.map_or(usize::MAX, |window| window.max(1) as usize);
+        for (nth, criteria) in self.job.task.acceptance.chunks(window).enumerate() {
+            let prompt = Prompt::alignment(&self.shown(criteria));
+            let Some(given) = self.answer::<Alignment>(nth, prompt).await? else { return Ok(()) };
+            let quotes = self.quotes(nth, &given).await?;
+            let of = |judged: &CriterionMet| quotes.get(&quoted(judged)).copied().unwrap_or(Quote::None);
+            self.found(alignment::findings(self.job, criteria, &given, of));
+        }
+        Ok(())
+    }
+
+    async fn risks(&mut self) -> Result<(), NodeError> {
+        let prompt = Prompt::big_picture(&self.shown(&[]));
+        if let Some(given) = self.answer::<Risks>(0, prompt).await? {
+            self.found(remarks::risks(self.job, &given));
+        }
+        Ok(())
+    }
+
+    async fn style(&mut self) -> Result<(), NodeError> {
+        let prompt = Prompt::style(&self.shown(&[]));
+        if let Some(given) = self.answer::<Style>(0, prompt).await? {
+            self.found(remarks::suggestions(&given));
+            self.said.report.verdict = Some(Verdict::Advisory);
+        }
+        Ok(())
+    }
+
+    async fn own(&mut self) -> Result<(), NodeError> {
+        if self.job.entry.config.model.prompt.is_none() {
+            let why = format!("there is no prompt: set `config.prompt` of the verifier `{}`", self.job.entry.id);
+            self.found([failure(why)]);
+            return Ok(());
+        }
+        let prompt = Prompt::own_verifier(&self.shown(&self.job.task.acceptance));
+        if let Some(given) = self.answer::<Findings>(0, prompt).await? {
+            self.found(remarks::own(&given));
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        findings.into_iter().for_each(|finding| self.said.report.push(finding));
+    }
+
+    fn shown<'b>(&'b self, criteria: &'b [String]) -> Verification<'b> {
+        let settings = &self.job.entry.config.model;
+        let next: &[Neighbour] = &self.job.task.next;
+        let most = settings.consider_next_tasks.map_or(usize::MAX, |most| most as usize);
+        let next = &next[..next.len().min(most)];
+        Verification { task: &self.job.task, criteria, next, own: settings.prompt.as_deref(), diff: &self.diff }
+    }
+
+    /// Carries a turn out; returns none, with a finding, if nothing was handed over that can be used.
+    async fn answer<T: Submit>(&mut self, nth: usize, prompt: Prompt) -> Result<Option<T>, NodeError> {
+        let turned = self.turn::<T>(nth, prompt).take::<T, C>(self.ctx).await?;
+        self.said.usage += turned.usage;
+        self.said.raised = self.said.raised.later(turned.raised);
+        self.said.tampered.extend(turned.tampered);
+        if matches!(turned.cut, Some(Cut::Spent(_))) {
+            self.said.is_spent = true;
+            self.found([failure("the budget of the run is used up")]);
+            return Ok(None);
+        }
+        let why = match turned.answer {
+            Answer::Given(given) => return Ok(Some(given)),
+            Answer::Unusable(why) => why,
+            Answer::SessionLost => "its session was lost".to_owned(),
+        };
+        self.found([failure(format!("the verifier handed over nothing that can be used: {why}"))]);
+        Ok(None)
+    }
+
+    fn turn<T: Submit>(&self, nth: usize, prompt: Prompt) -> Turn {
+        let job = self.job;
+        let agent = agent(job);
+        Turn {
+            system: Prompt::verifier_system(&agent.role, T::TOOL),
+            task: job.task.id.clone(),
+            attempt: job.attempt,
+            files: self.diff.file().into_iter().collect(),
+            failure_is_answer: true,
+            ends_with_budget: true,
+            ..Turn::new::<T>(job.key(&format!("turn/{}", nth + 1)), agent, prompt, &job.folder)
+        }
+    }
+
+    /// Looks whether quotes are in the files that they name, as these were judged.
+    async fn quotes(&self, nth: usize, given: &Alignment) -> Result<HashMap<(String, String), Quote>, NodeError> {
+        let quotes: Vec<(String, String)> =
+            given.criteria.iter().map(quoted).filter(|(_, quote)| !quote.is_empty()).collect();
+        let key = self.job.key(&format!("quotes/{}", nth + 1));
+        let found: Vec<bool> = self.ctx.effect(key, &quotes, |_| found(self.job, &quotes)).await?;
+        let told = |is_found| if is_found { Quote::Found } else { Quote::Missing };
+        Ok(quotes.into_iter().zip(found.into_iter().map(told)).collect())
+    }
+
+    fn said(self) -> Said {
+        let mut said = self.said;
+        said.ms = said.usage.ms;
+        let verdict = if said.report.severity == Severity::Error { Verdict::Fail } else { Verdict::Pass };
+        let has_failed = said.report.findings.iter().any(|finding| finding.kind == FindingKind::VerifierFail);
+        said.report.verdict = said.report.verdict.or(Some(verdict)).filter(|_| !has_failed);
+        said
+    }
+}
+
+/// Returns the length of the prompt of a verifier without any changes, in bytes.
+pub(super) fn prompt_length(entry: &VerifierEntry, task: &TaskView) -> usize {
+    let diff = Diff::Text(String::new());
+    let own = entry.config.model.prompt.as_deref();
+    let shown = Verification { task, criteria: &task.acceptance, next: &task.next, own, diff: &diff };
+    let prompt = match entry.id.as_str() {
+        "alignment" => Prompt::alignment(&shown),
+        "bigpicture" => Prompt::big_picture(&shown),
+        "style" => Prompt::style(&shown),
+        _ => Prompt::own_verifier(&shown),
+    };
+    prompt.text().len()
+}
+
+/// Returns who is asked: the settings of the verifier come before the agent's.
+fn agent(job: &RunVerifier) -> AgentSpec {
+    let settings = &job.entry.config;
+    let mut agent = AgentSpec { role: job.entry.id.clone(), ..job.agent.clone() };
+    if let Some(driver) = settings.model.driver.clone().filter(|driver| *driver != agent.driver) {
+        // The address, the key and the model are those of another service.
+        agent = AgentSpec { driver, base_url: None, api_key_env: None, model: None, ..agent };
+    }
+    agent.model = settings.model.model.clone().or(agent.model);
+    agent.limits.wall = Duration::from_secs(settings.timeout_sec.into());
+    agent
+}
+
+/// Returns the file and the quote of a judgement, both empty where there is none.
+fn quoted(judged: &CriterionMet) -> (String, String) {
+    let shown = judged.evidence.clone().unwrap_or_default();
+    (shown.file.unwrap_or_default(), shown.quote.unwrap_or_default().trim().to_owned())
+}
+
+async fn found(job: &RunVerifier, quotes: &[(String, String)]) -> Result<Vec<bool>, NodeError> {
+    let workspace = job.folder.open().await?;
+    let normalizer = job.normalizer();
+    let mut all = vec![];
+    for (file, quote) in quotes {
+        let file = normalizer.relative(file);
+        let text = workspace.text_of(&job.tree, &file, LONGEST_FILE).await.map_err(failed)?;
+        all.push(text.is_some_and(|text| alignment::has_quote(&text, quote)));
+    }
+    Ok(all)
+}

@@ -1,0 +1,81 @@
+//! The report of a verifier as its output: with fingerprints, within its limits, and without the errors that others remove. Pure.
+
+use super::{RunVerifier, Said};
+use crate::findings::{Finding, Fingerprint, Identity, Normalizer, Severity, Verdict, VerifierOutput, VerifierReport};
+use crate::spec::VerifierEntry;
+
+/// How long a message or an excerpt may be, in bytes.
+const LONGEST: usize = 8 * 1024;
+
+impl RunVerifier {
+    /// Returns what knows the folders of the run.
+    pub(super) fn normalizer(&self) -> Normalizer {
+        let folders = [&self.folder.directory].into_iter().chain(&self.host.roots);
+        Normalizer::new(folders.map(|folder| folder.to_string_lossy()))
+    }
+
+    /// Returns a finding that is the same as another one with this code and text, whatever its message and place are.
+    pub(super) fn identified(&self, finding: Finding, code: &str, text: &str) -> Finding {
+        let identity = Identity { verifier: &self.entry.id, kind: &finding.kind, file: None, code: Some(code), text };
+        let fingerprint = Fingerprint::of(&identity, &self.normalizer());
+        Finding { fingerprint, ..finding }
+    }
+}
+
+/// Returns the output of a verifier.
+pub(super) fn output(job: &RunVerifier, said: Said) -> VerifierOutput {
+    let Said { mut report, ms, has_command, .. } = said;
+    report.limit(job.entry.config.max_findings as usize);
+    let normalizer = job.normalizer();
+    report.findings.iter_mut().for_each(shorten);
+    let identified = |finding: Finding| finding.identified(&job.entry.id, &normalizer);
+    report.findings = report.findings.into_iter().map(identified).collect();
+    let (severity, verdict) = judged(&mut report, &job.expected);
+    let VerifierEntry { id, stakeholder, place, gate, .. } = &job.entry;
+    VerifierOutput {
+        verifier: id.clone(),
+        stakeholder: stakeholder.clone(),
+        stage: place.stage.to_string(),
+        severity,
+        verdict,
+        findings: report.findings,
+        evidence: report.evidence,
+        required: gate.required.holds(!job.task.acceptance.is_empty(), has_command),
+        ms,
+        skipped: None,
+    }
+}
+
+fn shorten(finding: &mut Finding) {
+    clip(&mut finding.message);
+    finding.evidence.log.iter_mut().for_each(clip);
+}
+
+fn clip(text: &mut String) {
+    if text.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
+/// Makes expected errors infos, and returns how grave the rest is. A verdict against it counts as an error, unless all errors are
+/// expected.
+fn judged(report: &mut VerifierReport, expected: &[Fingerprint]) -> (Severity, Option<Verdict>) {
+    let is_expected =
+        |finding: &&mut Finding| finding.severity == Severity::Error && expected.contains(&finding.fingerprint);
+    let mut excused = 0;
+    for finding in report.findings.iter_mut().filter(is_expected) {
+        finding.severity = Severity::Info;
+        excused += 1;
+    }
+    let gravest = report.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
+    if excused > 0 && gravest < Severity::Error {
+        return (gravest, report.verdict.map(|_| Verdict::Pass));
+    }
+    match report.verdict {
+        Some(Verdict::Fail) => (Severity::Error, report.verdict),
+        Some(Verdict::Pass) if gravest == Severity::Error => (gravest, Some(Verdict::Fail)),
+        verdict => (report.severity.max(gravest), verdict),
+    }
+}

@@ -1,0 +1,153 @@
+//! A verifier that is a command: given, or found by the files of the attempt; run in a group of its own, ended in order when its time
+//! is up. Knows processes; what their output means, `findings` knows.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::code::Timed;
+use super::command::{MAKEFILES, Purpose, Top, discovered};
+use super::{RunVerifier, Said, failed_report};
+use crate::findings::{Exit, Finding, FindingKind, ReportReader, ShellOutput, VerifierReport};
+use crate::graph::{Ctx, NodeError};
+use crate::nodes::activity::Activity;
+use crate::nodes::folder::failed;
+use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
+use crate::spec::VerifierEntry;
+use crate::workspace::{TreeId, Workspace};
+
+/// How much is kept of the beginning and of the end of each output, in bytes.
+const KEPT: usize = 5 * 1024 * 1024;
+/// How long the outputs may stay open after the command has ended.
+const LINGER: Duration = Duration::from_millis(500);
+/// How long a file may be in which a command is looked for, in bytes.
+const LONGEST_FILE: usize = 1024 * 1024;
+
+/// A command that was run, or none.
+#[derive(Debug, Serialize, Deserialize)]
+struct Shell {
+    has_command: bool,
+    timed: Timed,
+}
+
+impl Shell {
+    fn said(self, job: &RunVerifier) -> Said {
+        let Self { has_command, timed: Timed { report, ms } } = self;
+        let has_found = has_command && job.entry.config.command.is_none();
+        Said { report, ms, has_command, has_found, ..Said::default() }
+    }
+}
+
+pub(super) async fn ran<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Said, NodeError> {
+    let asked = (&job.entry.config.command, &job.tree);
+    Ok(ctx.effect(job.key("command"), &asked, |_| shell(job, ctx)).await?.said(job))
+}
+
+async fn shell<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Shell, NodeError> {
+    let workspace = job.folder.hold(ctx).await?;
+    match command(&job.entry, &job.tree, &workspace).await? {
+        Some(command) => Ok(Shell { has_command: true, timed: Timed::of(reported(job, &command, ctx)).await? }),
+        None => Ok(Shell { has_command: false, timed: Timed { report: without(job), ms: 0 } }),
+    }
+}
+
+/// Returns the command that is given, or else one that is found.
+pub(super) async fn command(
+    entry: &VerifierEntry,
+    tree: &TreeId,
+    workspace: &Workspace,
+) -> Result<Option<String>, NodeError> {
+    if let Some(command) = &entry.config.command {
+        return Ok(Some(command.clone()));
+    }
+    let Some(purpose) = Purpose::of(&entry.id) else { return Ok(None) };
+    let text = async |name: &str| workspace.text_of(tree, name, LONGEST_FILE).await.map_err(failed);
+    let names = workspace.top_names(tree).await.map_err(failed)?;
+    let makefile = match MAKEFILES.iter().find(|name| names.iter().any(|known| known == *name)) {
+        Some(name) => text(name).await?,
+        None => None,
+    };
+    let (package, ignored) = (text("package.json").await?, text(".gitignore").await?);
+    Ok(discovered(purpose, &Top { names, package, makefile, ignored }))
+}
+
+/// Returns the report of a verifier without a command.
+fn without(job: &RunVerifier) -> VerifierReport {
+    let id = &job.entry.id;
+    let how = format!("set `config.command` of the verifier `{id}`");
+    if Purpose::of(id).is_none() {
+        return failed_report(format!("there is no command: {how}"));
+    }
+    let why = format!("no command was found for `{id}`: {how}, if there is one");
+    VerifierReport::of([Finding::info(FindingKind::Other("NO_COMMAND".into()), why)])
+}
+
+/// Runs the command.
+async fn reported<C>(job: &RunVerifier, command: &str, ctx: &Ctx<C>) -> Result<VerifierReport, NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    Activity::Check { command }.tell(ctx).await;
+    let environment = environment(job);
+    let redactor = Redactor::new(environment.secrets());
+    let program = Program::new("sh").args(["-c", command]).environment(environment).directory(&job.folder.directory);
+    let program = program.keep(KEPT).keep_head(KEPT).asked_to_end();
+    let bounds = Bounds { time: limit(job), output: u64::MAX, linger: LINGER };
+    let ran = program.run_alive_within(&bounds, || ctx.heartbeat()).await;
+    let (report, code) = read(job, command, ran);
+    let report = shown(report, &redactor);
+    let output = report.evidence.log.as_deref().filter(|_| code != Some(0));
+    Activity::Checked { command, code, output }.tell(ctx).await;
+    Ok(report)
+}
+
+/// Returns the variables of the command: no keys but those that the profile passes.
+fn environment(job: &RunVerifier) -> Environment {
+    let pass: Vec<&str> = job.host.pass.iter().map(String::as_str).collect();
+    Environment::allowed()
+        .keep(&pass)
+        .set("SUPERSTEP_TASK_ID", &job.task.id)
+        .set("SUPERSTEP_ATTEMPT", job.attempt.to_string())
+        .set("SUPERSTEP_BASE", job.base.tree.as_str())
+        .set("SUPERSTEP_TREE", job.tree.as_str())
+}
+
+/// Reads what the command printed; returns the report and its exit code.
+fn read(job: &RunVerifier, command: &str, ran: io::Result<Ran>) -> (VerifierReport, Option<i32>) {
+    let Ran { how, out, err } = match ran {
+        Ok(ran) => ran,
+        Err(error) => return (failed_report(format!("`{command}` cannot be run: {error}")), None),
+    };
+    let exit = exit(&how, job);
+    let normalizer = job.normalizer();
+    let reader = ReportReader::new(&job.entry.id, command, &normalizer);
+    let reader = reader.max_findings(job.entry.config.max_findings as usize);
+    let (stdout, stderr) = (out.text(), err.text());
+    let report = reader.read(&ShellOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit });
+    (report, if let Exit::Code(code) = exit { Some(code) } else { None })
+}
+
+fn exit(how: &How, job: &RunVerifier) -> Exit {
+    match how {
+        How::Exited(status) => status.code().map_or_else(|| Exit::Signal(status.signal()), Exit::Code),
+        How::TooMuch | How::TooLong => Exit::TimedOut(limit(job)),
+    }
+}
+
+fn limit(job: &RunVerifier) -> Duration {
+    Duration::from_secs(job.entry.config.timeout_sec.into())
+}
+
+/// Returns a report without secrets.
+fn shown(mut report: VerifierReport, redactor: &Redactor) -> VerifierReport {
+    let keys = Redactor::keys();
+    let hide = |text: &mut String| *text = redactor.redact(&keys.known(std::mem::take(text)));
+    for finding in &mut report.findings {
+        hide(&mut finding.message);
+        finding.evidence.log.iter_mut().for_each(hide);
+    }
+    report.evidence.log.iter_mut().for_each(hide);
+    report
+}
