@@ -1,6 +1,7 @@
 //! Graphs wired from nodes and routers, and the [`Profile`] by which their agents are run. They know no command line.
 
 pub(crate) mod agent;
+pub mod code_task;
 pub mod demo;
 pub mod phased;
 mod profile;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::done::{Repeated, repeated, update};
-use super::state::{PhaseChange, PhaseState, PhaseStatus, SubtaskState};
-use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+use super::state::{Omission, PhaseChange, PhaseState, PhaseStatus, SubtaskState};
+use super::work::{ENDED, PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::nodes::{AfterHalt, Collision, HaltedPhase};
 use crate::plan::Plan;
 use crate::workflows::OnExhausted;
@@ -20,10 +20,11 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
         return change.into(going_on(update));
     };
     if decision == AfterHalt::Abort {
-        change.work.standing = PhaseStanding::Aborted;
+        change.abort();
         let (outcome, status) = ended(state, was_asked);
         return change.into(update).outcome(Some(outcome)).agentic_status(status);
     }
+    change.work.retry_reason = Some(retry_reason(state, &decision, was_asked));
     let update = match &adopted {
         Some(adopted) => update.plan_hash(Some(adopted.hash.clone())),
         None => update,
@@ -54,6 +55,33 @@ fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus)
         true => (RunOutcome::Failed, AgenticStatus::Failed),
         false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
     }
+}
+
+/// The reason for which a phase runs again after a decision.
+fn retry_reason(state: &ExecutionState, decision: &AfterHalt, was_asked: bool) -> String {
+    let who = if was_asked { "a person" } else { "the profile" };
+    let answer = format!("{who} answered `{}`", decision.name());
+    let PhaseStanding::Halted { subtask, reason, .. } = &state.phase.standing else { return answer };
+    let reason = reason.lines().next().unwrap_or_default();
+    match subtask {
+        Some(id) => format!("subtask {id}: {reason}; {answer}"),
+        None => format!("{reason}; {answer}"),
+    }
+}
+
+/// A phase, and those of its subtasks that were under way, once a person has ended the run.
+fn over(phase: &PhaseState) -> (PhaseState, Vec<SubtaskState>) {
+    let status = if phase.status == PhaseStatus::Completed { phase.status } else { PhaseStatus::Failed };
+    let is_under_way = |line: &&SubtaskState| matches!(line.status, PhaseStatus::Running | PhaseStatus::Retrying);
+    let under_way = phase.subtasks.iter().filter(is_under_way).cloned();
+    (PhaseState { status, ..phase.clone() }, under_way.map(|line| line.stopped(ENDED)).collect())
+}
+
+/// Adds to the end of a run what becomes of the phase in work.
+pub(crate) fn ended_phase(state: &ExecutionState, update: Update) -> Update {
+    let Some(phase) = state.current_phase() else { return update };
+    let (phase, lines) = over(phase);
+    update.phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines))
 }
 
 /// The changes of a decision.
@@ -100,6 +128,14 @@ impl<'a> Change<'a> {
         changed.unwrap_or(subtask).clone()
     }
 
+    /// Ends the run: nothing of the phase is under way any more.
+    fn abort(&mut self) {
+        self.work.standing = PhaseStanding::Aborted;
+        let (phase, lines) = over(&self.phase);
+        self.phase = phase;
+        self.lines.extend(lines);
+    }
+
     /// The decision on a phase as a whole.
     fn of_phase(&mut self, decision: AfterHalt, salvage: Vec<String>) {
         match decision {
@@ -116,7 +152,7 @@ impl<'a> Change<'a> {
             AfterHalt::Accept => self.work.standing = PhaseStanding::Approved,
             AfterHalt::Skip => {
                 let all = self.phase.subtasks.iter().map(|subtask| subtask.subtask_id.clone()).collect::<Vec<_>>();
-                self.leave_out(all, "the phase was skipped");
+                self.leave_out(all, &Omission::PhaseSkipped);
                 self.work.standing = PhaseStanding::LeftOut;
             }
             AfterHalt::Abort => {}
@@ -137,7 +173,7 @@ impl<'a> Change<'a> {
             AfterHalt::EditPlan { .. } => self.rerun(),
             AfterHalt::Accept => self.accept(id),
             AfterHalt::Skip => {
-                self.leave_out([id.to_owned()], "it was skipped");
+                self.leave_out([id.to_owned()], &Omission::Skipped);
                 self.rerun();
             }
             AfterHalt::Abort => {}
@@ -182,19 +218,19 @@ impl<'a> Change<'a> {
     fn accept(&mut self, id: &str) {
         let work = self.work_of(id);
         if matches!(work.collision, Some(Collision::Conflict { .. })) {
-            self.leave_out([id.to_owned()], "its changes collide with the work that was accepted");
+            self.leave_out([id.to_owned()], &Omission::Collides);
             self.rerun();
             return;
         }
         if let Some(line) = self.phase.subtask(id).cloned() {
             self.put(SubtaskState { status: PhaseStatus::Completed, error: None, ..line });
         }
-        self.works.insert(id.to_owned(), Some(SubtaskWork { accepted: true, cancelled: false, ..work }));
+        self.works.insert(id.to_owned(), Some(SubtaskWork { accepted: true, failure: None, ..work }));
         self.rerun();
     }
 
     /// Leaves subtasks out, and all that depend on them.
-    fn leave_out(&mut self, ids: impl IntoIterator<Item = String>, why: &str) {
+    fn leave_out(&mut self, ids: impl IntoIterator<Item = String>, why: &Omission) {
         let named: BTreeSet<String> = ids.into_iter().collect();
         for id in self.state.dependents(named.clone()) {
             let line = self.state.phases.iter().find_map(|phase| phase.subtask(&id)).cloned();
@@ -202,11 +238,11 @@ impl<'a> Change<'a> {
                 continue;
             };
             let why = match named.contains(&id) {
-                true => why.to_owned(),
-                false => format!("it depends on {}", named.iter().cloned().collect::<Vec<_>>().join(", ")),
+                true => why.clone(),
+                false => Omission::DependsOn(named.iter().cloned().collect()),
             };
             self.notices.push(format!("subtask {id} is left out: {why}"));
-            self.put(line.left_out(&why));
+            self.put(line.left_out(why));
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::{dropped, not_approved, phases};
-use super::state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
-use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+use super::state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+use super::work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::graph::overwrite;
 use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, told_tampering};
 use crate::plan::Comment;
@@ -37,10 +37,12 @@ pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Upd
     let goes_on = first == state.phase_index && !state.phase.is_accepted;
     let work = phases.get(first as usize).filter(|_| goes_on).map(|phase| carried(&state.phase, phase));
     let base = planned.base.or_else(|| state.phase.base.clone());
+    let in_repo = state.plan_in_repo().is_some();
+    let plan_file = if in_repo { PlanFileStanding::Waits } else { PlanFileStanding::Settled };
     update()
         .phase_index(first)
         .phases(PhaseChange::All(phases))
-        .phase(PhaseWork { base, ..work.unwrap_or_default() })
+        .phase(PhaseWork { base, plan_file, ..work.unwrap_or_default() })
         .works(gone)
         .tasks(overwrite(vec![]))
         .notices(state.untold(notices))
@@ -56,8 +58,8 @@ fn open_ids(phases: &[PhaseState]) -> impl Iterator<Item = &String> {
 
 /// What the phase in work keeps under another plan. Commits stay if all their subtasks do.
 fn carried(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
-    let PhaseWork { comments, salvage, note, rejections, allowed, halts, .. } = work.clone();
-    let kept = PhaseWork { comments, salvage, note, rejections, allowed, halts, ..PhaseWork::default() };
+    let PhaseWork { comments, salvage, retry_reason, note, rejections, allowed, halts, .. } = work.clone();
+    let kept = PhaseWork { comments, salvage, retry_reason, note, rejections, allowed, halts, ..PhaseWork::default() };
     let is_done = |id: &String| phase.subtask(id).is_some_and(|line| line.status == PhaseStatus::Completed);
     if !work.integrated.iter().all(is_done) {
         return kept;
@@ -70,7 +72,7 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
     let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let update = if is_next { closed(state, update()) } else { update() };
     let (index, mut work) = match state.next_phase().filter(|_| is_next) {
-        Some(next) => (next, PhaseWork::default()),
+        Some(next) => (next, PhaseWork { plan_file: plan_file_after(state), ..PhaseWork::default() }),
         None => (state.phase_index, state.phase.clone()),
     };
     let Some(phase) = state.phases.get(index as usize) else { return update };
@@ -92,6 +94,11 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
         .phase(work)
         .outcome(None)
         .agentic_status(AgenticStatus::Running)
+}
+
+/// The plan's way into the repository after the phase in work.
+fn plan_file_after(state: &ExecutionState) -> PlanFileStanding {
+    state.phase.plan_file.after_phase(state.phase.standing == PhaseStanding::Approved)
 }
 
 /// The subtasks that are worked on from now on.
@@ -128,15 +135,22 @@ fn closed(state: &ExecutionState, update: Update) -> Update {
 pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
     let phase = state.this_phase();
     let works = || phase.subtasks.iter().filter_map(|subtask| state.works.get(&subtask.subtask_id));
-    if works().any(|work| work.aborted) {
+    if works().any(|work| work.failure == Some(SubtaskFailure::Aborted)) {
         return Some(PhaseStanding::Aborted);
     }
-    let failed = |subtask: &&SubtaskState| subtask.status == PhaseStatus::Failed && !subtask.is_left_out();
-    let is_cause = |subtask: &&SubtaskState| !state.work(&subtask.subtask_id).cancelled;
-    let first = phase.subtasks.iter().filter(failed).find(is_cause);
-    if let Some(first) = first.or_else(|| phase.subtasks.iter().find(failed)) {
+    let failure = |subtask: &SubtaskState| state.work(&subtask.subtask_id).failure;
+    let failed = phase.subtasks.iter().filter(|line| line.status == PhaseStatus::Failed && !line.is_left_out());
+    // Tampering comes first, what was cancelled because of another last; else the order of the plan counts.
+    let rank = |subtask: &&SubtaskState| match failure(subtask) {
+        Some(SubtaskFailure::Tampered) => 0,
+        Some(SubtaskFailure::Cancelled) => 2,
+        _ => 1,
+    };
+    if let Some(first) = failed.min_by_key(rank) {
+        let is_tampered = failure(first) == Some(SubtaskFailure::Tampered);
+        let cause = if is_tampered { HaltCause::Tampering } else { HaltCause::Failure };
         let (subtask, reason) = (Some(first.subtask_id.clone()), first.error.clone().unwrap_or_default());
-        return Some(PhaseStanding::Halted { subtask, reason });
+        return Some(PhaseStanding::Halted { subtask, reason, cause });
     }
     works().any(|work| work.paused.is_some()).then_some(PhaseStanding::Spent)
 }
@@ -146,7 +160,9 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
     let (left_out, told) = dependents_of_skipped(state);
     notices.extend(told);
     if let Some(standing) = obstacle(state) {
-        return stopped(state, standing).phases(PhaseChange::Subtasks(left_out)).notices(state.untold(notices));
+        let (paused, works) = put_aside(state, &standing);
+        let lines = PhaseChange::Subtasks([left_out, paused].concat());
+        return stopped(state, standing).phases(lines).works(works).notices(state.untold(notices));
     }
     let phase = state.this_phase();
     let mut lines = left_out;
@@ -162,6 +178,7 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
     let mut work = state.phase.clone();
     work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
     (work.tip, work.tree) = (Some(tip), Some(tree));
+    work.plan_file = work.plan_file.after_commits(commits.len());
     work.waived.extend(waived);
     let update = update().notices(state.untold(notices));
     let Some((id, collision)) = collision else {
@@ -184,18 +201,33 @@ fn failed(update: Update, phase: PhaseState, standing: &PhaseStanding) -> Update
     update.phases(PhaseChange::phase(PhaseState { status: PhaseStatus::Failed, ..phase }))
 }
 
+/// The subtasks that waited for a larger budget when another failed: they are cancelled with it.
+fn put_aside(state: &ExecutionState, standing: &PhaseStanding) -> (Vec<SubtaskState>, WorkChange) {
+    let PhaseStanding::Halted { subtask: Some(id), .. } = standing else { return (vec![], WorkChange::new()) };
+    let (phase, why) = (state.this_phase(), format!("cancelled: subtask {id} failed"));
+    let is_paused = |line: &&SubtaskState| state.work(&line.subtask_id).paused.is_some();
+    let paused: Vec<SubtaskState> = phase.subtasks.iter().filter(is_paused).cloned().collect();
+    let cancelled = |line: &SubtaskState| {
+        let work = state.work(&line.subtask_id);
+        let work = SubtaskWork { paused: None, failure: Some(SubtaskFailure::Cancelled), ..work };
+        (line.subtask_id.clone(), Some(work))
+    };
+    let works = paused.iter().map(cancelled).collect();
+    (paused.into_iter().map(|line| line.stopped(&why)).collect(), works)
+}
+
 /// The subtasks that are left out because a person skipped others in the middle of their work, with notices.
 fn dependents_of_skipped(state: &ExecutionState) -> (Vec<SubtaskState>, Vec<String>) {
     let phase = state.this_phase();
     let (mut lines, mut notices) = (vec![], vec![]);
-    for skipped in phase.subtasks.iter().filter(|line| line.error.as_deref() == Some(SubtaskState::SKIPPED)) {
+    for skipped in phase.subtasks.iter().filter(|line| line.omitted == Some(Omission::Skipped)) {
         let id = &skipped.subtask_id;
         let all = state.dependents([id.clone()]);
         let known = state.phases.iter().flat_map(|phase| &phase.subtasks);
         for line in known.filter(|line| all.contains(&line.subtask_id) && line.status == PhaseStatus::Pending) {
-            let why = format!("it depends on {id}");
+            let why = Omission::DependsOn(vec![id.clone()]);
             notices.push(format!("subtask {} is left out: {why}", line.subtask_id));
-            lines.push(line.clone().left_out(&why));
+            lines.push(line.clone().left_out(why));
         }
     }
     (lines, notices)
@@ -210,7 +242,8 @@ fn collided(
     salvage: Option<String>,
 ) -> (Update, Option<SubtaskState>, PhaseStanding) {
     let (before, told) = (state.work(&id), collision.told());
-    let runs_again = matches!(collision, Collision::Conflict { .. } | Collision::Check { .. }) && !before.second;
+    let runs_again = collision.can_be_mended() && !before.second;
+    let is_tampered = matches!(collision, Collision::Tampered { .. });
     let line = phase.subtask(&id).cloned();
     if runs_again {
         let again = SubtaskWork {
@@ -218,6 +251,7 @@ fn collided(
             second: true,
             salvage,
             turns: before.turns,
+            without_needs: before.without_needs,
             ..SubtaskWork::default()
         };
         let works = WorkChange::from([(id.clone(), Some(again))]);
@@ -225,10 +259,14 @@ fn collided(
         let update = update.works(works).notices(state.untold(vec![notice]));
         return (update, line.map(SubtaskState::again), PhaseStanding::Collided);
     }
-    let work = SubtaskWork { collision: Some(collision), salvage, ..before };
+    let (cause, failure) = match is_tampered {
+        true => (HaltCause::Tampering, SubtaskFailure::Tampered),
+        false => (HaltCause::Failure, SubtaskFailure::Failed),
+    };
+    let work = SubtaskWork { collision: Some(collision), salvage, failure: Some(failure), ..before };
     let line = line.map(|line| SubtaskState { status: PhaseStatus::Failed, error: Some(told.clone()), ..line });
     let update = update.works(WorkChange::from([(id.clone(), Some(work))]));
-    (update, line, PhaseStanding::Halted { subtask: Some(id), reason: told })
+    (update, line, PhaseStanding::Halted { subtask: Some(id), reason: told, cause })
 }
 
 /// The phase stops: a person decides, or has decided.
@@ -252,7 +290,8 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
         .review_iteration(state.review_iteration + 1)
         .models(state.models_with(Role::Reviewer, model));
     let work = state.phase.clone();
-    let halted = |reason: String| PhaseStanding::Halted { subtask: None, reason };
+    let halted = |reason: String| PhaseStanding::Halted { subtask: None, reason, cause: HaltCause::Failure };
+    let tampered = |reason: String| PhaseStanding::Halted { subtask: None, reason, cause: HaltCause::Tampering };
     let (work, result, standing) = match verdict {
         Verdict::Accepted => (work, None, PhaseStanding::Approved),
         Verdict::Judged(review) => {
@@ -270,7 +309,7 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
         }
         Verdict::Aborted | Verdict::Cut(_) => (work, None, PhaseStanding::Aborted),
         Verdict::Skipped => (work, None, halted("its review was skipped: the server refused the session".into())),
-        Verdict::Tampered(what) => (work, None, halted(told_tampering("a reviewer", &what))),
+        Verdict::Tampered(what) => (work, None, tampered(told_tampering("a reviewer", &what))),
     };
     let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
     let is_approved = standing == PhaseStanding::Approved;
@@ -292,9 +331,17 @@ pub(super) fn retry(state: &ExecutionState, salvage: Vec<String>) -> Update {
     let mut salvage = [state.kept(), salvage].concat();
     salvage.sort();
     salvage.dedup();
-    let Repeated { phase, lines, works, work } = repeated(state, state.phase.clone(), salvage);
+    let work = PhaseWork { retry_reason: Some(rejection(&state.phase.comments)), ..state.phase.clone() };
+    let Repeated { phase, lines, works, work } = repeated(state, work, salvage);
     let update = update().phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines));
     update.works(works).phase(work)
+}
+
+/// A rejection in a line: with its gravest comment.
+fn rejection(comments: &[Comment]) -> String {
+    let gravest = comments.iter().rev().max_by_key(|comment| comment.severity);
+    let issue = gravest.and_then(|comment| comment.issue.trim().lines().next());
+    issue.map_or_else(|| "the review rejected it".into(), |issue| format!("the review rejected it: {issue}"))
 }
 
 /// A phase that begins again.
@@ -320,6 +367,7 @@ pub(super) fn repeated(state: &ExecutionState, work: PhaseWork, salvage: Vec<Str
         integrated: vec![],
         waived: vec![],
         collided: vec![],
+        plan_file: work.plan_file.after_phase(false),
         standing: PhaseStanding::Working,
         salvage,
         ..work

@@ -4,7 +4,7 @@ use super::run_subtask::{RUN_SUBTASK, run, run_subtask};
 use super::state::PhaseState;
 use super::step::{AfterPhasesApproval, PhaseStep};
 use super::work::PhaseStanding;
-use super::{decided, done, jobs};
+use super::{decided, done, jobs, plan};
 use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
 use crate::nodes::{
     Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
@@ -30,7 +30,7 @@ pub fn graph<C: Agents>() -> Compiled<C> {
             PhaseStep::PlanValidator,
             plan_validator(|s: &ExecutionState| s.plan_markdown.clone(), tasks_done::plan_validator).replayable(),
         )
-        .add_node(PhaseStep::HumanApproval, human_approval(tasks_jobs::approval, tasks_done::approval).replayable())
+        .add_node(PhaseStep::HumanApproval, human_approval(plan::approval, tasks_done::approval).replayable())
         .add_subgraph(PhaseStep::Tasks, task_based::graph::<C>()?)
         .add_conditional_edges(START, tasks::after_start)
         .add_edge(PhaseStep::Architect, PhaseStep::PlanValidator)

@@ -1,8 +1,8 @@
 //! What each node of the workflow is to do, read from the state. Pure.
 
-use super::state::{PhaseState, PhaseStatus, SubtaskState};
+use super::state::{PhaseStatus, SubtaskState};
 use super::subtask::Subtask;
-use super::work::{PhaseStanding, SubtaskWork};
+use super::work::{ENDED, HaltCause, PhaseStanding, PlanFileStanding, SubtaskWork};
 use crate::graph::NodeError;
 use crate::nodes::{
     Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, FinalizeJob,
@@ -40,7 +40,9 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
     let is_retry = phase.subtasks.iter().any(|subtask| subtask.status == PhaseStatus::Retrying);
     let event = match (phase.attempt, is_retry) {
         (0, _) => Some(PhaseEvent::PhaseStarted(place)),
-        (_, true) if state.phase.standing == PhaseStanding::Working => Some(PhaseEvent::PhaseRetry(place)),
+        (_, true) if state.phase.standing == PhaseStanding::Working => {
+            Some(PhaseEvent::PhaseRetry(Place { reason: state.phase.retry_reason.clone(), ..place }))
+        }
         (_, _) => None,
     };
     Ok(BeginPhaseJob {
@@ -82,7 +84,13 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
     let base = state.phase_base().ok().and_then(|base| base.at.commit);
     let at = if work.collision.is_some() { state.phase.tip.clone().or(base) } else { base };
     let name = format!("phase-{}-attempt-{}", phase.phase_index + 1, phase.attempt);
-    let place = Place { subtask_id: Some(line.subtask_id.clone()), title: line.title.clone(), ..state.place() };
+    let collision = work.collision.as_ref().filter(|_| work.second);
+    let place = Place {
+        subtask_id: Some(line.subtask_id.clone()),
+        title: line.title.clone(),
+        reason: collision.map(|collision| format!("once more on the integrated work: {}", collision.told())),
+        ..state.place()
+    };
     let siblings = Siblings {
         group: name.clone(),
         at_once: state.profile.phased.max_parallel,
@@ -107,6 +115,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
         salvage: salvage_of(state, &work),
         second: work.second,
         turns: work.turns,
+        without_needs: work.without_needs,
         progress: work.paused,
     }
 }
@@ -149,6 +158,7 @@ fn brief(state: &ExecutionState, task: &Task<'_>) -> Brief {
         verify: task.verify.iter().map(ToString::to_string).collect(),
         around,
         plan_file: None,
+        code_task: None,
         phase: Some(BriefPhase {
             number: phase.phase_index + 1,
             total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
@@ -168,14 +178,12 @@ pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     let integrated = state.phase.integrated.iter().filter(|id| !state.work(id).accepted);
     let mut verify: Vec<String> = integrated.flat_map(|id| commands(id)).collect();
     verify.retain(|line| !state.phase.waived.contains(line));
-    let is_done = |phase: &PhaseState| phase.status == PhaseStatus::Completed;
-    let is_first = state.phase.tip.is_none() && !state.phases.iter().any(is_done) && state.plan_in_repo().is_some();
-    let besides = state.start.as_ref().zip(state.task_base.as_ref()).filter(|_| is_first);
+    let waits = state.phase.plan_file == PlanFileStanding::Waits;
     Ok(IntegrateJob {
         worktree: integration(state, state.phase.tip.clone().unwrap_or(since)),
         reference: state.integration_reference(),
         tree: state.phase.tree.clone().unwrap_or(base.tree),
-        besides: besides.map(|(start, with)| [start.tree.clone(), with.tree.clone()]),
+        plan: state.plan_in_repo().filter(|_| waits).map(|path| (path, plan.markdown().to_owned())),
         verify,
         parts: if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? },
         is_strict: state.profile.phased.strict_files,
@@ -211,6 +219,7 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
         is_done.then_some(())?;
         Some(Part {
             id: id.clone(),
+            title: task.title.to_owned(),
             from: work.from?,
             tree: work.tree?,
             declared: task.files.to_vec(),
@@ -286,6 +295,7 @@ fn phase_brief(state: &ExecutionState) -> Job<Brief> {
         verify: vec![],
         around: String::new(),
         plan_file: None,
+        code_task: None,
         phase: Some(BriefPhase {
             number: phase.phase_index + 1,
             total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
@@ -302,8 +312,8 @@ pub(super) fn retry(state: &ExecutionState) -> Job<RetryPhaseJob> {
 pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
     let (phase, base) = (state.this_phase(), state.phase_base()?);
     let (subtask, reason) = match &state.phase.standing {
-        PhaseStanding::Halted { subtask, reason } => (subtask.clone(), reason.clone()),
-        _ => (None, "the run was ended".to_owned()),
+        PhaseStanding::Halted { subtask, reason, .. } => (subtask.clone(), reason.clone()),
+        _ => (None, ENDED.to_owned()),
     };
     let accepted = match &subtask {
         Some(id) => {
@@ -341,7 +351,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
 }
 
 fn unattended(state: &ExecutionState) -> Option<AfterHalt> {
-    let is_tampered = matches!(&state.phase.standing, PhaseStanding::Halted { reason, .. } if reason.contains("hooks or configuration"));
+    let is_tampered = matches!(state.phase.standing, PhaseStanding::Halted { cause: HaltCause::Tampering, .. });
     match (&state.phase.standing, state.profile.on_exhausted) {
         (PhaseStanding::Aborted, _) => Some(AfterHalt::Abort),
         (_, OnExhausted::Halt) => None,

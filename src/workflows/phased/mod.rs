@@ -29,6 +29,7 @@ mod tree;
 mod view;
 mod work;
 
+pub(crate) use decided::ended_phase;
 pub use graph::graph;
 pub use parts::{
     PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
@@ -36,10 +37,10 @@ pub use parts::{
 pub use progress::{board, label, progress};
 pub use run_subtask::run_subtask;
 pub(crate) use state::change as change_phases;
-pub use state::{PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
 pub use step::{AfterPhasesApproval, PhaseStep};
 pub use subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
 pub use subtask_graph::SubtaskStep;
 pub(crate) use tree::tree as phase_tree;
 pub(crate) use work::change as change_works;
-pub use work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+pub use work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};

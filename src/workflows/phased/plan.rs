@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::state::{PhaseState, PhaseStatus, SubtaskState};
+use super::state::{Omission, PhaseState, PhaseStatus, SubtaskState};
+use crate::graph::NodeError;
+use crate::nodes::ApprovalJob;
 use crate::plan::{Plan, Task, TaskId};
-use crate::workflows::task_based::ExecutionState;
+use crate::workflows::task_based::{self, ExecutionState};
 
-const NOT_APPROVED: &str = "it was not approved";
+/// A plan that replaces another may come with work that is put together already.
+pub(super) fn approval(state: &ExecutionState) -> Result<ApprovalJob, NodeError> {
+    let reference = state.start.as_ref().map(|_| (state.integration_reference(), state.folder()));
+    Ok(ApprovalJob { reference, ..task_based::jobs::approval(state)? })
+}
 
 /// Returns the phases of a plan. Subtasks that are done or were left out under the same id stay so; those in `skipped` are left out.
 pub(super) fn phases(plan: &Plan, before: &[PhaseState], skipped: &BTreeSet<String>) -> Vec<PhaseState> {
@@ -17,9 +23,9 @@ pub(super) fn phases(plan: &Plan, before: &[PhaseState], skipped: &BTreeSet<Stri
             SubtaskState { subtask_id: id.to_string(), title: title.unwrap_or_default(), ..SubtaskState::default() };
         let is_skipped = skipped.contains(id.as_str());
         match known.iter().find(|known| known.subtask_id == id.as_str()) {
-            Some(known) if known.is_open() && is_skipped => (*known).clone().left_out(NOT_APPROVED),
+            Some(known) if known.is_open() && is_skipped => (*known).clone().left_out(Omission::NotApproved),
             Some(known) => SubtaskState { title: fresh.title, ..(*known).clone() },
-            None if is_skipped => fresh.left_out(NOT_APPROVED),
+            None if is_skipped => fresh.left_out(Omission::NotApproved),
             None => fresh,
         }
     };
@@ -46,7 +52,7 @@ pub(super) fn not_approved(phases: &[PhaseState], before: &[PhaseState]) -> Vec<
     let was_left_out = |id: &str| before.iter().filter_map(|phase| phase.subtask(id)).any(SubtaskState::is_left_out);
     let left_out = phases.iter().flat_map(|phase| &phase.subtasks).filter(|line| line.is_left_out());
     let new = left_out.filter(|line| !was_left_out(&line.subtask_id));
-    new.map(|line| format!("subtask {} is left out: {NOT_APPROVED}", line.subtask_id)).collect()
+    new.map(|line| format!("subtask {} is left out: {}", line.subtask_id, Omission::NotApproved)).collect()
 }
 
 /// Names the subtasks that another plan does not have, and where their work is kept.

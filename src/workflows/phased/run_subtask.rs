@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::state::{PhaseChange, PhaseStatus, SubtaskState};
+use super::state::{Omission, PhaseChange, PhaseStatus, SubtaskState};
 use super::step::PhaseStep;
 use super::subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
 use super::subtask_graph::{self, SubtaskStep};
-use super::work::{SubtaskWork, WorkChange};
+use super::work::{ENDED, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, Worker};
 use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart};
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
@@ -60,11 +60,25 @@ fn cancelled(subtask: &Subtask, why: String) -> Progress {
 
 fn error(standing: &SubtaskStanding) -> Option<String> {
     match standing {
-        SubtaskStanding::Failed(why) | SubtaskStanding::Cancelled(why) => Some(why.clone()),
-        SubtaskStanding::Skipped => Some(SubtaskState::SKIPPED.into()),
-        SubtaskStanding::Aborted => Some("the run was ended".into()),
+        SubtaskStanding::Failed(why) | SubtaskStanding::Cancelled(why) | SubtaskStanding::Tampered(why) => {
+            Some(why.clone())
+        }
+        SubtaskStanding::Skipped => Some(Omission::Skipped.error()),
+        SubtaskStanding::Aborted => Some(ENDED.into()),
         SubtaskStanding::Working | SubtaskStanding::Verified => Some("it ended early".into()),
         SubtaskStanding::Done | SubtaskStanding::Spent => None,
+    }
+}
+
+fn failure(standing: &SubtaskStanding) -> Option<SubtaskFailure> {
+    match standing {
+        SubtaskStanding::Failed(_) | SubtaskStanding::Working | SubtaskStanding::Verified => {
+            Some(SubtaskFailure::Failed)
+        }
+        SubtaskStanding::Tampered(_) => Some(SubtaskFailure::Tampered),
+        SubtaskStanding::Cancelled(_) => Some(SubtaskFailure::Cancelled),
+        SubtaskStanding::Aborted => Some(SubtaskFailure::Aborted),
+        SubtaskStanding::Skipped | SubtaskStanding::Done | SubtaskStanding::Spent => None,
     }
 }
 
@@ -87,6 +101,7 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
         repository: subtask.repository.clone(),
         worktree: progress.folder.clone(),
         is_paused,
+        at: base.as_ref().map(|base| base.at.clone()),
         from,
         tree: tree.clone().filter(|_| is_known),
         aside,
@@ -97,9 +112,8 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
 
 fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: EndedSubtask) -> Update {
     let SubtaskRun { progress, usage, used, mut notices, .. } = run;
-    if progress.standing == SubtaskStanding::Skipped {
-        notices.push(format!("subtask {} is {}", subtask.brief.id, SubtaskState::SKIPPED));
-    }
+    let omitted = (progress.standing == SubtaskStanding::Skipped).then_some(Omission::Skipped);
+    notices.extend(omitted.as_ref().map(|omitted| format!("subtask {} is {}", subtask.brief.id, omitted.error())));
     let EndedSubtask { at, tree, files, salvage } = ended;
     let error = error(&progress.standing);
     let is_paused = progress.standing == SubtaskStanding::Spent;
@@ -113,6 +127,7 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
         started_at: subtask.line.started_at.clone().filter(|_| subtask.progress.is_some()).or(started),
         completed_at: (!is_paused).then_some(at),
         error,
+        omitted,
         commit: None,
         cost: subtask.line.cost.saturating_add(usage.cost),
         files,
@@ -124,10 +139,10 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
         at: progress.base.as_ref().and_then(|base| base.at.commit.clone()),
         salvage,
         second: subtask.second,
-        cancelled: matches!(progress.standing, SubtaskStanding::Cancelled(_)),
-        aborted: progress.standing == SubtaskStanding::Aborted,
+        failure: failure(&progress.standing),
         turns: subtask.turns + progress.attempts,
         paused: is_paused.then_some(progress),
+        without_needs: subtask.without_needs,
         ..SubtaskWork::default()
     };
     ExecutionState::update()

@@ -1,5 +1,7 @@
 //! The phases of a plan and their subtasks, as the state of a run has them. Plain data.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Comment, Severity};
@@ -66,12 +68,50 @@ pub struct SubtaskState {
     pub completed_at: Option<String>,
     /// The reason for its failure.
     pub error: Option<String>,
+    /// The reason for which it is left out; none: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<Omission>,
     /// The id of its commit.
     pub commit: Option<String>,
     /// The cost of its agents, in millionths of a dollar.
     pub cost: u64,
     /// The files that it changed.
     pub files: Vec<String>,
+}
+
+/// The reason for which a subtask is left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Omission {
+    /// A person skipped it.
+    Skipped,
+    /// A person skipped its phase.
+    PhaseSkipped,
+    /// It was not approved with the plan.
+    NotApproved,
+    /// Its changes collide with work that a person accepted.
+    Collides,
+    /// It depends on these subtasks, which are left out.
+    DependsOn(Vec<String>),
+}
+
+impl fmt::Display for Omission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Skipped => f.write_str("it was skipped"),
+            Self::PhaseSkipped => f.write_str("the phase was skipped"),
+            Self::NotApproved => f.write_str("it was not approved"),
+            Self::Collides => f.write_str("its changes collide with the work that was accepted"),
+            Self::DependsOn(ids) => write!(f, "it depends on {}", ids.join(", ")),
+        }
+    }
+}
+
+impl Omission {
+    /// Returns the error of a subtask that is left out.
+    pub(super) fn error(&self) -> String {
+        format!("left out: {self}")
+    }
 }
 
 /// A change of the list of phases.
@@ -106,14 +146,9 @@ impl PhaseState {
 }
 
 impl SubtaskState {
-    /// The error of a subtask that a person left out.
-    pub(crate) const LEFT_OUT: &str = "left out: ";
-    /// The error of one that a person skipped.
-    pub(crate) const SKIPPED: &str = "left out: it was skipped";
-
     /// Returns whether a person left it out.
     pub fn is_left_out(&self) -> bool {
-        self.status == PhaseStatus::Failed && self.error.as_ref().is_some_and(|error| error.starts_with(Self::LEFT_OUT))
+        self.status == PhaseStatus::Failed && self.omitted.is_some()
     }
 }
 

@@ -51,6 +51,9 @@ pub struct Subtask {
     pub second: bool,
     /// The number of turns of its developers in earlier attempts.
     pub turns: u32,
+    /// Whether a person has it worked on although a task that it depends on is left out.
+    #[serde(default)]
+    pub without_needs: bool,
     /// The progress with which it goes on; none: it begins.
     pub progress: Option<Progress>,
 }
@@ -101,6 +104,8 @@ pub enum SubtaskStanding {
     Done,
     /// It failed.
     Failed(String),
+    /// It failed, for what git runs was changed.
+    Tampered(String),
     /// It was cancelled with its siblings.
     Cancelled(String),
     /// The budget of the run is used up.

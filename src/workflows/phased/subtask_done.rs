@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::subtask::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskStanding as Standing};
 use crate::drivers::Usage;
-use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Verdict, Verified, Worktree, told_tampering};
+use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, told_tampering};
 use crate::workflows::Role;
 use crate::workflows::task_based::open_comments;
 
@@ -12,11 +12,12 @@ use crate::workflows::task_based::open_comments;
 const EMPTY: u32 = 2;
 
 pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
-    let Worktree { folder, base, problem, stopped, notices } = made;
+    let Worktree { folder, base, problem, notices } = made;
     let before = run.subtask.progress.clone().unwrap_or_default();
     let standing = match problem {
-        Some(why) if stopped => Standing::Cancelled(why),
-        Some(why) => Standing::Failed(why),
+        Some(Unready::Stopped(why)) => Standing::Cancelled(why),
+        Some(Unready::Tampered(why)) => Standing::Tampered(why),
+        Some(Unready::Failed(why)) => Standing::Failed(why),
         None if run.subtask.progress.is_some() && before.from.is_none() => Standing::Verified, // its review was cut short
         None => Standing::Working,
     };
@@ -42,7 +43,7 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
         ([], Some(GivenUp::Abort), _) => Standing::Aborted,
         ([], None, Some(Cut::Failed(why))) => Standing::Failed(why.clone()),
         ([], None, Some(Cut::Spent(_))) => Standing::Spent,
-        (changed, _, _) => Standing::Failed(told_tampering("the agent", changed)),
+        (changed, _, _) => Standing::Tampered(told_tampering("the agent", changed)),
     };
     let before = run.progress.clone();
     let models = chosen(&before, Role::Developer, model);
@@ -72,7 +73,7 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
     let standing = if let Some(why) = stopped {
         Standing::Cancelled(why)
     } else if !tampered.is_empty() {
-        Standing::Failed(told_tampering("a check", &tampered))
+        Standing::Tampered(told_tampering("a check", &tampered))
     } else if failures.is_empty() && !run.subtask.profile.phased.subtask_review {
         Standing::Done
     } else if failures.is_empty() {
@@ -107,7 +108,9 @@ pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {
         }
         Verdict::Skipped => Progress { standing: Standing::Skipped, ..next },
         Verdict::Aborted => Progress { standing: Standing::Aborted, ..next },
-        Verdict::Tampered(what) => Progress { standing: Standing::Failed(told_tampering("a reviewer", &what)), ..next },
+        Verdict::Tampered(what) => {
+            Progress { standing: Standing::Tampered(told_tampering("a reviewer", &what)), ..next }
+        }
         Verdict::Cut(Cut::Failed(why)) => Progress { standing: Standing::Failed(why), ..next },
         Verdict::Cut(Cut::Stopped(why)) => Progress { standing: Standing::Cancelled(why), ..next },
         Verdict::Cut(Cut::Spent(_)) => Progress { standing: Standing::Spent, ..next },

@@ -50,6 +50,8 @@ pub(super) fn developer(run: &SubtaskRun) -> Job<DeveloperJob> {
         long_diffs: run.home().join("diffs"),
         together: Some(subtask.lane.siblings.clone()),
         from: progress.from.clone(),
+        ends_with_budget: false,
+        transcript: None,
     })
 }
 
@@ -63,10 +65,10 @@ fn feedback(run: &SubtaskRun) -> Feedback {
     let (subtask, progress) = (&run.subtask, &run.progress);
     if progress.judged > 0 {
         let (comments, failures) = (progress.comments.clone(), progress.failures.clone());
-        return Feedback { comments, failures, note: subtask.note.clone() };
+        return Feedback { comments, failures, note: subtask.note.clone(), findings: vec![] };
     }
     let (comments, failures) = (subtask.comments.clone(), subtask.failures.clone());
-    Feedback { comments, failures, note: subtask.note.clone() }
+    Feedback { comments, failures, note: subtask.note.clone(), findings: vec![] }
 }
 
 pub(super) fn verify(run: &SubtaskRun) -> Job<VerifyJob> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::state::{PhaseState, PhaseStatus, SubtaskState};
+use super::state::{Omission, PhaseState, PhaseStatus, SubtaskState};
 use super::work::SubtaskWork;
 use crate::graph::NodeError;
 use crate::nodes::{Base, KeptPart, Place};
@@ -135,9 +135,13 @@ impl SubtaskState {
     }
 
     /// Returns it as one that a person left out.
-    pub(super) fn left_out(self, why: &str) -> Self {
-        let error = Some(format!("{}{why}", Self::LEFT_OUT));
-        Self { status: PhaseStatus::Failed, error, commit: None, ..self }
+    pub(super) fn left_out(self, why: Omission) -> Self {
+        Self { status: PhaseStatus::Failed, error: Some(why.error()), omitted: Some(why), commit: None, ..self }
+    }
+
+    /// Returns it as one that ended without a result.
+    pub(super) fn stopped(self, why: &str) -> Self {
+        Self { status: PhaseStatus::Failed, error: Some(why.to_owned()), ..self }
     }
 
     /// Returns it as one that was not started.

@@ -9,6 +9,9 @@ use crate::nodes::{Base, Collision, Content};
 use crate::plan::Comment;
 use crate::workspace::{CommitId, TreeId};
 
+/// The error of a subtask that was under way when a person ended the run.
+pub(super) const ENDED: &str = "the run was ended";
+
 /// The phase in work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseWork {
@@ -38,6 +41,9 @@ pub struct PhaseWork {
     /// The references that hold the first work of subtasks that ran once more in this attempt.
     #[serde(default)]
     pub collided: Vec<String>,
+    /// The reason for the last retry of the phase.
+    #[serde(default)]
+    pub retry_reason: Option<String>,
     /// The note of a person to the developers.
     pub note: String,
     /// The number of times that a person was asked what becomes of the phase.
@@ -45,6 +51,38 @@ pub struct PhaseWork {
     /// Whether a person accepted it and another plan holds: its work goes onto the branch before the phases are computed.
     #[serde(default)]
     pub is_accepted: bool,
+    /// The plan's way into the repository.
+    #[serde(default)]
+    pub plan_file: PlanFileStanding,
+}
+
+/// The way of a plan that an architect wrote into the repository.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanFileStanding {
+    /// It is there, or has no place there.
+    #[default]
+    Settled,
+    /// It goes into the next commit.
+    Waits,
+    /// It is in a commit that is not on the branch yet.
+    Committed,
+}
+
+impl PlanFileStanding {
+    /// Returns it after commits of the phase.
+    pub(super) fn after_commits(self, made: usize) -> Self {
+        if self == Self::Waits && made > 0 { Self::Committed } else { self }
+    }
+
+    /// Returns it after the commits of the phase went onto the branch, or were dropped.
+    pub(super) fn after_phase(self, is_on_branch: bool) -> Self {
+        match self {
+            Self::Committed if is_on_branch => Self::Settled,
+            Self::Committed => Self::Waits,
+            Self::Settled | Self::Waits => self,
+        }
+    }
 }
 
 /// The state of a phase as a whole.
@@ -68,6 +106,9 @@ pub enum PhaseStanding {
         subtask: Option<String>,
         /// The reason.
         reason: String,
+        /// The cause.
+        #[serde(default)]
+        cause: HaltCause,
     },
     /// The budget of the run is used up: a person decides.
     Spent,
@@ -78,6 +119,31 @@ pub enum PhaseStanding {
     /// Another plan holds, whose phases are computed.
     ToPlan,
     /// A person ended the run.
+    Aborted,
+}
+
+/// The cause of a halt, as far as something follows from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HaltCause {
+    /// Work that did not pass.
+    #[default]
+    Failure,
+    /// A change of what git runs: a person is asked, whatever the profile says.
+    Tampering,
+}
+
+/// The kind of a subtask's failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubtaskFailure {
+    /// Its work did not pass, or its agent failed.
+    Failed,
+    /// It was cancelled with its siblings.
+    Cancelled,
+    /// What git runs was changed.
+    Tampered,
+    /// A person ended the run at it.
     Aborted,
 }
 
@@ -100,10 +166,9 @@ pub struct SubtaskWork {
     pub second: bool,
     /// Whether its commands do not count any more: a person accepted its work.
     pub accepted: bool,
-    /// Whether it was cancelled with its siblings.
-    pub cancelled: bool,
-    /// Whether a person ended the run at it.
-    pub aborted: bool,
+    /// The kind of its failure; none: it did not fail.
+    #[serde(default)]
+    pub failure: Option<SubtaskFailure>,
     /// The number of turns of its developers in all attempts.
     pub turns: u32,
     /// Whether a person has it worked on although a task that it depends on is left out.

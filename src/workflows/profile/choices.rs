@@ -79,11 +79,29 @@ pub enum Role {
     Developer,
     /// Judges the work.
     Reviewer,
+    /// Verifies a task: the model of a verifier. Unless it has settings of its own, those of the reviewer hold.
+    Verifier,
+    /// Splits a task that keeps failing. Unless it has settings of its own, those of the architect hold.
+    Splitter,
 }
 
 impl Role {
-    /// All roles, in the order in which they work.
+    /// The roles that execute plans, in the order in which they work.
     pub const ALL: [Self; 3] = [Self::Architect, Self::Developer, Self::Reviewer];
+    /// The roles that execute tasks by verification, in the order in which they work.
+    pub const OF_TASKS: [Self; 3] = [Self::Developer, Self::Verifier, Self::Splitter];
+    /// Every role.
+    pub(super) const EVERY: [Self; 5] =
+        [Self::Architect, Self::Developer, Self::Reviewer, Self::Verifier, Self::Splitter];
+
+    /// Returns the role whose settings hold where this one has none.
+    pub(super) fn fallback(self) -> Option<Self> {
+        match self {
+            Self::Verifier => Some(Self::Reviewer),
+            Self::Splitter => Some(Self::Architect),
+            Self::Architect | Self::Developer | Self::Reviewer => None,
+        }
+    }
 
     /// Returns the name of the role, as requests and profiles write it.
     pub fn name(self) -> &'static str {
@@ -91,6 +109,8 @@ impl Role {
             Self::Architect => "architect",
             Self::Developer => "developer",
             Self::Reviewer => "reviewer",
+            Self::Verifier => "verifier",
+            Self::Splitter => "splitter",
         }
     }
 }

@@ -79,7 +79,7 @@ impl Profile {
         set(&mut self.driver, top.driver);
         self.model = top.model;
         let Some(mut agents) = table.table("agents", problems) else { return };
-        for role in Role::ALL {
+        for role in Role::EVERY {
             if let Some(mut table) = agents.table(role.name(), problems) {
                 self.agents.insert(role, agent(&mut table, problems, drivers));
                 table.end(problems);

@@ -130,7 +130,7 @@ impl Profile {
 
     /// Returns the driver and model of a role: its own, or those of the profile.
     pub fn agent(&self, role: Role) -> AgentProfile {
-        let own = self.agents.get(&role).cloned().unwrap_or_default();
+        let own = self.agents.get(&role).or_else(|| self.agents.get(&role.fallback()?)).cloned().unwrap_or_default();
         AgentProfile {
             driver: own.driver.unwrap_or_else(|| self.driver.clone()),
             model: own.model.or_else(|| self.model.clone()),

@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::choices::Choice;
 use super::error::ProfileProblem;
+use crate::spec::words::{meant, quoted, unknown_key};
 
 /// What was found wrong in a file.
 pub(super) struct Problems<'t> {
@@ -246,7 +247,7 @@ impl<'t> Table<'t> {
             let problem = if is_secret(key) {
                 "keys never stand in a profile; name the environment variable that holds it in `api_key_env`".to_owned()
             } else {
-                unknown(key, &self.known)
+                unknown_key(key, &self.known)
             };
             problems.add(entry.at, self.path_of(key), problem);
         }
@@ -294,28 +295,6 @@ fn kind(value: &DeValue<'_>) -> &'static str {
         DeValue::Table(_) => "a table",
     }
 }
-
-fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// Returns `; did you mean …?` with the nearest of the words, or nothing.
-fn meant(word: &str, words: &[&str]) -> String {
-    let near = similar::get_close_matches(word, words, 1, 0.6);
-    let part = words.iter().find(|known| word.len() >= 3 && known.contains(word));
-    near.first().or(part).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-}
-
-/// Says that a key is unknown, and which it could be.
-fn unknown(key: &str, known: &[&str]) -> String {
-    let meant = meant(key, known);
-    let are_few = meant.is_empty() && (1..=FEW).contains(&known.len());
-    let known = if are_few { format!("; there are {}", quoted(known)) } else { meant };
-    format!("this key is unknown{known}")
-}
-
-/// So many keys are listed.
-const FEW: usize = 5;
 
 /// True of keys that look as if their value were a secret.
 fn is_secret(key: &str) -> bool {

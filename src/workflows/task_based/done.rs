@@ -15,6 +15,7 @@ use crate::nodes::{
     Verdict, Verified, told_tampering,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
+use crate::workflows::phased::ended_phase;
 use crate::workflows::{Profile, Role};
 
 /// How many attempts that change nothing stop a task.
@@ -96,7 +97,7 @@ pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     }
     let only = match decision {
         Decision::Reject { feedback } => {
-            return update
+            return ended_phase(state, update)
                 .plan_markdown(markdown)
                 .plan_feedback(Some(feedback).filter(|feedback| !feedback.is_empty()))
                 .human_approved(Some(false))

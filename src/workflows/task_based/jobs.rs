@@ -53,7 +53,8 @@ pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     let file = draft.clone().or_else(|| state.plan_file());
     question.path = file.as_ref().map(|file| file.path.display().to_string());
     let decided = state.plan_ended.then(|| Decision::reject("")).or_else(|| approved(state));
-    Ok(ApprovalJob { question, file, draft: draft.map(|_| state.working_dir.clone()), decided })
+    let draft = draft.map(|_| state.working_dir.clone());
+    Ok(ApprovalJob { question, file, draft, decided, reference: None })
 }
 
 /// The approval that another graph has asked for, of which this one is a part.
@@ -106,6 +107,8 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
         long_diffs: state.long_diffs(),
         together: None,
         from: None,
+        ends_with_budget: false,
+        transcript: None,
     })
 }
 

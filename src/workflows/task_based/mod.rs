@@ -25,11 +25,12 @@ mod unfinished;
 mod view;
 
 pub(crate) use done::open as open_comments;
-pub(crate) use tasks::add_up;
+pub(crate) use tasks::{add_up, later};
 
 pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
 pub use graph::graph;
 pub use start::{Start, StartError};
+pub(crate) use start::{blocking, has_models, ready, with_scenarios};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
 pub use step::Step;
 pub use summary::summary;

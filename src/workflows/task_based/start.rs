@@ -130,11 +130,7 @@ impl Start {
     /// # Errors
     /// As [`input`](Self::input).
     pub fn input_blocking(self) -> Result<ExecutionStateUpdate, StartError> {
-        let read = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(self.input())
-        };
-        std::thread::spawn(read).join().unwrap_or_else(|_| Err(std::io::Error::other("reading them panicked").into()))
+        blocking(self.input())
     }
 
     /// Reads plan and issue, and checks that the repository is ready: no other run works in it, no merge is under way, nothing
@@ -152,13 +148,15 @@ impl Start {
         if plan.is_none() && issue.is_none() {
             return Err(StartError::Nothing);
         }
-        has_models(&profile, plan.is_none())?;
+        let roles: Vec<Role> =
+            Role::ALL.into_iter().filter(|role| plan.is_none() || *role != Role::Architect).collect();
+        has_models(&profile, &roles)?;
         let profile = with_scenarios(profile)?;
         let (path, hash, plan) = match plan {
             Some(Read { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
             None => (None, None, None),
         };
-        let workspace = ready(&profile.working_dir, path.as_deref(), allow_dirty).await?;
+        let workspace = ready(&profile.working_dir, path.as_slice(), allow_dirty).await?;
         free(&workspace, branch.as_deref(), issue.as_ref()).await?;
         let notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
         let root = workspace.root().to_owned();
@@ -178,6 +176,16 @@ impl Start {
     }
 }
 
+/// Waits for a future in a thread of its own, which works inside a runtime too.
+pub(crate) fn blocking<T, E>(work: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<std::io::Error> + Send + 'static,
+{
+    let wait = move || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work);
+    std::thread::spawn(wait).join().unwrap_or_else(|_| Err(std::io::Error::other("reading them panicked").into()))
+}
+
 /// The branch that HEAD is on, if it is one that a run made for its work.
 async fn of_another_run(workspace: &Workspace) -> Option<String> {
     let head = workspace.head().await.ok()?;
@@ -191,9 +199,9 @@ fn begins_on(branch: &str) -> String {
     )
 }
 
-/// Whether each agent behind a server of models has one, as far as it is needed.
-fn has_models(profile: &Profile, plans: bool) -> Result<(), StartError> {
-    for role in Role::ALL.iter().filter(|role| plans || **role != Role::Architect) {
+/// Checks that each agent behind a server of models has one.
+pub(crate) fn has_models(profile: &Profile, roles: &[Role]) -> Result<(), StartError> {
+    for role in roles {
         let agent = profile.agent(*role);
         if matches!(agent.driver, DriverName::Api { .. }) && agent.model.is_none() {
             return Err(StartError::NoModel { role: role.name() });
@@ -218,7 +226,7 @@ fn read_plan(file: &Path) -> Result<Read, StartError> {
 }
 
 /// The profile with the whole paths of its scenarios, which are read once to see whether they can be played.
-fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError> {
+pub(crate) fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError> {
     let whole = |name: DriverName| -> Result<DriverName, StartError> {
         let DriverName::Scripted(file) = name else { return Ok(name) };
         Scripted::open(&file)?;
@@ -234,12 +242,12 @@ fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError> {
     Ok(profile)
 }
 
-/// The repository, which is ready.
-async fn ready(folder: &Path, plan: Option<&Path>, allow_dirty: bool) -> Result<Workspace, StartError> {
+/// Returns the repository, which is ready; `apart` are files that are no part of the work.
+pub(crate) async fn ready(folder: &Path, apart: &[PathBuf], allow_dirty: bool) -> Result<Workspace, StartError> {
     let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.to_owned(), source })?;
     let root = Workspace::open(&folder).await?.root().to_owned();
-    let apart = plan.and_then(|plan| plan.strip_prefix(&root).ok());
-    let options = apart.into_iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
+    let apart = apart.iter().filter_map(|file| file.strip_prefix(&root).ok());
+    let options = apart.fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
     let workspace = Workspace::open_with(&root, options).await?;
     workspace.ensure_unheld().await?;
     workspace.ensure_ready().await?;

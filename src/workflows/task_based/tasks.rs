@@ -128,7 +128,7 @@ pub(crate) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage
 }
 
 /// Keeps the later one of each limit.
-pub(super) fn later(limits: &mut NewLimits, new: NewLimits) {
+pub(crate) fn later(limits: &mut NewLimits, new: NewLimits) {
     *limits = limits.later(new);
 }
 

@@ -13,7 +13,7 @@ use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use crate::plan::{Plan, Task, TaskProgress};
 use crate::workflows::agent::{Circumstances, agent};
 use crate::workflows::{PlanContext, Role};
-use crate::workspace::branch_name;
+use crate::workspace::escaped;
 
 /// The plan that was read last: node after node asks for the same one, and a long one takes milliseconds to read.
 static LAST: Mutex<Option<Arc<Plan>>> = Mutex::new(None);
@@ -78,7 +78,7 @@ impl ExecutionState {
     pub(crate) fn plan_in_repo(&self) -> Option<PathBuf> {
         let is_wanted = self.profile.plan_in_repo && self.raw_architect_output.is_some();
         let issue = self.issue.as_ref().filter(|_| is_wanted)?;
-        let name = branch_name(&issue.id).replace("superstep/", "");
+        let name = escaped(&issue.id);
         let path = self.profile.plan_dir.join(format!("{name}.md"));
         let is_its_own = |known: &PathBuf| *known == self.working_dir.join(&path) || known.starts_with(self.drafts());
         self.plan_path.as_ref().is_none_or(is_its_own).then_some(path)
@@ -92,7 +92,7 @@ impl ExecutionState {
     pub(crate) fn draft(&self) -> Option<PlanFile> {
         let plan = self.plan_markdown.clone().filter(|_| self.plan_path.is_none())?;
         self.raw_architect_output.as_ref()?;
-        let name = branch_name(self.issue.as_ref().map_or("plan", |issue| &issue.id)).replace("superstep/", "");
+        let name = escaped(self.issue.as_ref().map_or("plan", |issue| &issue.id));
         let hash = crate::plan::hash(&plan);
         let path = self.drafts().join(format!("{name}-{}.md", hash.chars().take(8).collect::<String>()));
         Some(PlanFile { path, hash, plan })
@@ -148,11 +148,17 @@ impl ExecutionState {
             around,
             plan_file: self.plan_path.clone().filter(|_| self.plan_hash == Some(crate::plan::hash(plan.markdown()))),
             phase: None,
+            code_task: None,
         })
     }
 
     pub(super) fn feedback(&self) -> Feedback {
-        Feedback { comments: self.open_comments.clone(), failures: self.failures.clone(), note: self.note.clone() }
+        Feedback {
+            comments: self.open_comments.clone(),
+            failures: self.failures.clone(),
+            note: self.note.clone(),
+            findings: vec![],
+        }
     }
 
     /// The chosen models, with one more if a person chose it now.

@@ -11,7 +11,7 @@ use superstep::workflows::task_based::RunOutcome;
 use tokio::sync::Barrier;
 
 use crate::agent::work;
-use crate::phases_stage::{Cast, Stage, broken, done, halt, phased, plan, profile, question, three, verified};
+use crate::phases::stage::{Cast, Stage, broken, done, halt, phased, plan, profile, question, three, verified};
 use crate::repository::write;
 use crate::scene::retry;
 
@@ -118,47 +118,38 @@ async fn siblings_may_end_first() {
     stage.agrees().await;
 }
 
-#[tokio::test]
-async fn skip_leaves_out_the_subtask_and_all_that_depend_on_it_and_runs_the_cancelled_again() {
-    let cast = failing();
-    let stage = Stage::new(&cast);
-    stage.run(&three(), profile()).await;
-    let state = done(stage.halted(AfterHalt::Skip).await);
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
-    assert_eq!(stage.commits(), ["2a 2", "2c 2"]);
-    let told = [
-        "2a completed 2",
-        "2b failed 1 (left out: it was skipped)",
-        "2c completed 2",
-        "3 failed 0 (left out: it depends on 2b)",
-    ];
-    assert_eq!(stage.lines().await, told);
-    for notice in ["subtask 2b is left out: it was skipped", "subtask 3 is left out: it depends on 2b"] {
-        assert!(state.notices.iter().any(|told| told == notice), "{:?}", state.notices);
-    }
-    stage.tidy();
-    stage.agrees().await;
-}
+const SKIPPED: [&str; 4] = [
+    "2a completed 2",
+    "2b failed 1 (left out: it was skipped)",
+    "2c completed 2",
+    "3 failed 0 (left out: it depends on 2b)",
+];
+const ACCEPTED: [&str; 4] = ["2a completed 2", "2b completed 1", "2c completed 2", "3 completed 1"];
+const ENDED: [&str; 4] = [
+    "2a failed 1 (cancelled: subtask 2b failed)",
+    "2b failed 1 (the agent broke)",
+    "2c failed 1 (cancelled: subtask 2b failed)",
+    "3 pending 0",
+];
 
+#[rstest]
+#[case::skip(AfterHalt::Skip, RunOutcome::Completed, &["2a 2", "2c 2"], SKIPPED)]
+#[case::accept(AfterHalt::Accept, RunOutcome::Completed, &["2a 2", "2b 1", "2c 2", "3 1"], ACCEPTED)]
+#[case::abort(AfterHalt::Abort, RunOutcome::Cancelled, &[], ENDED)]
 #[tokio::test]
-async fn accept_takes_the_work_without_its_commands_and_runs_the_cancelled_again() {
+async fn the_cancelled_run_again_after_a_decision_on_the_subtask_that_failed(
+    #[case] answer: AfterHalt,
+    #[case] outcome: RunOutcome,
+    #[case] commits: &[&str],
+    #[case] lines: [&str; 4],
+) {
     let cast = failing();
     let stage = Stage::new(&cast);
     stage.run(&verified(&three(), "2b", "exit 1"), profile()).await;
-    done(stage.halted(AfterHalt::Accept).await);
-    assert_eq!(stage.commits(), ["2a 2", "2b 1", "2c 2", "3 1"]);
-    assert_eq!(cast.turns("2b").len(), 1);
-    stage.tidy();
-    stage.agrees().await;
-}
-
-#[tokio::test]
-async fn abort_ends_the_run() {
-    let stage = Stage::new(&failing());
-    stage.run(&three(), profile()).await;
-    let state = done(stage.halted(AfterHalt::Abort).await);
-    assert_eq!((state.outcome, stage.commits()), (Some(RunOutcome::Cancelled), vec![]));
-    assert_eq!(stage.refs().len(), 3);
+    let state = done(stage.halted(answer).await);
+    assert_eq!((state.outcome, stage.lines().await), (Some(outcome), lines.map(str::to_owned).to_vec()));
+    assert_eq!((stage.commits(), cast.turns("2b").len()), (commits.iter().map(ToString::to_string).collect(), 1));
+    assert!(stage.refs().contains(&"phase-1/attempt-1/task-2b".to_owned()));
     stage.tidy();
     stage.agrees().await;
 }
@@ -214,14 +205,38 @@ async fn every_failure_of_a_subtask_halts(
 /// A command that ignores SIGTERM, with a child in the background; both hold a pipe open.
 const STUBBORN: &str = "trap '' TERM; exec 3> $ALIVE; (trap '' TERM; sleep 600) & sleep 600";
 
+/// A command that leaves things in order when it is asked to end.
+const ORDERLY: &str = "trap 'echo in order > $ALIVE.end; exit 1' TERM; exec 3> $ALIVE; sleep 600 & wait";
+
+#[rstest]
+#[case::stubborn(STUBBORN, None)]
+#[case::orderly(ORDERLY, Some("in order\n"))]
 #[tokio::test]
-async fn commands_of_siblings_are_ended_with_all_they_started() {
+async fn commands_of_siblings_are_asked_to_end_and_ended_with_all_they_started(
+    #[case] command: &str,
+    #[case] end: Option<&str>,
+) {
     let place = tempfile::tempdir().unwrap();
     let pipe = place.path().join("alive");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let runs = Arc::new(AtomicBool::new(false));
-    let (told, opened) = (Arc::clone(&runs), pipe.clone());
-    let cast = Cast::developers(move |asked| {
+    let stage = Stage::new(&failing_beside(&pipe, &runs));
+    let command = command.replace("$ALIVE", pipe.to_str().unwrap());
+    let outcome = stage.run(&verified(&three(), "2a", &command), profile()).await;
+    assert_eq!(halt(&outcome).reason, "the agent broke");
+    assert!(runs.load(Ordering::SeqCst));
+    let ours = pipe.to_str().unwrap().to_owned();
+    assert_eq!(processes_with(&ours), Vec::<String>::new());
+    assert_eq!(std::fs::read_to_string(pipe.with_extension("end")).ok().as_deref(), end);
+    assert_eq!(stage.lines().await[0], format!("2a failed 1 ({CANCELLED})"));
+    stage.tidy();
+    stage.agrees().await;
+}
+
+/// 2b fails once a command of a sibling has opened a pipe, which is read from then on.
+fn failing_beside(pipe: &std::path::Path, runs: &Arc<AtomicBool>) -> Arc<Cast> {
+    let (told, opened) = (Arc::clone(runs), pipe.to_owned());
+    Cast::developers(move |asked| {
         let (told, opened) = (Arc::clone(&told), opened.clone());
         async move {
             if asked.task != "2b" {
@@ -235,17 +250,7 @@ async fn commands_of_siblings_are_ended_with_all_they_started() {
             });
             Err(broken())
         }
-    });
-    let stage = Stage::new(&cast);
-    let command = STUBBORN.replace("$ALIVE", pipe.to_str().unwrap());
-    let outcome = stage.run(&verified(&three(), "2a", &command), profile()).await;
-    assert_eq!(halt(&outcome).reason, "the agent broke");
-    assert!(runs.load(Ordering::SeqCst));
-    let ours = pipe.to_str().unwrap().to_owned();
-    assert_eq!(processes_with(&ours), Vec::<String>::new());
-    assert_eq!(stage.lines().await[0], format!("2a failed 1 ({CANCELLED})"));
-    stage.tidy();
-    stage.agrees().await;
+    })
 }
 
 /// The command lines of processes that have a text in theirs, or hold a file of this name open.

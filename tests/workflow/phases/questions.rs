@@ -11,7 +11,7 @@ use superstep::prelude::*;
 use superstep::workflows::task_based::RunOutcome;
 
 use crate::agent::approved;
-use crate::phases_stage::{Cast, Stage, broken, done, halt, phased, profile, question, three};
+use crate::phases::stage::{Cast, Stage, broken, done, halt, phased, profile, question, three};
 use crate::repository::write;
 
 fn blocked(question: &str) -> Value {

@@ -9,7 +9,7 @@ use superstep::workflows::task_based::RunOutcome;
 use superstep::workflows::{OnSubtaskFailure, Profile};
 
 use crate::agent::{Agent, approved, rejected, work};
-use crate::phases_scene::{Phases, done, halted, plan, profile, statuses, task};
+use crate::phases::scene::{Phases, done, halted, plan, profile, statuses, task};
 use crate::repository::write;
 use crate::scene::{asks, retry};
 
@@ -98,9 +98,12 @@ async fn an_edited_plan_that_is_rejected_ends_the_run() {
     scene.run(&plan(&tasks()), patient()).await;
     scene.answer(edit(&longer())).await;
     let outcome = scene.thread.resume::<ApprovePlan>(Decision::reject("no")).await.unwrap();
-    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Rejected));
+    let state = outcome.finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Rejected));
+    let ended = ["1 completed: 1 completed", "2 failed: 2 failed, 3 completed", "3 pending: 4 pending"];
+    assert_eq!(statuses(&state), ended, "nothing is under way any more");
     assert_eq!(scene.commits(), [done("1")]);
-    scene.is_tidy().await;
+    scene.is_over().await;
 }
 
 #[tokio::test]

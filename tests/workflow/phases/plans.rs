@@ -1,14 +1,14 @@
-//! Which plans are executed in phases, and which task by task; plans in the repository; approvals of a part.
+//! Which plans are executed in phases, and which task by task; approvals of a part.
 
 use rstest::rstest;
-use serde_json::json;
 use superstep::nodes::ApprovePlan;
-use superstep::plan::{Decision, Issue};
-use superstep::workflows::task_based::{ExecutionState, Mark, RunOutcome};
+use superstep::plan::Decision;
+use superstep::workflows::task_based::{Mark, RunOutcome};
 use superstep::workflows::{PlanContext, Profile};
 
-use crate::agent::{Agent, approved, part};
-use crate::phases_scene::{Phases, done, git_in, halted, profile, statuses, three_phases};
+use crate::agent::{Agent, approved, part, rejected};
+use crate::phases::scene::{Phases, done, halted, profile, statuses, three_phases};
+use crate::repository::write;
 use crate::scene::{asks, marks, retry};
 
 const TITLES: &str = "# Clock\n\n**Goal:** A clock.\n\n";
@@ -115,33 +115,28 @@ async fn a_subtask_whose_dependency_was_not_approved_is_not_started_without_aski
     scene.is_over().await;
 }
 
+#[rstest]
+#[case::rejected(false)]
+#[case::collided(true)]
 #[tokio::test]
-async fn a_plan_of_the_architects_is_in_the_first_commit_and_not_in_the_checkout_before() {
-    let agent = Agent::new(|asked, folder, _| {
-        Ok(match asked.tool.as_str() {
-            "submit_plan" => json!({"goal": "A clock", "approach": "", "success_criteria": [], "tasks": [
-                {"id": "1", "title": "One", "description": "Write one.", "depends_on": []},
-                {"id": "2", "title": "Two", "description": "Write two.", "depends_on": ["1"]}]}),
-            "submit_work" => {
-                let top = git_in(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"]);
-                let plan = std::path::Path::new(&top).parent().unwrap().join("docs/plans/CLOCK-7.md");
-                assert_eq!(plan.exists(), asked.task != "1", "it is no work of the user's");
-                part(folder, &asked.task)
+async fn a_person_is_asked_once_about_a_dependency_that_was_not_approved(#[case] collides: bool) {
+    let agent = Agent::crew(
+        move |asked, folder, _| {
+            if collides && asked.attempt == 1 {
+                write(folder, "same.txt", &asked.task);
             }
-            _ => approved(),
-        })
-    });
+            part(folder, &asked.task)
+        },
+        move |_, nth| if nth == 0 && !collides { rejected("flaw") } else { approved() },
+    );
     let scene = Phases::new(agent);
-    let issue = Issue { id: "CLOCK-7".into(), title: "Clock".into(), description: String::new() };
-    let input = ExecutionState::update().working_dir(scene.repository.path()).issue(Some(issue));
-    let profile = Profile { plan_in_repo: true, ..profile() };
-    let input = input.profile(profile).wanted_branch(Some("superstep/clock".into()));
-    assert_eq!(asks(&scene.thread.invoke(input).await.unwrap()), "approval");
-    let state = scene.approve().await.unwrap().finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
-    assert_eq!(scene.commits(), ["feat(CLOCK-7): complete task 1", "feat(CLOCK-7): complete task 2"]);
-    let files = scene.git(&["show", "--format=", "--name-only", "superstep/clock~1"]);
-    assert_eq!(files, "docs/plans/CLOCK-7.md\npart-1.txt");
-    assert_eq!(scene.git(&["show", "--format=", "--name-only", "superstep/clock"]), "part-2.txt");
+    scene.thread.invoke(scene.input(&three_phases(), profile())).await.unwrap();
+    let only = Decision::approve_only(["2a", "2b"].map(|id| id.parse().unwrap()));
+    let outcome = scene.thread.resume::<ApprovePlan>(only).await.unwrap();
+    assert_eq!(halted(&outcome)["subtask"], "2a");
+    assert_eq!(halted(&scene.answer(retry(1, "")).await)["subtask"], "2b");
+    let state = scene.answer(retry(1, "")).await.finished().unwrap();
+    assert_eq!((scene.commits(), state.outcome), (["2a", "2b"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!((state.halts, scene.agent.count("developer")), (2, if collides { 3 } else { 4 }));
     scene.is_over().await;
 }

@@ -10,7 +10,7 @@ use superstep::workflows::Profile;
 use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
 
 use crate::agent::{Agent, COST, approved, rejected, work};
-use crate::phases_scene::{Phases, done, halted, profile, side_by_side, statuses, three_phases};
+use crate::phases::scene::{Phases, done, halted, profile, side_by_side, statuses, three_phases};
 use crate::repository::write;
 use crate::scene::retry;
 

@@ -8,7 +8,7 @@ use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::workflows::task_based::RunOutcome;
 
-use crate::phases_stage::{Cast, Stage, done, profile, three};
+use crate::phases::stage::{Cast, Stage, done, profile, three};
 use crate::repository::{Repository, write};
 
 const COMMITS: [&str; 4] = ["2a 1", "2b 1", "2c 1", "3 1"];

@@ -11,7 +11,7 @@ use superstep::workflows::phased::{PhaseStatus, execute_phased_plan};
 use superstep::workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, Asked, approved, part, work};
-use crate::phases_scene::{Phases, done, git_in, halted, plan, profile, side_by_side, statuses, task, three_phases};
+use crate::phases::scene::{Phases, done, git_in, halted, plan, profile, side_by_side, statuses, task, three_phases};
 use crate::repository::write;
 use crate::scene::retry;
 

@@ -18,7 +18,9 @@ use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate};
 use superstep::workflows::{Phased, Profile};
 
 use crate::agent::{approved, work};
+use crate::phases::scene;
 use crate::repository::{Repository, write};
+pub(crate) use crate::scene::profile;
 
 pub(crate) type Ran = Outcome<ExecutionState>;
 type Acted = Result<Value, DriverError>;
@@ -170,11 +172,6 @@ pub(crate) struct Stage<C: Agents = Arc<Cast>> {
     pub(crate) thread: Thread<ExecutionState, PhaseStep, C>,
 }
 
-/// Two attempts a task, no review of everything.
-pub(crate) fn profile() -> Profile {
-    Profile { max_task_review_iterations: 2, final_review: false, ..Profile::default() }
-}
-
 /// A profile with settings of phases.
 pub(crate) fn phased(change: impl FnOnce(&mut Phased)) -> Profile {
     let mut profile = profile();
@@ -184,8 +181,7 @@ pub(crate) fn phased(change: impl FnOnce(&mut Phased)) -> Profile {
 
 /// A plan of tasks: each the id, and what it depends on.
 pub(crate) fn plan(tasks: &[(&str, &str)]) -> String {
-    let task = |(id, on): &(&str, &str)| format!("### Task {id}: Part {id}\n\nWrite {id}.\n\n**Depends on:** {on}\n\n");
-    format!("# Clock\n\n**Goal:** A clock.\n\n{}", tasks.iter().map(task).collect::<String>())
+    scene::plan(&tasks.iter().map(|(id, on)| scene::task(id, on, "")).collect::<Vec<_>>())
 }
 
 /// Three siblings, and one that depends on two of them.
@@ -195,7 +191,8 @@ pub(crate) fn three() -> String {
 
 /// The same with a command for a task.
 pub(crate) fn verified(plan: &str, task: &str, command: &str) -> String {
-    plan.replace(&format!("Write {task}."), &format!("Write {task}.\n\n**Verify:** `{command}`"))
+    let section = format!("Write part {task}.");
+    plan.replace(&section, &format!("{section}\n\n**Verify:** `{command}`"))
 }
 
 impl<C: Agents> Stage<C> {
@@ -258,13 +255,7 @@ impl<C: Agents> Stage<C> {
 
     /// Checks that nothing is left but the run's branch: no worktree, no other branch, no change of the user's files.
     pub(crate) fn tidy(&self) {
-        let worktrees = self.repository.git(&["worktree", "list"]);
-        assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
-        let heads = self.repository.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
-        assert_eq!(heads, "main\nsuperstep/clock\n");
-        let folder = self.path().join(".superstep/worktrees");
-        let left: Vec<_> = std::fs::read_dir(&folder).map(|left| left.collect()).unwrap_or_default();
-        assert!(left.is_empty(), "{left:?}");
+        scene::is_tidy(&self.repository);
         assert_eq!(self.repository.git(&["status", "--porcelain"]), "");
     }
 

@@ -13,12 +13,9 @@ use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate};
 
 use crate::agent::Agent;
 use crate::repository::Repository;
-use crate::scene::Ran;
+pub(crate) use crate::scene::profile;
 
-/// No review of all the work.
-pub(crate) fn profile() -> Profile {
-    Profile { final_review: false, max_task_review_iterations: 2, ..Profile::default() }
-}
+use crate::scene::Ran;
 
 /// A task of a plan: its id, the tasks that it depends on, and the rest of its section.
 pub(crate) fn task(id: &str, needs: &str, rest: &str) -> String {
@@ -127,13 +124,8 @@ impl Phases {
 
     /// Checks what every run that ended or halted leaves: one work tree, one new branch, what the user had; a replay decides alike.
     pub(crate) async fn is_tidy(&self) {
-        let all = self.repository.git(&["worktree", "list"]);
-        assert_eq!(all.lines().count(), 1, "{all}");
-        assert_eq!(self.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]), heads());
+        is_tidy(&self.repository);
         assert_eq!(self.repository.subjects("main"), ["begin"]);
-        let left = self.repository.path().join(".superstep/worktrees");
-        let left: Vec<_> = std::fs::read_dir(left).into_iter().flatten().collect();
-        assert!(left.is_empty(), "{left:?}");
         let verified = self.thread.verify().await.unwrap();
         assert!(verified.agrees(), "{verified:?}");
     }
@@ -146,8 +138,15 @@ impl Phases {
     }
 }
 
-fn heads() -> &'static str {
-    "refs/heads/main\nrefs/heads/superstep/clock"
+/// Checks that nothing is left but the run's branch: no worktree, no other branch.
+pub(crate) fn is_tidy(repository: &Repository) {
+    let worktrees = repository.git(&["worktree", "list"]);
+    assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
+    let heads = repository.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+    assert_eq!(heads, "main\nsuperstep/clock\n");
+    let left: Vec<_> =
+        std::fs::read_dir(repository.path().join(".superstep/worktrees")).into_iter().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Runs git in the repository that a folder is part of, and returns what it says.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use superstep::workflows::task_based::RunOutcome;
 
 use crate::agent::Agent;
-use crate::phases_scene::{Phases, done, profile, side_by_side, three_phases};
+use crate::phases::scene::{Phases, done, profile, side_by_side, three_phases};
 use crate::repository::Repository;
 
 fn hook(repository: &Repository, script: &str) {

@@ -7,7 +7,7 @@ use superstep::workflows::Profile;
 use superstep::workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, approved, part, work};
-use crate::phases_scene::{Phases, done, git_in, plan, profile, task, three_phases};
+use crate::phases::scene::{Phases, done, git_in, plan, profile, task, three_phases};
 use crate::repository::{Repository, write};
 
 /// What an agent sees of the user's checkout and branches, from within its worktree.

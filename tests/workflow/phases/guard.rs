@@ -11,7 +11,7 @@ use superstep::workspace::Furnishings;
 use tokio::sync::watch;
 
 use crate::agent::{approved, rejected, work};
-use crate::phases_stage::{Asked, Cast, Stage, done, halt, phased, plan, profile, three, verified};
+use crate::phases::stage::{Asked, Cast, Stage, broken, done, halt, phased, plan, profile, three, verified};
 use crate::repository::{Repository, write};
 use crate::scene::retry;
 
@@ -269,25 +269,41 @@ async fn a_key_in_the_work_of_a_subtask_is_not_committed() {
     stage.agrees().await;
 }
 
+/// Runs git where an agent works.
+fn git(folder: &Path, args: &[&str]) {
+    assert!(std::process::Command::new("git").args(args).current_dir(folder).status().unwrap().success());
+}
+
+#[rstest]
+#[case::that_is_done(false)]
+#[case::that_fails(true)]
 #[tokio::test]
-async fn commits_of_agents_are_taken_back_and_other_branches_stay() {
-    let cast = Cast::developers(|asked| async move {
+async fn commits_of_agents_are_taken_back_and_branches_of_others_stay(#[case] fails: bool) {
+    let cast = Cast::developers(move |asked| async move {
         asked.part();
-        let git = |args: &[&str]| {
-            std::process::Command::new("git").args(args).current_dir(asked.folder()).status().unwrap();
-        };
-        git(&["add", "."]);
-        git(&["commit", "-q", "-m", "mine"]);
-        git(&["update-ref", "refs/heads/main", "HEAD"]);
-        git(&["branch", "of-my-own"]);
-        Ok(json!({"status": "done", "summary": "did it", "files": []}))
+        let folder = asked.folder();
+        git(folder, &["add", "."]);
+        git(folder, &["commit", "-q", "-m", "mine"]);
+        git(folder, &["update-ref", "refs/heads/main", "HEAD"]);
+        git(folder, &["branch", "of-my-own"]);
+        let user = common(folder).parent().unwrap().to_owned();
+        git(&user, &["branch", &format!("of-a-person-{}", asked.task)]);
+        if fails { Err(broken()) } else { Ok(json!({"status": "done", "summary": "did it", "files": []})) }
     });
     let stage = Stage::new(&cast);
     let profile = phased(|phased| phased.max_parallel = 1);
-    done(stage.run(&plan(&[("1", "none"), ("2", "1")]), profile).await);
+    let outcome = stage.run(&plan(&[("1", "none"), ("2", "1")]), profile).await;
+    assert_eq!(outcome.questions().len(), usize::from(fails));
     assert_eq!(stage.repository.subjects("main"), ["begin"]);
-    assert_eq!(stage.commits(), ["1 1", "2 1"]);
-    assert_eq!(stage.repository.subjects("superstep/clock").len(), 3);
+    let heads = stage.repository.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+    let (others, commits) = match fails {
+        true => ("of-a-person-1\n", vec![]),
+        false => ("of-a-person-1\nof-a-person-2\n", vec!["1 1", "2 1"]),
+    };
+    assert_eq!(heads, format!("main\n{others}superstep/clock\n"));
+    assert_eq!(stage.commits(), commits);
+    let kept = stage.refs().iter().filter(|name| name.starts_with("branches/of-my-own-")).count();
+    assert_eq!(kept, 1 + commits.len() / 2);
     stage.agrees().await;
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::nodes::AfterHalt;
+use superstep::workflows::phased::Omission;
 use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
 use superstep::workflows::{OnExhausted, OnSubtaskFailure, Profile};
 
 use crate::agent::{Agent, approved, work};
-use crate::phases_scene::{Phases, done, halted, plan, profile, statuses, task};
+use crate::phases::scene::{Phases, done, git_in, halted, plan, profile, statuses, task};
 use crate::repository::write;
 use crate::scene::retry;
 
@@ -135,6 +136,38 @@ async fn nobody_is_asked_if_the_profile_decides(
     let state = scene.run(&checked(), Profile { on_exhausted, ..patient() }).await.finished().unwrap();
     assert_eq!((state.outcome, scene.commits()), (Some(outcome), commits.iter().map(|id| done(id)).collect()));
     scene.is_over().await;
+}
+
+#[tokio::test]
+async fn a_profile_that_skips_does_so_whatever_a_check_prints() {
+    let scene = Phases::new(failing(99));
+    let talks = checked().replace("test -e good.txt", "echo \"git's hooks or configuration\"; exit 1");
+    let state = scene.run(&talks, Profile { on_exhausted: OnExhausted::Skip, ..patient() }).await.finished().unwrap();
+    assert_eq!(scene.commits(), ["1", "3", "5"].map(done));
+    assert_eq!(state.phases[0].subtasks[1].omitted, Some(Omission::Skipped));
+    assert_eq!(state.phases[1].subtasks[0].omitted, Some(Omission::DependsOn(vec!["2".into()])));
+    scene.is_over().await;
+}
+
+#[tokio::test]
+async fn a_profile_that_skips_asks_about_changed_hooks_before_anything_else() {
+    let agent = Agent::crew(
+        |asked, folder, _| {
+            write(folder, &format!("part-{}.txt", asked.task), "x\n");
+            if asked.task == "3" {
+                let common = git_in(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+                write(std::path::Path::new(&common), "hooks/pre-commit", "#!/bin/sh\nexit 0\n");
+            }
+            work()
+        },
+        |_, _| approved(),
+    );
+    let scene = Phases::new(agent);
+    let mut profile = Profile { on_exhausted: OnExhausted::Skip, ..patient() };
+    profile.phased.max_parallel = 1;
+    let payload = halted(&scene.run(&checked(), profile).await);
+    assert_eq!(payload["subtask"], "3", "2 failed its checks before: {payload}");
+    assert!(payload["reason"].as_str().unwrap().contains("hooks/pre-commit"), "{payload}");
 }
 
 #[tokio::test]

@@ -1,0 +1,222 @@
+//! What the result of each node changes in the state. Pure.
+
+use std::collections::BTreeMap;
+
+use super::attempt::{Attempt, AttemptLine, OutputChange};
+use super::children::Children;
+use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start, TaskOutcome};
+use super::{decided, records, splitting};
+use crate::decide::{AttemptKind, DecisionRecord, Override};
+use crate::drivers::Usage;
+use crate::nodes::{
+    AfterGivingUp, BegunTask, Cut, Developed, GivenUp, JoinedChildren, Moved, Recorded, Reply, SplitTask,
+    TakenSnapshot, told_tampering,
+};
+use crate::workflows::Role;
+
+pub(super) fn begin(state: &CodeTaskState, begun: BegunTask) -> Update {
+    let BegunTask { run, folder, base, problem, notices } = begun;
+    let attempt = Attempt { problem: problem.clone(), ..state.attempt.clone() };
+    let update = CodeTaskState::update().attempt(attempt).notices(notices);
+    match base {
+        Some(base) => update.start(Some(Start { run, folder, base })),
+        None => update.outcome(Some(TaskOutcome::GaveUp)),
+    }
+}
+
+pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
+    let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, .. } = developed;
+    let tampered = (!after.tampered.is_empty()).then(|| told_tampering("the agent", &after.tampered));
+    let spent = match &cut {
+        Some(Cut::Spent(cut)) => Some(cut.clone()),
+        _ => None,
+    };
+    let problem = match (&report, &spent) {
+        (Err(why), None) => Some(format!("the agent's answer could not be used: {why}")),
+        _ => None,
+    };
+    let mut notices = after.notices;
+    notices.extend(model.map(|model| format!("a person chose the model {model}")));
+    notices.extend(session_lost.then(|| "the agent's session was lost; it went on in a new one".to_owned()));
+    // A turn that was cut short has not heeded them yet.
+    let kept = match &spent {
+        Some(_) => (state.attempt.note.clone(), state.attempt.report.clone()),
+        None => Default::default(),
+    };
+    let attempt = Attempt {
+        number: state.number(),
+        turns: state.attempt.turns + 1,
+        kind: AttemptKind::Turn,
+        session: session.or_else(|| spent.as_ref().and_then(|cut| cut.session.clone())),
+        decides_now: false,
+        is_spent: spent.is_some(),
+        cut: spent,
+        problem,
+        tampered,
+        given_up,
+        base: state.attempt.base.clone(),
+        files: None,
+        note: kept.0,
+        report: kept.1,
+        unsplit: None,
+        past: None,
+        usage,
+    };
+    let outcome = given_up.map(|decision| match decision {
+        GivenUp::Skip => TaskOutcome::GaveUp,
+        GivenUp::Abort => TaskOutcome::Cancelled,
+    });
+    costing(Role::Developer, usage)
+        .attempt(attempt)
+        .outputs(OutputChange::Clear)
+        .obstacle(None)
+        .outcome(outcome)
+        .raised(raised)
+        .notices(untold(state, notices))
+}
+
+/// The usage of a role.
+pub(super) fn costing(role: Role, usage: Usage) -> Update {
+    CodeTaskState::update().usage(usage).used(BTreeMap::from([(role, usage)]))
+}
+
+fn untold(state: &CodeTaskState, mut notices: Vec<String>) -> Vec<String> {
+    notices.retain(|notice| !state.notices.contains(notice));
+    notices
+}
+
+pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
+    let mut update = CodeTaskState::update();
+    let mut attempt = Attempt { files: Some(taken), ..state.attempt.clone() };
+    if attempt.kind == AttemptKind::Children {
+        attempt.number = state.number();
+        update = update.outputs(OutputChange::Clear).obstacle(None);
+    }
+    update.attempt(attempt)
+}
+
+pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
+    let Recorded { commit, at } = recorded;
+    let made = state.decision.as_ref();
+    let line = AttemptLine {
+        past: decided::past(state),
+        decision: made.map(|made| made.decision.kind.to_string()).unwrap_or_default(),
+        rule: made.map(|made| made.decision.rule.clone()).unwrap_or_default(),
+        reason: made.map(|made| made.decision.reason.clone()).unwrap_or_default(),
+        commit: commit.clone(),
+        findings: records::finding_lines(&state.outputs),
+        usage: state.attempt.usage,
+    };
+    let commit = commit.map(|commit| commit.to_string());
+    let decision = state.decision.clone().map(|made| DecisionRecord { commit, ..made });
+    let update = CodeTaskState::update().attempts(vec![line]).decision(decision).outcome(decided::outcome(state));
+    match at {
+        Some(base) => update.attempt(Attempt { base: Some(base), ..state.attempt.clone() }),
+        None => update,
+    }
+}
+
+pub(super) fn split(state: &CodeTaskState, split: SplitTask) -> Update {
+    let SplitTask { proposal, refused, usage, raised, tampered } = split;
+    if !tampered.is_empty() {
+        let tampered = Some(told_tampering("the splitter", &tampered));
+        let attempt = Attempt { tampered, ..state.attempt.clone() };
+        return costing(Role::Splitter, usage).raised(raised).attempt(attempt);
+    }
+    let children = splitting::children(state, proposal.as_ref());
+    let mut notices = vec![];
+    if proposal.is_none() && !refused.is_empty() {
+        notices.push(format!(
+            "the splitter proposed nothing that could be followed ({}): each group of errors is a child",
+            refused.join("; ")
+        ));
+    }
+    let update = costing(Role::Splitter, usage).raised(raised);
+    let attempt = state.attempt.clone();
+    match children {
+        Ok(children) => update
+            .children(Some(children))
+            .attempt(Attempt { kind: AttemptKind::Children, problem: None, note: String::new(), ..attempt })
+            .notices(notices),
+        Err(problems) => {
+            notices.push(format!("the task could not be split: {}", problems.join("; ")));
+            let children = Children { is_over: true, ..Children::default() };
+            let attempt = Attempt { unsplit: Some(problems.join("; ")), problem: None, ..attempt };
+            update.children(Some(children)).attempt(attempt).notices(notices)
+        }
+    }
+}
+
+pub(super) fn join(state: &CodeTaskState, joined: JoinedChildren) -> Update {
+    let JoinedChildren { tree, conflicts } = joined;
+    let children = state.children.clone().unwrap_or_default();
+    let mut all = children.conflicts.clone();
+    all.extend(conflicts);
+    let is_over = state.results.len() >= children.specs.len();
+    let children =
+        Children { joined: state.results.len(), tree: Some(tree), is_over, conflicts: all, ..children.clone() };
+    let is_spent = state.results.iter().any(|child| child.is_spent);
+    // Nothing more can be done without a larger budget.
+    let children =
+        if is_spent { Children { joined: children.specs.len(), is_over: true, ..children } } else { children };
+    let attempt =
+        Attempt { is_spent, report: report(state, &children), usage: Usage::default(), ..state.attempt.clone() };
+    let is_ended = state.results.iter().any(|child| child.outcome == TaskOutcome::Cancelled);
+    let outcome = is_ended.then_some(TaskOutcome::Cancelled);
+    let children = if is_ended { Children { joined: children.specs.len(), ..children } } else { children };
+    CodeTaskState::update().children(Some(children)).attempt(attempt).outcome(outcome)
+}
+
+/// The report on the children, for the agent of the task.
+fn report(state: &CodeTaskState, children: &Children) -> Vec<String> {
+    let mut lines = vec!["The task was split; its children ended so:".to_owned()];
+    for child in &state.results {
+        lines.push(format!("- {} ({}): {}", child.id, child.title, child.decision));
+        lines.extend(child.findings.iter().take(10).map(|finding| format!("  {finding}")));
+    }
+    let conflict = |(id, files): &(String, Vec<String>)| {
+        format!("- the work of {id} is not in the files: it changes the same lines as others in {}", files.join(", "))
+    };
+    lines.extend(children.conflicts.iter().map(conflict));
+    lines
+}
+
+pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
+    let attempt = Attempt { tampered: None, is_spent: false, decides_now: false, ..state.attempt.clone() };
+    let again = |granted: u32, attempt: Attempt| {
+        // One of them is the turn that follows at once.
+        answered(attempt).granted(granted.saturating_sub(1)).outcome(None)
+    };
+    match reply {
+        Reply::Raised(raised) => again(1, attempt).raised(raised),
+        Reply::Task(AfterGivingUp::Retry { attempts, note }) => again(attempts, Attempt { note, ..attempt }),
+        Reply::Task(AfterGivingUp::Split) => {
+            let given = decided::ordered("SPLIT", "a person had it split", None);
+            decide_again(attempt, given)
+        }
+        Reply::Task(AfterGivingUp::Override(given)) => {
+            let given = decided::ordered(&given.decision, &given.why, given.by);
+            decide_again(attempt, given)
+        }
+        Reply::Task(AfterGivingUp::Abort) => answered(attempt).outcome(Some(TaskOutcome::Cancelled)),
+    }
+}
+
+/// The attempt once a person has answered: nothing is in its way any more.
+fn answered(attempt: Attempt) -> Update {
+    CodeTaskState::update().attempt(attempt).obstacle(None)
+}
+
+/// The decision of a person about the files as they are.
+fn decide_again(attempt: Attempt, given: Option<Override>) -> Update {
+    let attempt = Attempt { decides_now: true, ..attempt };
+    answered(attempt).pending(given).outcome(None)
+}
+
+pub(super) fn finish(state: &CodeTaskState, moved: Moved) -> Update {
+    let Moved { made, base } = moved;
+    let Some(commit) = made else { return CodeTaskState::update() };
+    let name = base.at.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
+    let attempt = Attempt { base: Some(base), ..state.attempt.clone() };
+    CodeTaskState::update().attempt(attempt).notices(vec![format!("committed as {} on {name}", commit.short())])
+}

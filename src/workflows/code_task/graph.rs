@@ -1,0 +1,111 @@
+//! The graph of a task: nodes, edges, routers. A task and its children run the same graph, one depth further.
+
+use super::state::CodeTaskState;
+use super::step::{AfterAsk, AfterExecute, AfterInput, AfterLoad, CodeStep};
+use super::verifying::{VERIFIER, verifier};
+use super::{child, decided, done, jobs, records, verifying};
+use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
+use crate::nodes::{Agents, ask, begin_task, commit_task, developer, join_children, record, snapshot, split};
+
+type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
+
+/// Returns the graph. Its agents and verifiers come from the context of the run.
+///
+/// # Errors
+/// None but a defect of this library.
+pub fn graph<C: Agents>() -> Compiled<C> {
+    children::<C>(attempts(StateGraph::new()))
+        .add_node(CodeStep::LoadSpec, begin_task(jobs::begin, done::begin).replayable())
+        .add_node(CodeStep::Ask, ask(jobs::ask, done::ask).replayable())
+        .add_node(CodeStep::Finish, commit_task(jobs::finish, done::finish).replayable())
+        .add_conditional_edges(START, after_input)
+        .add_conditional_edges(CodeStep::LoadSpec, after_load)
+        .add_conditional_edges(CodeStep::Ask, after_ask)
+        .add_edge(CodeStep::Finish, END)
+        .compile()
+        .map(|graph| graph.named("code-task").recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
+}
+
+type Graph<C> = StateGraph<CodeTaskState, CodeStep, C>;
+
+/// The nodes of an attempt.
+fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
+    graph
+        .add_node(CodeStep::Execute, developer(jobs::execute, done::execute).replayable())
+        .add_node(CodeStep::Snapshot, snapshot(jobs::snapshot, done::snapshot).replayable())
+        .add_node(CodeStep::VerifyStage, verifying::stage)
+        .add_worker(VERIFIER, worker(verifier::<C>).replayable())
+        .add_node(CodeStep::Decide, decided::decide::<C>)
+        .add_node(CodeStep::Record, record(records::record, done::record).replayable())
+        .add_conditional_edges(CodeStep::Execute, after_execute)
+        .add_edge(CodeStep::Snapshot, CodeStep::VerifyStage)
+        .add_conditional_edges_to(CodeStep::VerifyStage, verifiers, (VERIFIER, CodeStep::Decide, CodeStep::Ask))
+        .add_edge(CodeStep::Verifier, CodeStep::VerifyStage)
+        .add_edge(CodeStep::Decide, CodeStep::Record)
+        .add_conditional_edges(CodeStep::Record, decided::route)
+}
+
+/// The nodes of a split.
+fn children<C: Agents>(graph: Graph<C>) -> Graph<C> {
+    graph
+        .add_node(CodeStep::MakeChildren, split(jobs::split, done::split).replayable())
+        .add_worker(child::CHILD, worker(child::run::<C>).replayable())
+        .add_node(CodeStep::AggregateChildren, join_children(jobs::join, done::join).replayable())
+        .add_conditional_edges_to(
+            CodeStep::MakeChildren,
+            next_children,
+            (child::CHILD, CodeStep::Decide, CodeStep::Ask),
+        )
+        .add_edge(CodeStep::Child, CodeStep::AggregateChildren)
+        .add_conditional_edges_to(
+            CodeStep::AggregateChildren,
+            after_children,
+            (child::CHILD, CodeStep::Snapshot, CodeStep::Finish),
+        )
+}
+
+fn after_input(state: &CodeTaskState) -> AfterInput {
+    match (&state.start, &state.pending) {
+        (Some(_), Some(_)) if state.attempt.files.is_none() => AfterInput::Snapshot,
+        (Some(_), Some(_)) => AfterInput::Override,
+        _ => AfterInput::Begin,
+    }
+}
+
+fn after_load(state: &CodeTaskState) -> AfterLoad {
+    if state.start.is_some() { AfterLoad::Execute } else { AfterLoad::End }
+}
+
+fn after_execute(state: &CodeTaskState) -> AfterExecute {
+    let attempt = &state.attempt;
+    match (&attempt.tampered, attempt.given_up) {
+        (Some(_), _) => AfterExecute::Ask,
+        (None, Some(_)) => AfterExecute::Finish,
+        (None, None) => AfterExecute::Snapshot,
+    }
+}
+
+fn verifiers(state: &CodeTaskState) -> Sends<CodeStep> {
+    let none = if state.attempt.tampered.is_some() { CodeStep::Ask } else { CodeStep::Decide };
+    VERIFIER.each(verifying::jobs(state)).empty(none)
+}
+
+fn next_children(state: &CodeTaskState) -> Sends<CodeStep> {
+    let none = if state.attempt.tampered.is_some() { CodeStep::Ask } else { CodeStep::Decide };
+    child::CHILD.each(child::jobs(state)).empty(none)
+}
+
+fn after_children(state: &CodeTaskState) -> Sends<CodeStep> {
+    let none = if state.outcome.is_some() { CodeStep::Finish } else { CodeStep::Snapshot };
+    child::CHILD.each(child::jobs(state)).empty(none)
+}
+
+fn after_ask(state: &CodeTaskState) -> AfterAsk {
+    let has_files = state.attempt.files.is_some();
+    match state.outcome {
+        Some(_) => AfterAsk::Finish,
+        None if !state.attempt.decides_now => AfterAsk::Execute,
+        None if has_files => AfterAsk::Decide,
+        None => AfterAsk::Snapshot,
+    }
+}

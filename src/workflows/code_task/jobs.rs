@@ -1,0 +1,197 @@
+//! What each node is to do, read from the state. Pure.
+
+use std::sync::Arc;
+
+use super::children::Children;
+use super::state::{CodeTaskState, Start, TaskOutcome, WorkPlace};
+use super::{records, splitting};
+use crate::drivers::{Access, Shell};
+use crate::graph::NodeError;
+use crate::nodes::{
+    AskJob, Asking, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, GaveUp, PrepareJob,
+    Prompt, SnapshotJob, SplitJob, WorktreeJob,
+};
+use crate::spec::{Attempts, PermissionMode, SplitProposal};
+use crate::workflows::{RetrySession, Role};
+
+type Job<T> = Result<T, NodeError>;
+
+pub(super) fn begin(state: &CodeTaskState) -> Job<BeginTaskJob> {
+    let (settings, spec) = (&state.settings, state.spec()?);
+    let repository = state.checkout();
+    Ok(match &state.place.at {
+        WorkPlace::Checkout => BeginTaskJob::Checkout {
+            prepare: Box::new(PrepareJob {
+                folder: repository,
+                branch: spec.git.branch.clone(),
+                named_after: None,
+                allow_dirty: settings.allow_dirty,
+                plan: None,
+                plan_waits: false,
+            }),
+            records: settings.records.clone(),
+        },
+        WorkPlace::Here(start) => BeginTaskJob::Here(start.folder.clone(), Box::new(start.base.clone())),
+        WorkPlace::Worktree { path, at, others } => {
+            let worktree = settings.profile.phased.worktree.clone();
+            BeginTaskJob::Worktree(Box::new(WorktreeJob {
+                repository,
+                path: path.clone(),
+                at: at.clone(),
+                furnishings: worktree.furnishings,
+                setup: worktree.setup,
+                limit: settings.profile.verify_timeout,
+                pass: settings.profile.tools.pass.clone(),
+                others: others.clone(),
+                together: None,
+            }))
+        }
+    })
+}
+
+pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
+    let (attempt, start) = (&state.attempt, state.start()?);
+    let base = state.base()?;
+    let is_retry = attempt.turns > 0;
+    let how = state.settings.profile.retry_session;
+    let session = attempt.session.clone().filter(|_| is_retry && how == RetrySession::Resume);
+    Ok(DeveloperJob {
+        agent: state.developer()?,
+        folder: start.folder.clone(),
+        access: access(state)?,
+        brief: state.brief()?,
+        attempt: state.number(),
+        feedback: feedback(state),
+        session,
+        kept: None,
+        taken_out: None,
+        reset: (is_retry && how == RetrySession::FreshReset).then(|| base.tree.clone()),
+        base,
+        long_diffs: state.long_diffs(),
+        together: None,
+        from: attempt.cut.clone(),
+        ends_with_budget: true,
+        transcript: Some(records::directory(state, state.number())?.join("agent.ndjson")),
+    })
+}
+
+/// What the agent may do besides reading: what the profile allows, narrowed by the task.
+fn access(state: &CodeTaskState) -> Job<Access> {
+    let (tools, options) = (&state.settings.profile.tools, &state.spec()?.do_agent);
+    let is_named = |names: &[&str]| {
+        let is_one = |tool: &String| names.iter().any(|name| tool.eq_ignore_ascii_case(name));
+        options.allowed_tools.is_empty() || options.allowed_tools.iter().any(is_one)
+    };
+    let may_write = options.permission_mode != Some(PermissionMode::Plan);
+    let shell = tools.shell && may_write && is_named(&["shell", "bash", "run", "execute"]);
+    Ok(Access {
+        write: may_write && is_named(&["write", "edit", "multiedit", "patch", "write_file", "edit_file"]),
+        shell: shell.then(|| Shell { prefix: tools.command_prefix.clone() }),
+    })
+}
+
+/// Why the attempt before was not accepted.
+fn feedback(state: &CodeTaskState) -> Feedback {
+    let attempt = &state.attempt;
+    let mut failures = attempt.problem.clone().into_iter().collect::<Vec<_>>();
+    if !attempt.report.is_empty() {
+        failures.push(attempt.report.join("\n"));
+    }
+    Feedback {
+        comments: vec![],
+        failures,
+        note: attempt.note.clone(),
+        findings: records::finding_lines(&state.outputs),
+    }
+}
+
+pub(super) fn snapshot(state: &CodeTaskState) -> Job<SnapshotJob> {
+    Ok(SnapshotJob { folder: state.start()?.folder.clone(), base: state.base()? })
+}
+
+pub(super) fn split(state: &CodeTaskState) -> Job<SplitJob> {
+    let agent = state.agent(Role::Splitter);
+    let (for_prompt, for_check) = (state.clone(), state.clone());
+    let prompt = move |refused: &[String]| -> Prompt { splitting::prompt(&for_prompt, refused) };
+    let check = move |proposal: &SplitProposal| splitting::problems(&for_check, proposal);
+    Ok(SplitJob {
+        agent: Some(agent),
+        folder: state.start()?.folder.clone(),
+        task: state.spec()?.id.to_string(),
+        prompt: Arc::new(prompt),
+        check: Arc::new(check),
+    })
+}
+
+/// The children of the last batch.
+pub(super) fn join(state: &CodeTaskState) -> Job<ChildrenJob> {
+    let children = state.children.clone().unwrap_or_default();
+    let new = state.results.iter().skip(children.joined);
+    let work = |child: &super::children::ChildResult| {
+        let (base, tree) = (child.base.clone()?, child.tree.clone()?);
+        Some(ChildWork { id: child.id.clone(), from: base.tree, tree })
+    };
+    let ends = |child: &super::children::ChildResult| child.is_spent || child.outcome == TaskOutcome::Cancelled;
+    let is_last = state.results.len() >= children.specs.len() || state.results.iter().any(ends);
+    Ok(ChildrenJob {
+        folder: state.start()?.folder.clone(),
+        tree: here(state, &children)?,
+        works: new.filter_map(work).collect(),
+        worktrees: (children.at_once > 1 && is_last).then(|| state.worktrees()),
+    })
+}
+
+/// The files of the task while its children are joined.
+fn here(state: &CodeTaskState, children: &Children) -> Job<crate::workspace::TreeId> {
+    let files = children.tree.clone().or_else(|| state.attempt.files.as_ref().map(|files| files.tree.clone()));
+    files.ok_or_else(|| NodeError::permanent("the task was split before its files were noted"))
+}
+
+pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
+    let spec = state.spec()?;
+    let decision = state.decision.as_ref();
+    let tampered = state.attempt.tampered.clone();
+    let is_current = tampered.is_none();
+    let last = state.attempts.last();
+    let question = GaveUp {
+        task: spec.id.to_string(),
+        title: spec.title.clone(),
+        decision: decision.filter(|_| is_current).map_or("GIVE_UP".into(), |made| made.decision.kind.to_string()),
+        rule: decision.filter(|_| is_current).map_or("tampered".into(), |made| made.decision.rule.clone()),
+        reason: tampered.or_else(|| decision.map(|made| made.decision.reason.clone())).unwrap_or_default(),
+        attempt: state.attempt.number,
+        findings: records::finding_lines(&state.outputs),
+        salvage: last.filter(|line| line.commit.is_some()).map(|_| records::reference(state, state.attempt.number)),
+        may_split: splitting::may_split(state),
+        cost: state.usage.cost,
+        problem: None,
+    };
+    let asking = match decision {
+        Some(made) if is_current && super::decided::is_about_budget(made) => {
+            Asking::Budget(Box::new(state.agent(Role::Developer)))
+        }
+        Some(made) if is_current && super::decided::is_left_to_a_person(made) => Asking::Decide,
+        _ => Asking::GaveUp,
+    };
+    let decisions = ["DONE", "RETRY", "SPLIT", "FAIL"].map(str::to_owned).into();
+    Ok(AskJob { question, asking, decisions })
+}
+
+/// The commit on the branch, of the first task that is done.
+pub(super) fn finish(state: &CodeTaskState) -> Job<CommitJob> {
+    let spec = state.spec()?;
+    let Some(Start { folder, base, .. }) = state.start.clone() else {
+        return Err(NodeError::permanent(state.attempt.problem.clone().unwrap_or_default()));
+    };
+    let is_wanted = state.is_first() && state.is_done() && spec.git.commit_on_success;
+    let is_there = spec.git.attempts == Attempts::Branch;
+    let tree = state.attempt.files.as_ref().filter(|_| is_wanted && !is_there).map(|files| files.tree.clone());
+    Ok(CommitJob {
+        folder,
+        tree,
+        base: state.position().unwrap_or(base),
+        message: records::message(state)?,
+        task: spec.id.to_string(),
+        attempt: state.attempt.number,
+    })
+}

@@ -1,0 +1,126 @@
+//! The records of attempts: folders, messages, lines. Pure.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::state::CodeTaskState;
+use crate::findings::{Counts, Finding, Severity, VerifierOutput};
+use crate::graph::NodeError;
+use crate::nodes::{CommitJob, Keep, RecordJob};
+use crate::spec::Attempts;
+use crate::workspace::{KeptTree, escaped, reference_name};
+
+/// The name of a run in paths.
+pub(super) fn run(state: &CodeTaskState) -> String {
+    let run = state.start.as_ref().map(|start| start.run.as_str()).unwrap_or("run");
+    escaped(run)
+}
+
+/// Returns the folder with the records of a run: `runs/RUN` in the user's checkout.
+pub fn run_folder(state: &CodeTaskState) -> PathBuf {
+    state.settings.repository.join(&state.settings.records).join(run(state))
+}
+
+/// Returns the errors and warnings of verifiers, a line each: verifier, severity, place, message, fingerprint.
+pub fn finding_lines(outputs: &[VerifierOutput]) -> Vec<String> {
+    let all = outputs.iter().flat_map(|output| output.findings.iter().map(move |finding| (output, finding)));
+    let mut found: Vec<_> = all.filter(|(_, finding)| finding.severity >= Severity::Warning).collect();
+    found.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));
+    found.into_iter().map(|(output, finding)| line(&output.verifier, finding)).collect()
+}
+
+/// The folder of an attempt's record: `runs/RUN/attempt-N`, of a child `runs/RUN/children/ID/attempt-N`.
+pub(super) fn directory(state: &CodeTaskState, attempt: u32) -> Result<PathBuf, NodeError> {
+    let below = state.place.path.iter().fold(run_folder(state), |path, id| path.join("children").join(id));
+    Ok(below.join(format!("attempt-{attempt}")))
+}
+
+/// The reference of an attempt: `refs/superstep/RUN/attempt-N`.
+pub(super) fn reference(state: &CodeTaskState, attempt: u32) -> String {
+    let run = state.start.as_ref().map(|start| start.run.as_str()).unwrap_or("run");
+    let attempt = format!("attempt-{attempt}");
+    let above = state.place.path.iter().flat_map(|id| ["children", id.as_str()]);
+    let parts: Vec<&str> = above.chain([attempt.as_str()]).collect();
+    reference_name(run, &parts)
+}
+
+/// The message of an attempt's commit: `[TASK] attempt N: DECISION`.
+pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
+    let (spec, decision) = (state.spec()?, state.decision.as_ref());
+    let (made, reason) = decision
+        .map_or(("GIVE_UP".to_owned(), ""), |made| (made.decision.kind.to_string(), made.decision.reason.as_str()));
+    let Counts { error, warning, info } = Counts::of(&state.outputs);
+    let mut lines = vec![
+        format!("[{}] attempt {}: {made}", spec.id, state.attempt.number),
+        String::new(),
+        spec.title.clone(),
+        String::new(),
+        format!("Findings: {error} errors, {warning} warnings, {info} infos"),
+        format!("Reason: {}", reason.replace('\n', " ")),
+        format!("Run: {}", run(state)),
+        format!("Attempt: {}", state.attempt.number),
+        format!("Depth: {}", state.place.depth),
+    ];
+    if !state.results.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(state.results.iter().map(|child| format!("Superstep-Child: {} {}", child.id, child.kind)));
+    Ok(lines.join("\n"))
+}
+
+/// The record of the attempt in work.
+pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
+    let (spec, start) = (state.spec()?, state.start()?);
+    let number = state.attempt.number;
+    let files = state.attempt.files.clone();
+    let files = files.ok_or_else(|| NodeError::permanent("an attempt is recorded before its files were noted"))?;
+    let message = message(state)?;
+    let keep = if !files.leaked.is_empty() {
+        Keep::Nowhere
+    } else if spec.git.attempts == Attempts::Branch && state.is_first() {
+        let (folder, base, task) = (start.folder.clone(), state.position()?, spec.id.to_string());
+        Keep::Branch(Box::new(CommitJob {
+            folder,
+            tree: Some(files.tree.clone()),
+            base,
+            message,
+            task,
+            attempt: number,
+        }))
+    } else {
+        let last = state.attempts.iter().rev().find_map(|line| line.commit.clone());
+        let parent = last.or_else(|| start.base.at.commit.clone());
+        Keep::Reference(KeptTree {
+            reference: reference(state, number),
+            parent,
+            tree: files.tree.clone(),
+            message,
+            at: 0,
+        })
+    };
+    Ok(RecordJob {
+        folder: state.checkout(),
+        base: start.base.clone(),
+        tree: files.tree,
+        keep,
+        directory: directory(state, number)?,
+        decision: to_json(&state.decision)?,
+        outputs: to_json(&state.outputs)?,
+        spec: spec.render(),
+    })
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<Value, NodeError> {
+    serde_json::to_value(value).map_err(NodeError::permanent)
+}
+
+fn line(verifier: &str, finding: &Finding) -> String {
+    let place = match (&finding.evidence.file, &finding.evidence.lines) {
+        (Some(file), Some(lines)) => format!(" {file}:{lines}"),
+        (Some(file), None) => format!(" {file}"),
+        (None, _) => String::new(),
+    };
+    let short = finding.fingerprint.short();
+    format!("[{verifier}] {}{place}: {} ({short})", finding.severity, finding.message)
+}

@@ -1,0 +1,100 @@
+//! How a task is split: what its splitter is told, which children come of a proposal. Pure.
+
+use super::children::Children;
+use super::decided::with_case;
+use super::state::CodeTaskState;
+use crate::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
+use crate::nodes::{Prompt, ToSplit};
+use crate::spec::{ChildOrder, Split, SplitProblem, SplitProposal, TaskSpec};
+
+/// How many findings of a group are shown.
+const SHOWN: usize = 20;
+
+/// Whether the task can be split at all: it has depth left, and was not split before.
+pub(super) fn may_split(state: &CodeTaskState) -> bool {
+    state.children.is_none() && with_case(state, |case| case.can_split().is_ok())
+}
+
+/// Returns the findings that a child has to settle, a line each.
+pub(super) fn origin(state: &CodeTaskState) -> Vec<String> {
+    let origin = state.spec.as_ref().and_then(|spec| spec.relationships.origin.clone());
+    origin
+        .map(|origin| vec![origin.reason])
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|reason| !reason.is_empty())
+        .collect()
+}
+
+/// The errors that children must cover: those that came back, or else all of the last attempt.
+fn repeated(state: &CodeTaskState) -> Vec<Fingerprint> {
+    let repeated = state.decision.as_ref().map(|made| made.decision.repeated.clone()).unwrap_or_default();
+    if !repeated.is_empty() {
+        return repeated;
+    }
+    with_case(state, |case| case.to_cover())
+}
+
+/// Calls `then` with the situation in which the task is split.
+fn with_split<T>(state: &CodeTaskState, then: impl FnOnce(&Split<'_>) -> T) -> Option<T> {
+    let parent = state.spec.as_ref()?;
+    let repeated = repeated(state);
+    let reason = state.decision.as_ref().map(|made| made.decision.reason.as_str()).unwrap_or_default();
+    let split =
+        Split { parent, lineage: &state.place.lineage, repeated: &repeated, attempt: state.attempt.number, reason };
+    Some(then(&split))
+}
+
+/// Returns what is wrong with a proposal, a line each.
+pub(super) fn problems(state: &CodeTaskState, proposal: &SplitProposal) -> Vec<String> {
+    let checked = with_split(state, |split| split.check(proposal).err());
+    let problems: Vec<SplitProblem> = checked.flatten().unwrap_or_default();
+    problems.iter().map(ToString::to_string).collect()
+}
+
+/// Returns the children of a proposal, or of the groups of findings; none if there is no way to split the task.
+pub(super) fn children(state: &CodeTaskState, proposal: Option<&SplitProposal>) -> Result<Children, Vec<String>> {
+    let findings = to_settle(state);
+    let made = with_split(state, |split| match proposal {
+        Some(proposal) => split.check(proposal),
+        None => split.by_errors(&findings),
+    });
+    let specs = made.unwrap_or_else(|| Ok(vec![]));
+    let specs: Vec<TaskSpec> =
+        specs.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    if specs.is_empty() {
+        return Err(vec!["there is no finding that a child could settle".into()]);
+    }
+    let is_parallel = proposal.is_none_or(|proposal| proposal.order == ChildOrder::Parallel);
+    let last = state.attempts.last().and_then(|line| line.commit.clone());
+    let at_once = if is_parallel && last.is_some() { state.policy().parallel_children } else { 1 };
+    let tree = state.attempt.files.as_ref().map(|files| files.tree.clone());
+    Ok(Children { specs, at_once, at: last, tree, ..Children::default() })
+}
+
+/// The findings that children must settle, each once.
+fn to_settle(state: &CodeTaskState) -> Vec<Finding> {
+    let repeated = repeated(state);
+    with_case(state, |case| case.actionable(&repeated))
+}
+
+/// Returns what the splitter is told; `refused`: why the proposal before was.
+pub(super) fn prompt(state: &CodeTaskState, refused: &[String]) -> Prompt {
+    let most = state.policy().max_children as usize;
+    let clusters: Vec<String> = clusters_at_most(&to_settle(state), most).iter().map(told).collect();
+    let tried: Vec<String> = state
+        .attempts
+        .iter()
+        .zip(1..)
+        .map(|(line, nth): (_, u32)| format!("attempt {nth}: {} ({})", line.decision, line.reason))
+        .collect();
+    let attempts = state.attempts.len();
+    let split = ToSplit { attempts, clusters: &clusters, tried: &tried, refused, most: state.policy().max_children };
+    Prompt::splitter(&state.brief().unwrap_or_default(), &split)
+}
+
+fn told(cluster: &Cluster) -> String {
+    let lines = cluster.fingerprints.iter().zip(&cluster.messages).take(SHOWN);
+    let lines: Vec<String> = lines.map(|(fingerprint, message)| format!("{fingerprint} {message}")).collect();
+    format!("{}\nfiles: {}\n{}", cluster.title, cluster.files.join(", "), lines.join("\n"))
+}

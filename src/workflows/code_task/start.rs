@@ -1,0 +1,240 @@
+//! How a task begins: its file and `verifiers.yml` are read, the repository is looked at, before anything is stored and any model
+//! is asked.
+
+use std::path::{Path, PathBuf};
+
+use super::dry_run::DryRun;
+use super::state::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskPlace};
+use crate::decide::Override;
+use crate::drivers::DriverName;
+use crate::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig};
+use crate::workflows::task_based::{StartError, blocking, has_models, ready, with_scenarios};
+use crate::workflows::{Profile, Role};
+use crate::workspace::{Workspace, WorkspaceError};
+
+/// The file with the configuration of verifiers.
+const VERIFIERS: &str = "verifiers.yml";
+
+/// What a task is started with.
+#[derive(Clone, Debug, Default)]
+pub struct TaskStart {
+    /// The file with the task.
+    pub task: PathBuf,
+    /// The file with the verifiers; none: `verifiers.yml` beside the task, or else in the root of the repository.
+    pub verifiers: Option<PathBuf>,
+    /// How, and by whom. Paths in it count from the current directory.
+    pub profile: Profile,
+    /// The flags that change policy and verifiers.
+    pub flags: Flags,
+    /// The depth that the task counts as.
+    pub depth: u32,
+    /// The folder of records, from the top of the work tree; none: `runs`.
+    pub records: Option<PathBuf>,
+    /// Whether changes of the user's own may be in the files.
+    pub allow_dirty: bool,
+    /// A person's decision in place of the first one.
+    pub decision: Option<Override>,
+}
+
+/// A task that was read, and how it is executed.
+#[derive(Clone, Debug)]
+pub struct ReadTask {
+    /// The task; its policy is the one that holds.
+    pub spec: TaskSpec,
+    /// How the work is done.
+    pub settings: Settings,
+}
+
+/// Why a task cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskStartError {
+    /// A file cannot be read.
+    #[error("{}: this file cannot be read: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The task, the verifiers or a flag are not in order.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The repository or the profile is not ready.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The depth is beyond the largest.
+    #[error("--depth {depth}: the task allows a depth of at most {most}")]
+    TooDeep {
+        /// The depth.
+        depth: u32,
+        /// The largest.
+        most: u32,
+    },
+    /// The folder of records is part of the repository.
+    #[error("`{}` is the folder of records, and the repository tracks files in it", folder.display())]
+    TrackedRecords {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder of records is elsewhere.
+    #[error("--runs {}: the folder of records is a path inside of the repository", folder.display())]
+    RecordsElsewhere {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A driver that the task names is none.
+    #[error("{}: do_agent.driver: {problem}", file.display())]
+    Driver {
+        /// The file of the task.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl From<std::io::Error> for TaskStartError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Start(error.into())
+    }
+}
+
+impl From<WorkspaceError> for TaskStartError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Start(error.into())
+    }
+}
+
+impl TaskStartError {
+    /// Returns what a person can do about it.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreadable { .. } => Some("name a task file with `--task FILE`; `superstep task new ID` writes one"),
+            Self::Spec(error) => Some(error.help()),
+            Self::Start(error) => error.help(),
+            Self::TooDeep { .. } => {
+                Some("raise `max_depth` in the task's policy, or with `--override-policy max_depth=N`")
+            }
+            Self::TrackedRecords { .. } => Some("name another folder with `--runs DIR`"),
+            Self::RecordsElsewhere { .. } => {
+                Some("name a folder by its path from the top of the work tree, such as `runs`")
+            }
+            Self::Driver { .. } => Some("write the name of a driver, such as `api` or `cli:claude`"),
+        }
+    }
+
+    /// Returns whether what was asked for makes no sense, whatever state the repository is in.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Start(error) => error.is_usage(),
+            _ => true,
+        }
+    }
+}
+
+impl TaskStart {
+    /// The same as [`input`](Self::input) for callers that cannot wait in an async function.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input).
+    pub fn input_blocking(self) -> Result<CodeTaskStateUpdate, TaskStartError> {
+        blocking(self.input())
+    }
+
+    /// Reads the task and its verifiers, and returns what would run. Nothing runs and nothing is stored.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn dry_run_blocking(self) -> Result<DryRun, TaskStartError> {
+        blocking(async {
+            let read = self.read().await?;
+            DryRun::of(read).await.map_err(|error| std::io::Error::other(error.to_string()).into())
+        })
+    }
+
+    /// Reads the task and its verifiers, and checks that the repository is ready: no other run works in it, nothing of the user's
+    /// own is in it unless that is allowed.
+    ///
+    /// # Errors
+    /// Everything that can be known to be wrong now.
+    pub async fn input(self) -> Result<CodeTaskStateUpdate, TaskStartError> {
+        let (decision, depth, allow_dirty) = (self.decision.clone(), self.depth, self.allow_dirty);
+        let ReadTask { spec, mut settings } = self.read().await?;
+        let apart: Vec<PathBuf> = settings.apart.iter().map(|file| settings.repository.join(file)).collect();
+        let workspace = ready(&settings.profile.working_dir, &apart, allow_dirty).await?;
+        if workspace.is_tracked(&settings.records).await? {
+            return Err(TaskStartError::TrackedRecords { folder: settings.records });
+        }
+        settings.repository = workspace.root().to_owned();
+        settings.profile = with_scenarios(settings.profile)?;
+        let place = TaskPlace { depth, ..TaskPlace::default() };
+        Ok(CodeTaskState::update().spec(Some(spec)).settings(settings).place(place).pending(decision))
+    }
+
+    /// Reads the task and its verifiers.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input), but for the state of the repository.
+    pub async fn read(self) -> Result<ReadTask, TaskStartError> {
+        let Self { task: file, verifiers, profile, flags, depth, records, allow_dirty, .. } = self;
+        let mut spec = TaskSpec::parse(&text(&file)?, &file.display().to_string())?;
+        let folder = &profile.working_dir;
+        let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.clone(), source })?;
+        let root = Workspace::open(&folder).await?.root().to_owned();
+        let found = found(verifiers, &file, &root);
+        let config = match &found {
+            Some(config) => VerifierConfig::parse(&text(config)?, &config.display().to_string())?,
+            None => VerifierConfig::default(),
+        };
+        let run = RunSettings::merge(&config, &spec, &file.display().to_string(), &flags)?;
+        spec.policy = run.policy.clone();
+        if depth > spec.policy.max_depth {
+            return Err(TaskStartError::TooDeep { depth, most: spec.policy.max_depth });
+        }
+        check_agents(&profile, &spec, &run, &file)?;
+        let records = inside(records.unwrap_or_else(|| PathBuf::from("runs")), &root)?;
+        let below = |file: &PathBuf| file.canonicalize().ok()?.strip_prefix(&root).ok().map(Path::to_owned);
+        let apart = [Some(file.clone()), found].iter().flatten().filter_map(below).collect();
+        let settings = Settings { profile, run, repository: root, records, apart, allow_dirty };
+        Ok(ReadTask { spec, settings })
+    }
+}
+
+fn text(file: &Path) -> Result<String, TaskStartError> {
+    crate::files::text(file).map_err(|source| TaskStartError::Unreadable { file: file.to_owned(), source })
+}
+
+/// The file with the verifiers: the one that is named, the one beside the task, the one in the root of the repository.
+fn found(named: Option<PathBuf>, task: &Path, root: &Path) -> Option<PathBuf> {
+    let beside = task.with_file_name(VERIFIERS);
+    named.or_else(|| [beside, root.join(VERIFIERS)].into_iter().find(|file| file.exists()))
+}
+
+/// Returns the folder of records by its path from the top of the work tree.
+fn inside(records: PathBuf, root: &Path) -> Result<PathBuf, TaskStartError> {
+    let path = records.strip_prefix(root).unwrap_or(&records);
+    let is_name = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
+    let is_inside = path.components().next().is_some() && path.components().all(is_name) && !path.starts_with(".git");
+    if is_inside { Ok(path.to_owned()) } else { Err(TaskStartError::RecordsElsewhere { folder: records }) }
+}
+
+/// Checks that each agent that is needed can be asked.
+fn check_agents(profile: &Profile, spec: &TaskSpec, run: &RunSettings, file: &Path) -> Result<(), TaskStartError> {
+    let options = &spec.do_agent;
+    if let Some(driver) = &options.driver {
+        let problem =
+            |error: &dyn std::fmt::Display| TaskStartError::Driver { file: file.into(), problem: error.to_string() };
+        driver.parse::<DriverName>().map_err(|error| problem(&error))?;
+    }
+    let asks_models = run
+        .verifiers
+        .entries
+        .iter()
+        .any(|entry| entry.mode == Mode::Model && !entry.skipped && entry.config.model.model.is_none());
+    let own = options.model.is_some() || options.driver.is_some();
+    let roles = [(Role::Developer, !own), (Role::Verifier, asks_models)];
+    let roles: Vec<Role> = roles.into_iter().filter_map(|(role, is_needed)| is_needed.then_some(role)).collect();
+    Ok(has_models(profile, &roles)?)
+}

@@ -1,0 +1,107 @@
+//! A task in lines for people: its attempts with their decisions, findings and costs, its children, its questions. Pure.
+
+use super::attempt::AttemptLine;
+use super::child::ChildTask;
+use super::state::{CodeTaskState, TaskOutcome};
+use crate::drivers::{Account, dollars};
+use crate::nodes::GaveUp;
+
+/// How many findings of the last attempt are shown.
+const SHOWN: usize = 10;
+
+/// Returns how a task is: its attempts, the findings of the last one, its children, what it cost.
+pub fn summary(state: &CodeTaskState) -> String {
+    let mut lines = vec![];
+    lines.extend(state.spec.as_ref().map(|spec| format!("task {}: {}", spec.id, spec.title)));
+    lines.extend(state.start.as_ref().and_then(|start| Some(format!("branch: {}", start.base.at.branch.as_ref()?))));
+    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
+    lines.extend(state.attempts.iter().flat_map(attempt));
+    if state.outcome != Some(TaskOutcome::Done) {
+        let findings = state.attempts.last().map(|line| line.findings.as_slice()).unwrap_or_default();
+        lines.extend(findings.iter().take(SHOWN).map(|finding| format!("  {finding}")));
+        if findings.len() > SHOWN {
+            lines.push(format!("  and {} more", findings.len() - SHOWN));
+        }
+    }
+    lines.extend(children(state));
+    if state.usage.cost > 0 {
+        lines.push(format!("cost: {}", dollars(state.usage.cost)));
+    }
+    if state.usage.tokens() > 0 {
+        lines.push(format!("tokens: {}", state.usage.tokens()));
+    }
+    let account = Account { spent: state.usage, worked_ms: state.usage.ms, limits: state.budget() };
+    lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
+    lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.join("\n")
+}
+
+fn told(outcome: TaskOutcome) -> &'static str {
+    match outcome {
+        TaskOutcome::Done => "done",
+        TaskOutcome::GaveUp => "given up",
+        TaskOutcome::Failed => "failed: a person decided so",
+        TaskOutcome::Cancelled => "cancelled",
+    }
+}
+
+fn attempt(line: &AttemptLine) -> Vec<String> {
+    let mark = match line.decision.as_str() {
+        "DONE" => '✓',
+        "RETRY" | "SPLIT" => '●',
+        _ => '✗',
+    };
+    let mut text = format!("{mark} attempt {}: {} by {}", line.past.number, line.decision, line.rule);
+    if line.usage.cost > 0 {
+        text.push_str(&format!("  {}", dollars(line.usage.cost)));
+    }
+    if let Some(commit) = &line.commit {
+        text.push_str(&format!("  {}", commit.short()));
+    }
+    vec![text, format!("    {}", line.reason.replace('\n', " "))]
+}
+
+/// A line for each child.
+fn children(state: &CodeTaskState) -> Vec<String> {
+    let Some(children) = &state.children else { return vec![] };
+    let line = |(at, spec): (usize, &crate::spec::TaskSpec)| match state.results.get(at) {
+        Some(result) => {
+            let mark = if result.outcome == TaskOutcome::Done { '✓' } else { '✗' };
+            let first = result.decision.lines().next().unwrap_or_default();
+            format!("  {mark} {} {}: {first}", result.id, result.title)
+        }
+        None => format!("  ○ {} {}", spec.id, spec.title),
+    };
+    let lines = children.specs.iter().enumerate().map(line);
+    let head = (!children.specs.is_empty()).then(|| "children:".to_owned());
+    head.into_iter().chain(lines).collect()
+}
+
+/// Returns the label of a child: `task tides.1`.
+pub fn label(child: &ChildTask) -> String {
+    format!("task {}", child.spec.id)
+}
+
+/// Returns the question what becomes of a task, with its findings and where its work is.
+pub fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
+    let GaveUp { task, title, decision, rule, reason, attempt, findings, salvage, cost, problem, may_split } = question;
+    let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
+    let mut lines = vec![
+        format!("task {task}: {title}"),
+        format!("attempts so far: {attempt}{spent}"),
+        format!("why it stopped: {decision} by the rule `{rule}`: {reason}"),
+    ];
+    lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+    if !findings.is_empty() {
+        lines.push("findings:".into());
+        lines.extend(findings.iter().map(|finding| format!("  {finding}")));
+    }
+    if *may_split {
+        lines.push("it can be split into smaller tasks".into());
+    }
+    if let Some(salvage) = salvage {
+        lines.push("its work is kept in git; look at all of it with".into());
+        lines.push(format!("  git -C {} show {salvage}", state.settings.repository.display()));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,119 @@
+//! The verifiers of an attempt: which run next, and the worker that runs one.
+
+use std::sync::Arc;
+
+use super::attempt::{Attempt, Obstacle, OutputChange};
+use super::done;
+use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
+use super::step::CodeStep;
+use crate::decide::may_run;
+use crate::findings::{Evidence, Severity, Skipped, VerifierOutput};
+use crate::graph::{Ctx, NodeError, Worker};
+use crate::nodes::{Agents, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier, told_tampering};
+use crate::spec::{Mode, VerifierEntry};
+use crate::verifiers::TaskView;
+use crate::workflows::Role;
+
+/// The address of the worker.
+pub(super) const VERIFIER: Worker<CodeStep, RunVerifier> = Worker::new(CodeStep::Verifier);
+
+/// Notes that a verifier changed what git runs. Which verifiers run next the router after it reads from the state.
+pub(super) async fn stage<C>(state: Arc<CodeTaskState>, _: Ctx<C>) -> Result<Update, NodeError> {
+    Ok(match &state.obstacle {
+        Some(Obstacle::Tampered(what)) => {
+            CodeTaskState::update().attempt(Attempt { tampered: Some(what.clone()), ..state.attempt.clone() })
+        }
+        Some(Obstacle::Spent) | None => CodeTaskState::update(),
+    })
+}
+
+/// Returns the verifiers that run next; empty: the attempt is decided.
+pub(super) fn jobs(state: &CodeTaskState) -> Vec<RunVerifier> {
+    let is_unverified = state.attempt.is_spent || state.obstacle.is_some();
+    let entries = if is_unverified { vec![] } else { next(state) };
+    entries.into_iter().filter_map(|entry| task(state, entry).ok()).collect()
+}
+
+/// The verifiers of the first step that is not over, as far as they may run. Commands run one after the other: what one changes is
+/// told from what another does.
+fn next(state: &CodeTaskState) -> Vec<&VerifierEntry> {
+    let verifiers = &state.settings.run.verifiers;
+    for step in verifiers.steps() {
+        if !may_run(step.stage, &state.outputs, verifiers) {
+            return vec![];
+        }
+        let left = step.verifiers.into_iter().filter(|entry| output(state, entry).is_none());
+        let (commands, others): (Vec<_>, Vec<_>) = left.partition(|entry| entry.mode == Mode::Shell);
+        match (commands.first(), others.is_empty()) {
+            (Some(command), _) => return vec![command],
+            (None, false) => return others,
+            (None, true) => {}
+        }
+    }
+    vec![]
+}
+
+fn output<'s>(state: &'s CodeTaskState, entry: &VerifierEntry) -> Option<&'s VerifierOutput> {
+    state.outputs.iter().find(|output| output.verifier == entry.id)
+}
+
+fn task(state: &CodeTaskState, entry: &VerifierEntry) -> Result<RunVerifier, NodeError> {
+    let (start, spec) = (state.start()?, state.spec()?);
+    let files = state.attempt.files.as_ref();
+    let tree = files.map_or_else(|| start.base.tree.clone(), |files| files.tree.clone());
+    Ok(RunVerifier {
+        entry: entry.clone(),
+        task: TaskView::from(spec),
+        attempt: state.attempt.number,
+        folder: start.folder.clone(),
+        base: state.base()?,
+        tree,
+        agent: state.agent(Role::Verifier),
+        host: VerifierHost {
+            pass: state.settings.profile.tools.pass.clone(),
+            long_diffs: state.long_diffs(),
+            roots: vec![state.settings.repository.clone()],
+        },
+        expected: state.place.expected.clone(),
+    })
+}
+
+/// Runs a verifier; one that is skipped leaves a report that says so.
+pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> Result<Update, NodeError> {
+    if task.entry.skipped {
+        let look = |_| async {
+            let planned = planned_verifier(&task.entry, &task.task, &task.folder).await?;
+            Ok::<_, NodeError>(planned.command.is_some())
+        };
+        let has_command = ctx.effect("skipped", &task.entry.id, look).await?;
+        return Ok(CodeTaskState::update().outputs(OutputChange::Add(Box::new(skipped(&task, has_command)))));
+    }
+    let RanVerifier { output, usage, raised, notices, tampered, is_spent } = run_verifier(&task, &ctx).await?;
+    let update = done::costing(Role::Verifier, usage).raised(raised).notices(notices);
+    let update = match (tampered.is_empty(), is_spent) {
+        (false, _) => {
+            let who = format!("the verifier `{}`", output.verifier);
+            update.obstacle(Some(Obstacle::Tampered(told_tampering(&who, &tampered))))
+        }
+        (true, true) => update.obstacle(Some(Obstacle::Spent)),
+        (true, false) => update,
+    };
+    Ok(update.outputs(OutputChange::Add(Box::new(output))))
+}
+
+fn skipped(task: &RunVerifier, has_command: bool) -> VerifierOutput {
+    let VerifierEntry { id, stakeholder, place, gate, .. } = &task.entry;
+    let required = gate.required.holds(!task.task.acceptance.is_empty(), has_command);
+    VerifierOutput {
+        verifier: id.clone(),
+        stakeholder: stakeholder.clone(),
+        stage: place.stage.to_string(),
+        severity: Severity::Info,
+        verdict: None,
+        findings: vec![],
+        evidence: Evidence::default(),
+        required,
+        ms: 0,
+        skipped: Some(Skipped::Flag),
+    }
+}

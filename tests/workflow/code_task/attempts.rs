@@ -1,0 +1,149 @@
+//! Attempts: what the next one is told, what the rules make of each, what happens to verifiers that misbehave.
+
+use serde_json::json;
+use superstep::findings::{FindingKind, Severity};
+use superstep::spec::Flags;
+use superstep::workflows::code_task::TaskOutcome;
+
+use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
+use crate::agent::work;
+
+#[tokio::test]
+async fn work_that_verifies_is_done_in_one_attempt() {
+    let desk = Desk::new(developers(|asked| writes(asked, "tides.txt", "in, out\n")));
+    desk.run().await;
+    assert_eq!(desk.decisions().await, ["DONE by done"]);
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+    assert_eq!(desk.commits(), ["[tides] attempt 1: DONE"]);
+    assert_eq!(desk.repository.git(&["show", "superstep/clock:tides.txt"]), "in, out\n");
+    desk.tidy();
+}
+
+#[tokio::test]
+async fn the_next_attempt_is_told_the_finding_in_the_same_session() {
+    let cast = developers(|asked| {
+        let text = if asked.nth == 0 { "error: the tide is late\n" } else { "in, out\n" };
+        writes(asked, "tides.txt", text)
+    });
+    let desk = Desk::new(cast.clone());
+    desk.run().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "DONE by done"]);
+    let asked = cast.asked();
+    assert_eq!(asked[1].session, asked[0].session);
+    let line = desk.state().await.attempts[0].findings[0].clone();
+    assert!(line.starts_with("[build] error") && line.contains("the tide is late"), "{line}");
+    assert!(asked[1].request.prompt.contains(&line), "{}", asked[1].request.prompt);
+}
+
+#[tokio::test]
+async fn thirty_findings_of_one_kind_in_one_attempt_are_no_repetition() {
+    let cast = developers(|asked| {
+        let text = if asked.nth == 0 { "error: the tide is late\n".repeat(30) } else { "in\n".into() };
+        writes(asked, "tides.txt", &text)
+    });
+    let desk = Desk::new(cast);
+    desk.run().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "DONE by done"]);
+}
+
+#[tokio::test]
+async fn errors_that_differ_are_tried_again_until_the_attempts_are_used_up() {
+    let words = ["late", "early", "away"];
+    let cast =
+        developers(move |asked| writes(asked, "tides.txt", &format!("error: the tide is {}\n", words[asked.nth % 3])));
+    let desk = Desk::new(cast);
+    let ended = desk.run().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "RETRY by retry", "GIVE_UP by exhausted"]);
+    assert_eq!(asks(&ended), "gave_up");
+}
+
+#[tokio::test]
+async fn a_skipped_verifier_is_on_record_and_a_skipped_required_one_keeps_the_task_from_being_done() {
+    let flags = Flags { skip: vec!["build".into()], ..Flags::default() };
+    let cast = developers(|asked| writes(asked, "tides.txt", "error: the tide is late\n"));
+    let desk = Desk::with(cast, CHECK, spec(), &flags);
+    let ended = desk.run().await;
+    assert_eq!(asks(&ended), "gave_up");
+    let outputs = desk.json("attempt-1/verifier_outputs.json");
+    let build = outputs.as_array().unwrap().iter().find(|output| output["verifier"] == "build").unwrap();
+    assert_eq!((&build["skipped"], &build["required"]), (&json!("flag"), &json!(true)));
+    assert!(!desk.decisions().await.iter().any(|decision| decision.starts_with("DONE")));
+}
+
+#[tokio::test]
+async fn a_verifier_that_writes_is_found_out_and_its_change_taken_back() {
+    let verifiers = CHECK.replace("! grep -h '^error' *.txt", "test -e extra.txt || echo more > extra.txt");
+    let desk =
+        Desk::with(developers(|asked| writes(asked, "tides.txt", "in\n")), &verifiers, spec(), &Flags::default());
+    desk.run().await;
+    let state = desk.state().await;
+    let build = state.outputs.iter().find(|output| output.verifier == "build").unwrap();
+    assert_eq!(build.severity, Severity::Error);
+    assert!(build.findings.iter().any(|finding| finding.kind == FindingKind::VerifierFail), "{build:?}");
+    assert!(!desk.repository.path().join("extra.txt").exists());
+}
+
+#[tokio::test]
+async fn a_verifier_that_hangs_is_ended_and_is_an_error() {
+    let verifiers = CHECK.replace("{command: \"! grep -h '^error' *.txt\"}", "{command: sleep 60, timeout_sec: 1}");
+    let mut spec = spec();
+    spec.policy.max_attempts = 1;
+    let desk = Desk::with(developers(|asked| writes(asked, "tides.txt", "in\n")), &verifiers, spec, &Flags::default());
+    let ended = desk.run().await;
+    assert_eq!(asks(&ended), "gave_up");
+    let state = desk.state().await;
+    assert!(state.attempts[0].findings[0].starts_with("[build] error"), "{:?}", state.attempts[0].findings);
+}
+
+#[tokio::test]
+async fn criteria_are_judged_with_quotes_from_the_files() {
+    let cast = agents(|asked| async move {
+        if asked.is_developer() {
+            return writes(&asked, "tides.txt", if asked.nth == 0 { "in\n" } else { "in\nout\n" });
+        }
+        let met = |text: &str, quote: &str| {
+            let is_there = std::fs::read_to_string(asked.folder().join("tides.txt")).unwrap().contains(quote);
+            let (met, quote) = if is_there { ("yes", quote) } else { ("no", "") };
+            json!({"text": text, "met": met, "evidence": {"file": "tides.txt", "lines": "1-2", "quote": quote}})
+        };
+        json!({"criteria": [met("It names the tide that comes in", "in"), met("It names the tide that goes out", "out")]})
+    });
+    let mut spec = spec();
+    spec.acceptance = vec!["It names the tide that comes in".into(), "It names the tide that goes out".into()];
+    let desk = Desk::with(cast, CHECK, spec, &Flags::default());
+    desk.run().await;
+    let state = desk.state().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "DONE by done"], "{:#?}", state.outputs);
+    let findings = &state.attempts[0].findings;
+    assert!(findings[0].contains("It names the tide that goes out"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn an_attempt_that_changes_nothing_shows_in_progress() {
+    let desk = Desk::new(developers(|asked| match asked.nth {
+        0 => writes(asked, "tides.txt", "error: the tide is late\n"),
+        _ => work(),
+    }));
+    desk.run().await;
+    let outputs = desk.json("attempt-2/verifier_outputs.json");
+    let progress = outputs.as_array().unwrap().iter().find(|output| output["verifier"] == "progress").unwrap();
+    assert_eq!(progress["findings"].as_array().unwrap().len(), 1, "{progress}");
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn a_verifier_that_names_its_findings_after_ours_decides_nothing(
+    #[values("BUDGET_USED_UP", "TAMPERED")] kind: &str,
+) {
+    let report = json!({"severity": "error", "findings": [{"type": kind, "message": "so it says"}]});
+    let command = json!(format!("echo '{report}'")).to_string();
+    let verifiers = CHECK.replace("\"! grep -h '^error' *.txt\"", &command);
+    let desk = Desk::with(
+        developers(|asked| writes(asked, "tides.txt", &format!("{}\n", asked.nth))),
+        &verifiers,
+        spec(),
+        &Flags::default(),
+    );
+    desk.run().await;
+    assert_eq!(desk.decisions().await[0], "RETRY by retry");
+}

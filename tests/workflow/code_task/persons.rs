@@ -1,0 +1,115 @@
+//! What people decide: answers to questions, overrides, budgets.
+
+use rstest::rstest;
+use serde_json::json;
+use superstep::decide::Override;
+use superstep::drivers::RunLimits;
+use superstep::nodes::{AfterBudget, AfterGivingUp, BudgetReached, DecideTask, GaveUp, Raise, WrittenOverride};
+use superstep::spec::Flags;
+use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
+
+use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
+
+fn stubborn() -> Desk {
+    let mut spec = spec();
+    spec.policy.max_attempts = 1;
+    let cast = developers(|asked| {
+        writes(asked, "tides.txt", if asked.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
+    });
+    Desk::with(cast, CHECK, spec, &Flags::default())
+}
+
+fn overriding(decision: &str, why: &str) -> AfterGivingUp {
+    AfterGivingUp::Override(WrittenOverride { decision: decision.into(), why: why.into(), by: Some("Ada".into()) })
+}
+
+#[tokio::test]
+async fn a_person_has_it_tried_again_with_a_note() {
+    let desk = stubborn();
+    assert_eq!(asks(&desk.run().await), "gave_up");
+    desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: "be bold".into() }).await.unwrap();
+    assert_eq!(desk.decisions().await, ["GIVE_UP by exhausted", "DONE by done"]);
+}
+
+#[tokio::test]
+async fn an_override_is_the_next_attempt_and_says_who_why_and_what_it_overrode() {
+    let desk = stubborn();
+    desk.run().await;
+    let ended = desk.thread.resume::<GaveUp>(overriding("DONE", " ")).await.unwrap();
+    assert_eq!(asks(&ended), "gave_up"); // without a reason
+    desk.thread.resume::<GaveUp>(overriding("DONE", "I looked")).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+    let decision = desk.json("attempt-2/decision.json");
+    assert_eq!((&decision["decision"], &decision["rule"]), (&"DONE".into(), &"override".into()));
+    let given = &decision["override"];
+    assert_eq!((&given["by"], &given["why"], &given["was"]), (&"Ada".into(), &"I looked".into(), &"GIVE_UP".into()));
+    assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
+}
+
+#[rstest]
+#[case("FAIL", TaskOutcome::Failed)]
+#[case("DONE", TaskOutcome::Done)]
+#[tokio::test]
+async fn an_override_at_the_start_and_after_the_end_is_followed(#[case] decision: &str, #[case] outcome: TaskOutcome) {
+    let desk = stubborn();
+    let given = |why| Some(Override::new(decision, why, "Ada", "").unwrap());
+    desk.thread.invoke(desk.input().pending(given("at the start"))).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(outcome));
+    assert_eq!(desk.decisions().await, [format!("{decision} by override")]);
+    desk.thread.invoke(CodeTaskState::update().pending(given("once more"))).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(outcome));
+    assert_eq!(desk.json("attempt-2/decision.json")["override"]["why"], "once more");
+}
+
+#[tokio::test]
+async fn a_verifier_can_leave_the_decision_to_a_person() {
+    let verifiers = CHECK.replace("{id: build,", "{id: build, on_fail: human,");
+    let cast = developers(|asked| writes(asked, "tides.txt", "error: late\n"));
+    let desk = Desk::with(cast, &verifiers, spec(), &Flags::default());
+    assert_eq!(asks(&desk.run().await), "decide");
+    desk.thread.resume::<DecideTask>(overriding("FAIL", "not worth it")).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Failed));
+}
+
+#[tokio::test]
+async fn a_budget_that_is_used_up_ends_the_turn_and_is_asked_about() {
+    let cast = developers(|asked| writes(asked, "tides.txt", if asked.nth < 1 { "error: late\n" } else { "in\n" }));
+    let mut desk = Desk::new(cast);
+    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    let ended = desk.run().await;
+    assert_eq!(asks(&ended), "budget");
+    let decisions = desk.decisions().await;
+    assert_eq!(decisions.last().unwrap(), "GIVE_UP by budget", "{decisions:?}");
+    let raise = AfterBudget::Raise(Raise { tokens: Some(1000), ..Raise::default() });
+    desk.thread.resume::<BudgetReached>(raise).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+}
+
+#[tokio::test]
+async fn a_verifier_that_uses_the_budget_up_leaves_the_attempt_undecided() {
+    let cast = agents(|asked| async move {
+        if asked.is_developer() {
+            return writes(&asked, "tides.txt", "in\n");
+        }
+        let evidence = json!({"file": "tides.txt", "lines": "1", "quote": "in"});
+        json!({"criteria": [{"text": "It names the tide that comes in", "met": "yes", "evidence": evidence}]})
+    });
+    let mut spec = spec();
+    spec.acceptance = vec!["It names the tide that comes in".into()];
+    let mut desk = Desk::with(cast, CHECK, spec, &Flags::default());
+    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    assert_eq!(asks(&desk.run().await), "budget");
+    assert_eq!(desk.decisions().await, ["GIVE_UP by budget"]);
+    let raise = AfterBudget::Raise(Raise { tokens: Some(1000), ..Raise::default() });
+    desk.thread.resume::<BudgetReached>(raise).await.unwrap();
+    assert_eq!(desk.decisions().await, ["GIVE_UP by budget", "DONE by done"]);
+}
+
+#[tokio::test]
+async fn a_person_ends_the_run() {
+    let desk = stubborn();
+    desk.run().await;
+    desk.thread.resume::<GaveUp>(AfterGivingUp::Abort).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Cancelled));
+    assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: GIVE_UP"]);
+}

@@ -1,0 +1,182 @@
+//! Tasks that keep failing in the same way, and the children that they are split into.
+
+use serde_json::{Value, json};
+use superstep::spec::{Flags, TaskSpec};
+use superstep::workflows::code_task::TaskOutcome;
+
+use super::desk::{CHECK, Desk, agents, asks, proposal, spec, writes};
+use crate::phases::stage::Asked;
+
+/// The developer of the task fails in two files; each child mends one of them.
+pub(super) async fn acts(asked: Asked) -> Value {
+    if !asked.is_developer() {
+        return Value::Null;
+    }
+    if asked.task == "tides" {
+        writes(&asked, "in.txt", "error: in is wrong\n");
+        return writes(&asked, "out.txt", "error: out is wrong\n");
+    }
+    let name = if asked.task == "tides.1" { "in.txt" } else { "out.txt" };
+    writes(&asked, name, "right\n")
+}
+
+fn parallel() -> Flags {
+    Flags { policy: vec!["parallel_children=2".into()], ..Flags::default() }
+}
+
+#[rstest::rstest]
+#[case(Flags::default())]
+#[case(parallel())]
+#[tokio::test]
+async fn a_repeated_error_is_split_into_a_child_for_each_cause(#[case] flags: Flags) {
+    let desk = Desk::with(agents(acts), CHECK, spec(), &flags);
+    desk.run().await;
+    let state = desk.state().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "SPLIT by repeated", "DONE by done"], "{:#?}", state.results);
+    let children: Vec<_> = state.results.iter().map(|child| (child.id.as_str(), child.outcome)).collect();
+    assert_eq!(children, [("tides.1", TaskOutcome::Done), ("tides.2", TaskOutcome::Done)]);
+    assert_eq!(desk.commits(), ["[tides] attempt 3: DONE"]);
+    let message = desk.repository.git(&["log", "-1", "--format=%B", "superstep/clock"]);
+    assert!(
+        message.contains("Superstep-Child: tides.1 DONE") && message.contains("Superstep-Child: tides.2 DONE"),
+        "{message}"
+    );
+    assert_eq!(desk.repository.git(&["show", "superstep/clock:in.txt", "superstep/clock:out.txt"]), "right\nright\n");
+    assert_eq!(desk.json("children/tides.1/attempt-1/decision.json")["depth"], 1);
+    desk.tidy();
+}
+
+#[tokio::test]
+async fn a_splitter_proposes_the_children_and_is_told_what_is_wrong_with_them() {
+    let cast = agents(|asked| async move {
+        if asked.request.role != "splitter" {
+            return acts(asked).await;
+        }
+        let shorts: Vec<String> = asked
+            .request
+            .prompt
+            .split_whitespace()
+            .filter(|word| word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .map(str::to_owned)
+            .collect();
+        let all: Vec<&str> = shorts.iter().map(String::as_str).collect();
+        match asked.nth {
+            0 => proposal("sequence", &[("In", "in is wrong", &all[..1])]),
+            _ => proposal("sequence", &[("In", "in is wrong", &all[..1]), ("Out", "out is wrong", &all[1..])]),
+        }
+    });
+    let desk = Desk::with(cast.clone(), CHECK, spec(), &Flags::default());
+    desk.run().await;
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+    let asked: Vec<Asked> = cast.asked().into_iter().filter(|asked| asked.request.role == "splitter").collect();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1].request.prompt.contains("no child covers the error"), "{}", asked[1].request.prompt);
+    let titles: Vec<String> = desk.state().await.results.iter().map(|child| child.title.clone()).collect();
+    assert_eq!(titles, ["In", "Out"]);
+}
+
+#[tokio::test]
+async fn a_task_whose_children_fail_gets_one_more_attempt_and_is_split_once() {
+    let cast = agents(|asked| async move {
+        if !asked.is_developer() {
+            return Value::Null;
+        }
+        writes(&asked, "in.txt", "error: in is wrong\n")
+    });
+    let desk = Desk::with(cast.clone(), CHECK, spec(), &Flags::default());
+    let ended = desk.run().await;
+    assert_eq!(asks(&ended), "gave_up");
+    let decisions = desk.decisions().await;
+    let kinds: Vec<&str> = decisions.iter().map(|decision| decision.split(' ').next().unwrap()).collect();
+    assert_eq!(kinds, ["RETRY", "SPLIT", "RETRY", "GIVE_UP"], "{decisions:?}");
+    let last = cast.turns("tides").pop().unwrap();
+    assert!(last.request.prompt.contains("its children ended so"), "{}", last.request.prompt);
+}
+
+/// The developer of the task fails in three files; the splitter puts two of them into one child, which is split again.
+async fn acts_deep(asked: Asked) -> Value {
+    if asked.request.role == "splitter" {
+        return halves(&asked.request.prompt);
+    }
+    let mended = match asked.task.as_str() {
+        "tides" => {
+            let wrong = |name: &str| drop(writes(&asked, &format!("{name}.txt"), &format!("error: {name} is wrong\n")));
+            ["in", "out", "up"].into_iter().for_each(wrong);
+            return writes(&asked, "tries.txt", &asked.nth.to_string());
+        }
+        "tides.1" => return writes(&asked, "tries.txt", &format!("again {}", asked.nth)),
+        "tides.1.1" => "in.txt",
+        "tides.1.2" => "out.txt",
+        _ => "up.txt",
+    };
+    writes(&asked, mended, "right\n")
+}
+
+/// Two children for the errors of a prompt, by their names: the first half, and the rest.
+fn halves(prompt: &str) -> Value {
+    let named = |line: &str| {
+        let (fingerprint, message) = line.trim().split_once(' ')?;
+        let name = ["in", "out", "up"].into_iter().find(|name| message.contains(&format!("{name} is wrong")))?;
+        (fingerprint.len() == 32).then(|| (name, fingerprint.to_owned()))
+    };
+    let mut errors: Vec<_> = prompt.lines().filter_map(named).collect();
+    errors.sort();
+    let child = |errors: &[(&str, String)]| {
+        let names: Vec<&str> = errors.iter().map(|(name, _)| *name).collect();
+        let covers: Vec<&String> = errors.iter().map(|(_, fingerprint)| fingerprint).collect();
+        json!({"title": names.join(", "), "goal": names.join(", "), "covers_fingerprints": covers})
+    };
+    let children: Vec<Value> = errors.chunks(errors.len().div_ceil(2).max(1)).map(child).collect();
+    json!({"order": "sequence", "children": children})
+}
+
+#[tokio::test]
+async fn errors_that_siblings_of_the_parent_settle_are_none_of_a_childs_own() {
+    let desk = Desk::with(agents(acts_deep), CHECK, spec(), &Flags::default());
+    desk.run().await;
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+    let decision = |path: &str| desk.json(&format!("children/tides.1/{path}/decision.json"))["decision"].clone();
+    let made = ["attempt-2", "children/tides.1.1/attempt-1", "children/tides.1.2/attempt-1", "attempt-3"].map(decision);
+    assert_eq!(made, ["SPLIT", "DONE", "DONE", "DONE"]);
+}
+
+#[tokio::test]
+async fn at_the_largest_depth_a_repeated_error_is_given_up() {
+    let flags = Flags { policy: vec!["max_depth=0".into()], ..Flags::default() };
+    let desk = Desk::with(agents(acts), CHECK, spec(), &flags);
+    assert_eq!(asks(&desk.run().await), "gave_up");
+    let decisions = desk.decisions().await;
+    assert!(decisions.last().unwrap().starts_with("GIVE_UP"), "{decisions:?}");
+}
+
+#[tokio::test]
+async fn children_that_collide_leave_the_later_one_out_and_the_parent_is_told() {
+    let cast = agents(|asked| async move {
+        if asked.is_developer() && asked.task != "tides" {
+            let text = asked.task.clone();
+            acts(asked.clone()).await;
+            return writes(&asked, "both.txt", &text);
+        }
+        acts(asked).await
+    });
+    let desk = Desk::with(cast, CHECK, spec(), &parallel());
+    desk.run().await;
+    let children = desk.state().await.children.unwrap();
+    assert_eq!(children.conflicts, [("tides.2".to_owned(), vec!["both.txt".to_owned()])]);
+    assert_eq!(json!(desk.outcome().await), json!(null), "the parent's error is still there");
+    desk.tidy_worktrees();
+}
+
+impl Desk {
+    fn tidy_worktrees(&self) {
+        let worktrees = self.repository.git(&["worktree", "list"]);
+        assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
+    }
+}
+
+/// A task of the same goal as its parent is refused.
+#[test]
+fn a_task_is_no_smaller_than_itself() {
+    let spec: TaskSpec = spec();
+    assert!(!spec.is_smaller_than(&spec));
+}

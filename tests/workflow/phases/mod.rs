@@ -1,0 +1,24 @@
+//! The workflow that executes a plan phase by phase, on real repositories. `scene` has agents that act one after the other, `stage`
+//! such that act at the same time.
+
+mod branch;
+mod budget;
+mod crowd;
+mod edits;
+mod failure;
+mod guard;
+mod halts;
+mod hooks;
+mod integration;
+mod kills;
+mod many;
+mod plan_file;
+mod plans;
+mod questions;
+mod random;
+mod repositories;
+mod reviews;
+mod scene;
+mod setup;
+pub(crate) mod stage;
+mod tampering;
