@@ -1,7 +1,9 @@
 //! The binary `superstep`: the command line over the workflows that come with the library.
 
+mod code_task;
 mod demo;
 mod salvage;
+mod task;
 mod tasks;
 
 use std::process::ExitCode;
@@ -9,9 +11,11 @@ use std::process::ExitCode;
 use superstep::app::{App, Entry, Exit, Register};
 use superstep::graph::NodeId;
 use superstep::nodes::{
-    AfterHalt, AgentQuestion, ApprovePlan, BudgetReached, Crew, Halted, PlanChanged, ReviewUnavailable, SessionRefused,
+    AfterHalt, AgentQuestion, ApprovePlan, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
+    ReviewUnavailable, SessionRefused,
 };
 use superstep::plan::Decision;
+use superstep::workflows::code_task::{self as code_task_graph, CodeStep, CodeTaskState};
 use superstep::workflows::demo::{approval, essay, map_reduce};
 use superstep::workflows::task_based::ExecutionState;
 use superstep::workflows::{phased, task_based};
@@ -64,8 +68,35 @@ fn main() -> ExitCode {
             ),
             Crew::new(),
         )
+        .graph_with("code-task", of_task(), Crew::new())
+        .shorthand("task", task::GRAPH)
+        .plain_command("task new", "Write a task file to be filled in", task::new)
+        .command("task show", "List the attempts of a task and its children", task::show)
+        .command("override", "Decide on a task in place of the rules, and go on", task::overriding)
+        .store_command("rewind", "Begin a thread of its own after an attempt at a task, with its files", task::rewind)
         .command("salvage", "List work that was put aside, or bring some of it back", salvage::salvage)
         .main()
+}
+
+/// The workflow that executes a task by verification.
+fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
+    code_task_graph::graph()
+        .about("A task, carried out by a coding agent until its verifiers are content, split if it keeps failing")
+        .example("--task task.md --driver cli:claude --thread tides")
+        .example("--task task.md --profile superstep.toml --parallel 3 --thread tides")
+        .args(code_task::input)
+        .outcome(code_task::ends)
+        .asking::<GaveUp>(Exit::Halted)
+        .summary(code_task_graph::summary)
+        .labels(code_task_graph::label)
+        .describes::<GaveUp>(code_task_graph::describe_question)
+        .describes::<DecideTask>(|state, question| code_task_graph::describe_question(state, &question.about))
+        .what_if(task::what_if)
+        .decides::<GaveUp>()
+        .decides::<DecideTask>()
+        .decides::<AgentQuestion>()
+        .decides::<BudgetReached>()
+        .decides::<SessionRefused>()
 }
 
 /// Adds what the workflows of coding agents share: the meaning of their ends, their texts for people, the answers to their

@@ -51,7 +51,8 @@ fn listed(all: &[Salvaged]) -> String {
     all.iter().map(line).collect()
 }
 
-fn refused(error: &WorkspaceError) -> Refusal {
+/// Returns the refusal that a failure of git is.
+pub(crate) fn refused(error: &WorkspaceError) -> Refusal {
     let refusal = Refusal::new(error.to_string()).exit(Exit::Failed);
     error.help().into_iter().fold(refusal, Refusal::help)
 }

@@ -8,6 +8,26 @@ use superstep::drivers::DriverName;
 use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError};
 use superstep::workflows::{Overrides, Profile, ProfileError};
 
+/// The arguments that all workflows of coding agents share.
+#[derive(Args)]
+pub(crate) struct Agents {
+    /// How the work is done, and by whom: TOML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+
+    /// Who does it, in place of the profile's: api, api:PROVIDER, cli:codex, cli:claude, scripted:FILE
+    #[arg(long, value_name = "NAME")]
+    pub(crate) driver: Option<String>,
+
+    /// The repository, in place of the profile's
+    #[arg(long, value_name = "REPOSITORY")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Begin although files are changed; your changes are in no commit
+    #[arg(long)]
+    pub(crate) allow_dirty: bool,
+}
+
 /// The arguments of `run tasks`.
 #[derive(Args)]
 pub(crate) struct Tasks {
@@ -19,25 +39,12 @@ pub(crate) struct Tasks {
     #[arg(long, value_name = "FILE")]
     issue: Option<PathBuf>,
 
-    /// How the work is done, and by whom: TOML
-    #[arg(long, value_name = "FILE")]
-    profile: Option<PathBuf>,
-
-    /// Who does it, in place of the profile's: api, api:PROVIDER, cli:codex, cli:claude, scripted:FILE
-    #[arg(long, value_name = "NAME")]
-    driver: Option<String>,
-
-    /// The repository, in place of the profile's
-    #[arg(long, value_name = "REPOSITORY")]
-    dir: Option<PathBuf>,
+    #[command(flatten)]
+    agents: Agents,
 
     /// How many attempts a task gets, the first included, in place of the profile's
     #[arg(long, value_name = "N")]
     max_task_reviews: Option<u32>,
-
-    /// Begin although files are changed; your changes are in no commit
-    #[arg(long)]
-    allow_dirty: bool,
 
     /// The branch of the work; without, superstep/ISSUE or superstep/THREAD
     #[arg(long, value_name = "NAME")]
@@ -66,17 +73,28 @@ pub(crate) fn phases_input(args: Phases) -> Result<ExecutionStateUpdate, Refusal
 }
 
 fn start(args: Tasks, max_parallel: Option<u32>) -> Result<ExecutionStateUpdate, Refusal> {
-    let Tasks { plan, issue, profile, driver, dir, max_task_reviews, allow_dirty, branch } = args;
+    let Tasks { plan, issue, agents, max_task_reviews, branch } = args;
+    let allow_dirty = agents.allow_dirty;
+    let profile = profile(agents, max_task_reviews, max_parallel)?;
+    let start = Start { plan, issue, profile, allow_dirty, branch };
+    start.input_blocking().map_err(|error| of_start(&error))
+}
+
+/// Returns the profile with what the command line says.
+pub(crate) fn profile(
+    agents: Agents,
+    max_task_review_iterations: Option<u32>,
+    max_parallel: Option<u32>,
+) -> Result<Profile, Refusal> {
+    let Agents { profile, driver, dir, .. } = agents;
     let driver = driver.map(|name| name.parse::<DriverName>()).transpose();
     let driver = driver.map_err(|error| Refusal::new(error.to_string()))?;
     let profile = match &profile {
         Some(file) => Profile::read(file).map_err(|error| of_profile(&error))?,
         None => Profile::default(),
     };
-    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations: max_task_reviews, max_parallel };
-    let profile = profile.with(overrides).map_err(|error| of_profile(&error))?;
-    let start = Start { plan, issue, profile, allow_dirty, branch };
-    start.input_blocking().map_err(|error| of_start(&error))
+    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations, max_parallel };
+    profile.with(overrides).map_err(|error| of_profile(&error))
 }
 
 fn of_profile(error: &ProfileError) -> Refusal {
@@ -90,7 +108,7 @@ fn of_start(error: &StartError) -> Refusal {
     error.help().into_iter().fold(refusal, Refusal::help)
 }
 
-/// What the end of a run means.
+/// Returns the exit code of a run that has ended.
 pub(crate) fn ends(state: &ExecutionState) -> Exit {
     match state.outcome {
         Some(RunOutcome::Completed) | None => Exit::Finished,

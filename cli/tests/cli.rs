@@ -325,7 +325,7 @@ fn a_name_that_is_nearly_right_is_told() {
     ");
     insta::assert_snapshot!(told(&["run", "esay"]), @r"
     error: there is no graph `esay`
-     help: did you mean `essay`? the graphs are approval, essay, map_reduce, tasks, phases
+     help: did you mean `essay`? the graphs are approval, essay, map_reduce, tasks, phases, code-task
     ");
 }
 
@@ -387,6 +387,10 @@ fn the_whole_help() {
       graphs       List the graphs of this program
       graph        Draw a graph, or where a thread of it stands
       completions  Print a script that completes commands in a shell
+      task         A task, carried out by a coding agent until its verifiers are content, split if it
+                   keeps failing
+      override     Decide on a task in place of the rules, and go on
+      rewind       Begin a thread of its own after an attempt at a task, with its files
       salvage      List work that was put aside, or bring some of it back
 
     Options:
@@ -439,6 +443,11 @@ fn the_whole_help() {
 #[case("graphs")]
 #[case("graph")]
 #[case("completions")]
+#[case("task")]
+#[case("task new")]
+#[case("task show")]
+#[case("override")]
+#[case("rewind")]
 fn each_help_has_an_example(#[case] command: &str) {
     let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
     let help = Place::new().call(&words).out();

@@ -128,8 +128,8 @@ impl Decide for crate::workflows::demo::essay::Approve {
 mod agents {
     use super::{Decide, Reply, Verdict};
     use crate::nodes::{
-        AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, PlanChanged,
-        ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview,
+        AfterBudget, AfterGivingUp, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, DecideTask,
+        GaveUp, Halted, PlanChanged, ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview, WrittenOverride,
     };
 
     impl Decide for Halted {
@@ -139,6 +139,30 @@ mod agents {
                 Verdict::Reject => Some(AfterHalt::Abort),
                 Verdict::Revise => Some(AfterHalt::Retry { attempts: 1, note: reply.feedback.clone()? }),
             }
+        }
+    }
+
+    /// Approving takes the work as it is, which needs a reason: the feedback.
+    fn after_giving_up(reply: &Reply) -> Option<AfterGivingUp> {
+        match (reply.verdict, reply.feedback.clone()) {
+            (Verdict::Approve, why) => {
+                let given = WrittenOverride { decision: "DONE".into(), why: why?, by: reply.by.clone() };
+                Some(AfterGivingUp::Override(given))
+            }
+            (Verdict::Reject, _) => Some(AfterGivingUp::Abort),
+            (Verdict::Revise, note) => Some(AfterGivingUp::Retry { attempts: 1, note: note? }),
+        }
+    }
+
+    impl Decide for GaveUp {
+        fn decide(&self, reply: &Reply) -> Option<AfterGivingUp> {
+            after_giving_up(reply)
+        }
+    }
+
+    impl Decide for DecideTask {
+        fn decide(&self, reply: &Reply) -> Option<AfterGivingUp> {
+            after_giving_up(reply)
         }
     }
 

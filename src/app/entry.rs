@@ -8,11 +8,16 @@ use clap::{ArgMatches, Args, Command};
 
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
+use super::failure::Refusal;
 use super::questions::Questions;
+use super::said::Said;
 use super::shows::Shows;
 use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSnapshot, Writes};
 
 type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
+
+/// What other values of a policy would have decided.
+pub(crate) type WhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
 
 /// A graph's own arguments.
 pub(crate) struct OwnArgs<S: State> {
@@ -29,6 +34,7 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) deciders: Vec<(&'static str, Decider)>,
     pub(crate) asking: Vec<(&'static str, Exit)>,
     pub(crate) summary: Option<fn(&S) -> String>,
+    pub(crate) what_if: Option<WhatIf<S>>,
     pub(crate) questions: Questions<S>,
     pub(crate) shows: Shows<S>,
     pub(crate) about: Option<String>,
@@ -56,7 +62,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     }
 
     /// Builds the input from arguments of the graph's own, which `run GRAPH` then takes beside `--input`. What is wrong with
-    /// them is wrong usage, unless it is a [`Refusal`](super::Refusal) that says otherwise.
+    /// them is wrong usage, unless it is a [`Refusal`](super::Refusal) that says otherwise; an [`Instead`](super::Instead) is printed
+    /// in place of a run.
     ///
     /// ```
     /// # use superstep::app::{App, Register};
@@ -109,6 +116,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Says how a state is told to people, in lines; without, each channel is shown. Control characters are escaped.
     pub fn summary(mut self, told: fn(&S) -> String) -> Self {
         self.summary = Some(told);
+        self
+    }
+
+    /// Lets `replay --mode what-if --override-policy KEY=VALUE` tell what other values of a policy would have decided: `what_if` gets
+    /// the last state and the values.
+    pub fn what_if(mut self, what_if: WhatIf<S>) -> Self {
+        self.what_if = Some(what_if);
         self
     }
 
@@ -207,10 +221,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
     type Context = C;
 
     fn entry(self) -> Entry<S, N, C> {
-        let (own, outcome, summary, about) = (None, None, None, None);
+        let (own, outcome, summary, what_if, about) = (None, None, None, None, None);
         let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
         let shows = Shows::default();
-        Entry { graph: self, own, outcome, deciders, asking, summary, questions, shows, about, examples }
+        Entry { graph: self, own, outcome, deciders, asking, summary, what_if, questions, shows, about, examples }
     }
 }
 

@@ -11,6 +11,7 @@ use super::args::StopArgs;
 use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::said::Said;
 use super::shapes::{Draft, GraphLine, Shown, Stand, Step};
 use super::shows::Labels;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
@@ -30,7 +31,10 @@ pub(crate) trait AnyGraph: Send + Sync {
     fn own_args(&self, command: Command) -> (Command, Vec<String>);
     /// What `run` may be given, as its help shows it.
     fn examples(&self) -> &[String];
-    fn input(&self, given: Given<'_>) -> Result<Writing, Failure>;
+    /// Makes input of JSON.
+    fn input(&self, json: &Value) -> Result<Writing, Failure>;
+    /// Makes input of the graph's own arguments.
+    fn read(&self, matches: &ArgMatches) -> Result<Read, Failure>;
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread>;
 }
 
@@ -67,6 +71,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, Verdict)>;
     /// What the thread would have come to with the graph as it is.
     fn what_if(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String)>;
+    /// What other values of a policy would have decided; none: the graph decides by no policy.
+    fn reconsider<'a>(&'a self, changes: &'a [(String, String)]) -> Call<'a, Option<Said>>;
     /// What differs between two checkpoints, for programs and for people.
     fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)>;
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown>;
@@ -85,10 +91,11 @@ pub(crate) trait AnyRun: Send {
     fn end(self: Box<Self>) -> BoxFuture<'static, Result<Exit, RunError>>;
 }
 
-/// What input is made from.
-pub(crate) enum Given<'a> {
-    Json(&'a Value),
-    Args(&'a ArgMatches),
+/// What a graph's own arguments come to.
+pub(crate) enum Read {
+    Input(Writing),
+    /// Nothing is run.
+    Instead(Said),
 }
 
 /// Checked writes of a graph, which only it can take.

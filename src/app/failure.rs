@@ -47,6 +47,14 @@ impl From<Refusal> for Failure {
     }
 }
 
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        let Failure { error, causes, help, code, .. } = failure;
+        let error = [vec![error], causes].concat().join(": ");
+        Self { error, help, code }
+    }
+}
+
 impl From<Box<Refusal>> for Failure {
     fn from(refusal: Box<Refusal>) -> Self {
         (*refusal).into()

@@ -3,10 +3,11 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `program`, `entry`, `decide`, `exit`, `own` | what a program says about its graphs, and adds |
+//! | `program`, `entry`, `decide`, `exit`, `own`, `said` | what a program says about its graphs, and adds |
 //! | `erased`; `typed`, `thread`, `run`, `questions`, `shows` | a graph without its types; the same with them |
 //! | `args` | words: commands, options, help |
 //! | `commands` | from words to text, JSON and an exit code |
+//! | `stored` | a thread and its past, for commands that a program adds |
 //! | `driven`, `hooks` | what a runner drives, and what it calls |
 //! | `desk`, `local`, `control` | what may be asked of whoever holds the store; this process; another one, by a socket |
 //! | `shapes`, `journals`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
@@ -35,9 +36,11 @@ mod print;
 mod program;
 mod questions;
 mod run;
+mod said;
 mod shapes;
 mod shows;
 mod signal;
+mod stored;
 mod text;
 mod thread;
 mod time;
@@ -48,5 +51,7 @@ pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
 pub use exit::Exit;
 pub use failure::Refusal;
-pub use own::{Found, Said};
+pub use own::{Found, Pending};
 pub use program::App;
+pub use said::{Instead, Said};
+pub use stored::{ChannelChange, StoredThread};

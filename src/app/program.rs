@@ -18,8 +18,10 @@ use super::entry::{Entry, Register};
 use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
 use super::log;
-use super::own::{Found, Own, Said};
+use super::own::{Added, Found, Own, Performer, first, reading};
 use super::print::{complain, page, say, say_json, show_help, unsaid};
+use super::said::Said;
+use super::stored::StoredThread;
 use super::typed::Typed;
 use super::watch::View;
 
@@ -44,7 +46,7 @@ pub struct App {
     graphs: Graphs,
     about: Option<String>,
     version: Option<String>,
-    own: Vec<Own>,
+    added: Added,
     wrong: Vec<Failure>,
 }
 
@@ -105,7 +107,9 @@ impl App {
     }
 
     /// Adds a command about a thread: `NAME THREAD`, with arguments of its own. `perform` is given them, and the thread's
-    /// graph and state, also while another process runs it.
+    /// graph and state, also while another process runs it. A name of two words, `task show`, is a command of a group.
+    ///
+    /// What it returns is printed, or resumes the thread: see [`Said::answer`] and [`Said::input`].
     ///
     /// ```
     /// # use superstep::app::{App, Found, Refusal, Said};
@@ -135,14 +139,53 @@ impl App {
         F: Fn(A, Found) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
     {
-        let own = Own::new(name, about, perform);
-        match args::is_taken(name) || self.own.iter().any(|known| known.name() == name) {
-            true => {
-                self.wrong.push(Failure::new(format!("two commands are named `{name}`")).help("give it another name"))
-            }
-            false => self.own.push(own),
+        self.add(Own::new::<A>(name, about, Performer::Found(reading(perform))));
+        self
+    }
+
+    /// Adds a command about no thread: `NAME`, or two words, with arguments of its own.
+    pub fn plain_command<A, F, Fut>(mut self, name: &'static str, about: &'static str, perform: F) -> Self
+    where
+        A: clap::Args + 'static,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+    {
+        let perform = move |args: A, ()| perform(args);
+        self.add(Own::new::<A>(name, about, Performer::Alone(reading(perform))));
+        self
+    }
+
+    /// Adds a command about a thread: `NAME THREAD`, as [`command`](Self::command) does, that reads its past or copies it. It needs
+    /// the store for itself.
+    pub fn store_command<A, F, Fut>(mut self, name: &'static str, about: &'static str, perform: F) -> Self
+    where
+        A: clap::Args + 'static,
+        F: Fn(A, StoredThread) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+    {
+        self.add(Own::new::<A>(name, about, Performer::Stored(reading(perform))));
+        self
+    }
+
+    /// Adds a command that is the same as `run GRAPH`. Commands of the group `name` can be added beside it.
+    pub fn shorthand(mut self, name: impl Into<String>, graph: impl Into<String>) -> Self {
+        let (name, graph) = (name.into(), graph.into());
+        if self.graphs.find(&graph).is_none() {
+            let help = "add the graph before the command that runs it";
+            self.wrong.push(Failure::new(format!("there is no graph `{graph}` for `{name}` to run")).help(help));
+        } else if args::is_taken(&name) || self.added.named(&name).is_some() || self.added.shorthand(&name).is_some() {
+            self.wrong.push(taken(&name));
+        } else {
+            self.added.shorthands.push((name, graph));
         }
         self
+    }
+
+    fn add(&mut self, own: Own) {
+        match args::is_taken(first(own.path)) || self.added.collides(own.path) {
+            true => self.wrong.push(taken(own.path)),
+            false => self.added.own.push(own),
+        }
     }
 
     /// Reads the arguments of the process, does what they say, and returns the exit code: 0 finished, 10 waiting for a person,
@@ -185,12 +228,12 @@ impl App {
         let bin = Path::new(&called).file_stem().map_or("superstep".into(), |name| name.to_string_lossy().into_owned());
         let about = self.about.unwrap_or_else(|| "Runs graphs, answers their questions, looks at every step".into());
         let version = self.version.unwrap_or_else(|| "0.0.0".into());
-        let command = args::command(&bin, &version, &about, &self.graphs.0, &self.own);
+        let command = args::command(&bin, &version, &about, &self.graphs.0, &self.added);
         let matches = match command.clone().try_get_matches_from(args) {
             Ok(matches) => matches,
             Err(error) => return unread(&error, &self.graphs, args),
         };
-        let (globals, wish) = args::wish(&matches, &self.own).map_err(misread)?;
+        let (globals, wish) = args::wish(&matches, &self.added).map_err(misread)?;
         let caller = Caller { bin: called, store: given_store(&matches, &globals) };
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
@@ -207,6 +250,10 @@ impl App {
         };
         perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
     }
+}
+
+fn taken(name: &str) -> Failure {
+    Failure::new(format!("two commands are named `{name}`")).help("give it another name")
 }
 
 /// `help run` is `run --help`.

@@ -12,6 +12,7 @@ use super::happened::{gap, happened};
 use super::journals::{add_journals, whole_event};
 use super::local::json;
 use super::run::TypedRun;
+use super::said::Said;
 use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step, StopShape};
 use super::shows::Labels;
 use super::typed::Reading;
@@ -213,6 +214,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Box::pin(async move {
             let found = self.at(from).what_if().await?;
             Ok((json(&found)?, format!("{found}\n")))
+        })
+    }
+
+    fn reconsider<'a>(&'a self, changes: &'a [(String, String)]) -> Call<'a, Option<Said>> {
+        Box::pin(async move {
+            let Some(what_if) = self.reading.what_if else { return Ok(None) };
+            let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
+            Ok(Some(what_if(&snapshot.values, changes)?))
         })
     }
 

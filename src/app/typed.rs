@@ -1,16 +1,18 @@
 //! A registered graph with its types, behind the untyped face of `erased`.
 
+use std::error::Error;
 use std::sync::Arc;
 
-use clap::Command;
+use clap::{ArgMatches, Command};
 use serde_json::Value;
 
 use super::decide::Decider;
-use super::entry::{Entry, OwnArgs};
-use super::erased::{AnyGraph, AnyThread, Format, Given, Writing};
+use super::entry::{Entry, OwnArgs, WhatIf};
+use super::erased::{AnyGraph, AnyThread, Format, Read, Writing};
 use super::exit::Exit;
 use super::failure::{Failure, Refusal};
 use super::questions::Questions;
+use super::said::Instead;
 use super::shapes::{ChannelLine, GraphLine};
 use super::shows::Shows;
 use super::thread::TypedThread;
@@ -32,6 +34,7 @@ pub(crate) struct Reading<S> {
     pub deciders: Vec<(&'static str, Decider)>,
     pub asking: Vec<(&'static str, Exit)>,
     pub summary: Option<fn(&S) -> String>,
+    pub what_if: Option<WhatIf<S>>,
     pub questions: Questions<S>,
     pub shows: Shows<S>,
 }
@@ -46,9 +49,24 @@ impl<S> Reading<S> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, asking, summary, questions, shows, about, examples } = entry;
-        let reading = Arc::new(Reading { outcome, deciders, asking, summary, questions, shows });
+        let Entry { graph, own, outcome, deciders, asking, summary, what_if, questions, shows, about, examples } =
+            entry;
+        let reading = Arc::new(Reading { outcome, deciders, asking, summary, what_if, questions, shows });
         Ok(Self { graph: graph?.named(name), context, own, about, examples, reading })
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
+    /// Tells apart why a graph's own arguments came to no input.
+    fn unread(&self, error: Box<dyn Error + Send + Sync>) -> Result<Read, Failure> {
+        let error = match error.downcast::<Instead>() {
+            Ok(instead) => return Ok(Read::Instead(instead.0)),
+            Err(error) => error,
+        };
+        Err(match error.downcast::<Refusal>() {
+            Ok(refusal) => refusal.into(),
+            Err(error) => Failure::usage(format!("there is no input for `{}`", self.graph.name())).because(&*error),
+        })
     }
 }
 
@@ -102,20 +120,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         &self.examples
     }
 
-    fn input(&self, given: Given<'_>) -> Result<Writing, Failure> {
-        let writes = match given {
-            Given::Json(json) => Writes::<S>::from_json(self.graph.schema(), json)?,
-            Given::Args(matches) => match &self.own {
-                Some(own) => (own.read)(matches).map_err(|error| match error.downcast::<Refusal>() {
-                    Ok(refusal) => refusal.into(),
-                    Err(error) => {
-                        Failure::usage(format!("there is no input for `{}`", self.graph.name())).because(&*error)
-                    }
-                })?,
-                None => Writes::from_json(self.graph.schema(), &Value::Object(serde_json::Map::new()))?,
-            },
-        };
-        Ok(Writing(Box::new(writes)))
+    fn input(&self, json: &Value) -> Result<Writing, Failure> {
+        Ok(Writing(Box::new(Writes::<S>::from_json(self.graph.schema(), json)?)))
+    }
+
+    fn read(&self, matches: &ArgMatches) -> Result<Read, Failure> {
+        let Some(own) = &self.own else { return self.input(&Value::Object(serde_json::Map::new())).map(Read::Input) };
+        match (own.read)(matches) {
+            Ok(writes) => Ok(Read::Input(Writing(Box::new(writes)))),
+            Err(error) => self.unread(error),
+        }
     }
 
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread> {

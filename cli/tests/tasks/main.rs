@@ -4,11 +4,13 @@
 
 mod agents;
 mod answers;
+mod code_task;
 mod ground;
 mod kills;
 mod model;
 #[path = "../../../tests/support/model_server/mod.rs"]
 mod model_server;
+mod phases;
 mod place;
 mod server;
 mod stories;

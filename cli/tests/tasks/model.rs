@@ -16,7 +16,7 @@ fn run(place: &Place, server: &Server, more: &str) -> i32 {
 }
 
 /// A developer that calls these tools one after the other, then hands over.
-fn developer(asked: &Value, calls: impl IntoIterator<Item = Reply>) -> Reply {
+pub(crate) fn developer(asked: &Value, calls: impl IntoIterator<Item = Reply>) -> Reply {
     let results = asked["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool").count();
     calls.into_iter().nth(results).unwrap_or_else(work)
 }

@@ -4,6 +4,7 @@ mod answers;
 mod carry;
 mod edits;
 mod keeps;
+mod own;
 mod reads;
 mod replays;
 mod runner;
@@ -28,7 +29,7 @@ pub(crate) use stops::StopArgs;
 
 use super::erased::AnyGraph;
 use super::log::Level;
-use super::own::Own;
+use super::own::{Added, Own};
 
 /// What every command takes.
 #[derive(Args, Clone, Debug)]
@@ -101,7 +102,7 @@ Exit codes:
   13 cancelled, 14 waits for a time or a signal, 2 wrong usage, 1 any other error";
 
 /// Returns the whole command line of a program with these graphs.
-pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn AnyGraph>], own: &[Own]) -> Command {
+pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn AnyGraph>], added: &Added) -> Command {
     let command = Command::new(bin.to_owned())
         .version(version.to_owned())
         .subcommand_required(true)
@@ -111,7 +112,7 @@ pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[Box<dyn A
         .max_term_width(100)
         .subcommand(runs::run(graphs).display_order(0));
     let command = Verb::augment_subcommands(Globals::augment_args(command));
-    let command = command.subcommands(own.iter().map(|own| own.command.clone()));
+    let command = command.subcommands(own::commands(graphs, added));
     let command = command.about(about.to_owned()).long_about(None).after_help(AFTER);
     let graph = graphs.first().map_or("GRAPH", |graph| graph.name()).to_owned();
     spelled(command, bin, &graph)
@@ -131,7 +132,7 @@ fn spelled(command: Command, bin: &str, graph: &str) -> Command {
 pub(crate) enum Wish<'a> {
     Run(RunArgs<'a>),
     Do(Verb),
-    /// A command of the program's own, about a thread.
+    /// A command of the program's own, and its thread, if it is about one.
     Own(&'a Own, &'a str, &'a ArgMatches),
 }
 
@@ -143,15 +144,11 @@ pub(crate) fn is_taken(name: &str) -> bool {
 }
 
 /// Reads the matches of [`command`].
-pub(crate) fn wish<'a>(matches: &'a ArgMatches, own: &'a [Own]) -> Result<(Globals, Wish<'a>), clap::Error> {
+pub(crate) fn wish<'a>(matches: &'a ArgMatches, added: &'a Added) -> Result<(Globals, Wish<'a>), clap::Error> {
     let globals = Globals::from_arg_matches(matches)?;
-    let its_own = |name: &str| own.iter().find(|own| own.name() == name);
     let wish = match matches.subcommand() {
         Some(("run", run)) => Wish::Run(RunArgs::of(run)?),
-        Some((name, inner)) if let Some(own) = its_own(name) => {
-            let thread = inner.get_one::<String>("thread").map(String::as_str).unwrap_or_default();
-            Wish::Own(own, thread, inner)
-        }
+        Some((word, inner)) if let Some(wish) = own::wish(word, inner, added) => wish,
         _ => Wish::Do(Verb::from_arg_matches(matches)?),
     };
     Ok((globals, wish))

@@ -47,6 +47,7 @@ pub(crate) enum Mode {
 Examples:
   {bin} replay first --step
   {bin} replay first --mode verify --strict
+  {bin} replay first --mode what-if --override-policy max_attempts=2
   {bin} replay first --mode live --from 3")]
 pub(crate) struct Replay {
     /// The thread's name
@@ -60,6 +61,10 @@ pub(crate) struct Replay {
     /// From this checkpoint instead of the first
     #[arg(long, value_name = "CHECKPOINT", value_parser = super::edits::checkpoint)]
     pub from: Option<u64>,
+
+    /// With `--mode what-if`, for a graph that decides by a policy: a value in place of the recorded one
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub override_policy: Vec<String>,
 
     /// With `--mode verify`: end with code 15 if anything was only taken over
     #[arg(long)]

@@ -30,12 +30,19 @@ pub(super) fn run(graphs: &[Box<dyn AnyGraph>]) -> Command {
         .subcommand_value_name("GRAPH")
         .subcommand_help_heading("Graphs")
         .disable_help_subcommand(true);
-    command.subcommands(graphs.iter().map(|graph| of_graph(&**graph)))
+    let graphs = graphs.iter().map(|graph| of_graph(&**graph, graph.name(), &format!("run {}", graph.name())));
+    command.subcommands(graphs)
 }
 
-fn of_graph(graph: &dyn AnyGraph) -> Command {
+/// Returns a command that is the same as `run` with a graph; `is_group`: it has subcommands beside.
+pub(super) fn shorthand(graph: &dyn AnyGraph, word: &str, is_group: bool) -> Command {
+    let command = of_graph(graph, word, word);
+    if is_group { command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true) } else { command }
+}
+
+/// Returns the command `name` that runs a graph; it is called by the words `call`.
+fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
     let line = graph.line();
-    let name = line.graph.clone();
     let about = line.about.clone().unwrap_or_else(|| format!("Nodes: {}", line.nodes.join(", ")));
     let input = Arg::new(INPUT)
         .long("input")
@@ -45,9 +52,9 @@ fn of_graph(graph: &dyn AnyGraph) -> Command {
         .long("thread")
         .value_name("ID")
         .help("The new thread's name; made from the graph's name and the time unless given");
-    let (command, own) = graph.own_args(Command::new(name.clone()).about(about));
+    let (command, own) = graph.own_args(Command::new(name.to_owned()).about(about));
     let own_names = own.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with(INPUT)));
-    let after = format!("{}{}", channels(&line, own.is_empty()), examples(&name, graph.examples()));
+    let after = format!("{}{}", channels(&line, own.is_empty()), examples(call, graph.examples()));
     own_names
         .arg(input)
         .arg(thread)
@@ -65,8 +72,8 @@ fn channels(line: &GraphLine, are_needed: bool) -> String {
     format!("Channels:\n{}\n", channels.collect::<String>())
 }
 
-fn examples(graph: &str, given: &[String]) -> String {
-    let line = |arguments: &str| format!("\n  {{bin}} run {graph} {arguments}");
+fn examples(call: &str, given: &[String]) -> String {
+    let line = |arguments: &str| format!("\n  {{bin}} {call} {arguments}");
     match given {
         [] => format!("Example:{}", line("--thread first")),
         [one] => format!("Example:{}", line(one)),
@@ -89,9 +96,14 @@ impl<'a> RunArgs<'a> {
     pub(super) fn of(run: &'a ArgMatches) -> Result<Self, clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (graph, own) = run.subcommand().ok_or_else(missing)?;
+        Ok(Self::named(graph, own))
+    }
+
+    /// Reads what a graph's command was given.
+    pub(super) fn named(graph: &'a str, own: &'a ArgMatches) -> Self {
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
         let talk = Talk { interactive: own.get_flag(INTERACTIVE) };
-        Ok(Self { graph, input: text(INPUT), thread: text(THREAD), talk, stops: StopArgs::read(own), own })
+        Self { graph, input: text(INPUT), thread: text(THREAD), talk, stops: StopArgs::read(own), own }
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Session, Told, given};
 use crate::app::args::{Delete, Fork, Update};
-use crate::app::erased::{AnyThread, Given};
+use crate::app::erased::AnyThread;
 use crate::app::failure::Failure;
 use crate::app::local::Local;
 use crate::checkpoint::{CheckpointId, ThreadId};
@@ -16,7 +16,7 @@ impl Session {
         let values = given::json("--values", &values)?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
-        let writing = graph.input(Given::Json(&values))?;
+        let writing = graph.input(&values)?;
         let thread = local.thread(&name).await?;
         let dropped = thread.update(at.map(CheckpointId), as_node, writing).await?;
         self.edited(&*thread, dropped).await
@@ -27,7 +27,7 @@ impl Session {
         let values = values.map(|text| given::json("--values", &text)).transpose()?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
-        let writing = values.map(|values| graph.input(Given::Json(&values))).transpose()?;
+        let writing = values.map(|values| graph.input(&values)).transpose()?;
         let mut thread = local.thread(&name).await?;
         let Some(to) = to else {
             let dropped = thread.fork(CheckpointId(at), writing).await?;

@@ -8,6 +8,7 @@ mod fixture;
 mod given;
 mod holds;
 mod keeps;
+mod own;
 mod reads;
 mod replays;
 mod runner;
@@ -19,18 +20,16 @@ mod talk;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::ArgMatches;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{Verb, Wish};
 use super::caller::{Caller, quoted};
 use super::control::Control;
-use super::desk::{Ask, Saying};
+use super::desk::Saying;
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::local::json;
-use super::own::{Found, Own, Said};
 use super::shapes::{Asked, Stand};
 use super::{text, watch};
 
@@ -114,15 +113,6 @@ impl Session {
             Verb::Graph(args) => self.draw(args).await,
             Verb::Completions(args) => self.completions(&args),
         }
-    }
-
-    /// A command of the program's own, about a thread as it stands.
-    async fn own(&self, own: &Own, thread: &str, matches: &ArgMatches) -> Result<Told, Failure> {
-        let stand: Stand = self.ask(Ask::Status { thread: thread.to_owned() }).await?;
-        let Stand { thread, graph, state, .. } = stand;
-        let Said { text, json } = (own.perform)(matches, Found { thread, graph, state }).await?;
-        let lines: String = text.lines().map(|line| text::clean(line).into_owned() + "\n").collect();
-        Told::new(lines, &json)
     }
 
     /// A thread as it stands, as text and JSON.

@@ -28,6 +28,9 @@ impl Session {
     pub(super) async fn replay(&self, args: &Replay) -> Result<Told, Failure> {
         let local = self.looking()?;
         let thread = local.thread(&args.thread).await?;
+        if !args.override_policy.is_empty() {
+            return reconsidered(&*thread, args).await;
+        }
         match args.mode {
             Mode::Recorded => self.recorded(&thread, args).await,
             Mode::Verify => {
@@ -113,6 +116,28 @@ impl Session {
         say("\n");
         read.is_ok_and(|count| count > 0) && line.trim() != "q"
     }
+}
+
+/// Tells what other values of a policy would have decided.
+async fn reconsidered(thread: &dyn AnyThread, args: &Replay) -> Result<Told, Failure> {
+    if args.mode != Mode::WhatIf {
+        return Err(Failure::usage("--override-policy needs --mode what-if"));
+    }
+    let changes = args.override_policy.iter().map(|text| change(text)).collect::<Result<Vec<_>, _>>()?;
+    match thread.reconsider(&changes).await? {
+        Some(said) => Told::new(lines(&said.text), &said.json),
+        None => Err(Failure::usage(format!("thread `{}` is of a graph that decides by no policy", args.thread))
+            .help("leave out --override-policy, to see what the graph as it is now would have come to")),
+    }
+}
+
+/// Reads `KEY=VALUE`.
+fn change(text: &str) -> Result<(String, String), Failure> {
+    let (key, value) = text.split_once('=').ok_or_else(|| {
+        Failure::usage(format!("--override-policy {text}: there is no value"))
+            .help("write KEY=VALUE, as max_attempts=2")
+    })?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// The checkpoints that led to where the thread stands, oldest first.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::own::said;
 use super::{Session, Told, given};
 use crate::app::args::{RunArgs, StopArgs, Talk};
 use crate::app::desk::Ask;
-use crate::app::erased::{AnyThread, Given, Go};
+use crate::app::erased::{AnyThread, Go, Read};
 use crate::app::exit::Exit;
 use crate::app::failure::Failure;
 use crate::app::happened::happened_now;
@@ -20,8 +21,12 @@ impl Session {
     pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<Told, Failure> {
         let graph = self.graphs.named(args.graph)?;
         let input = match args.input {
-            Some(text) => graph.input(Given::Json(&given::json("--input", text)?))?,
-            None => graph.input(Given::Args(args.own))?,
+            Some(text) => Read::Input(graph.input(&given::json("--input", text)?)?),
+            None => graph.read(args.own)?,
+        };
+        let input = match input {
+            Read::Input(input) => input,
+            Read::Instead(instead) => return said(instead),
         };
         if args.thread.is_some_and(str::is_empty) {
             return Err(Failure::usage("a thread needs a name: \"\" is none"));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::escape::{clean, clean_lines, safe_json};
-use super::phase::phase_event;
+use super::workflow::workflow_event;
 
 /// How many characters of a value stand on one line.
 const WIDTH: usize = 88;
@@ -34,7 +34,7 @@ pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
 pub(crate) fn said(value: &Value, indent: usize) -> String {
     match value {
         Value::String(text) => clean_lines(text, indent),
-        other => phase_event(other, indent).unwrap_or_else(|| one_line(other)),
+        other => workflow_event(other, indent).unwrap_or_else(|| one_line(other)),
     }
 }
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::block::{said, value};
 use super::escape::{clean, clean_lines, safe_json};
-use super::phase::phase_event;
 use super::stand::questions;
+use super::workflow::workflow_event;
 use super::{journal, stand};
 use crate::app::shapes::{GraphLine, ShownTask, Step, ThreadLine};
 
@@ -97,7 +97,7 @@ fn event(event: &Value) -> String {
         Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
         Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
         Some("journal") => format!("{}: {}", text("node"), journal::brief(&event["entry"])),
-        Some("custom") if phase_event(&event["value"], 0).is_some() => said(&event["value"], 6 + 2 * within),
+        Some("custom") if workflow_event(&event["value"], 0).is_some() => said(&event["value"], 6 + 2 * within),
         Some("custom" | "message") => format!("{} says {}", text("node"), said(&event["value"], 6 + 2 * within)),
         _ => safe_json(&event.to_string()).into_owned(),
     };

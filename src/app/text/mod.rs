@@ -8,10 +8,11 @@ mod lists;
 mod phase;
 mod stand;
 mod story;
+mod workflow;
 
 pub(crate) use block::said;
 pub(crate) use escape::{acts, clean, clean_lines, safe_json};
 pub(crate) use lists::{columns_of, events, graphs, history, threads, waiting};
-pub(crate) use phase::phase_event;
 pub(crate) use stand::{meant, questions, shown, stand};
 pub(crate) use story::{Part, part, story};
+pub(crate) use workflow::workflow_event;

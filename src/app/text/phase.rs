@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::escape::{clean, clean_lines};
 
 /// Returns the line of an event of a phase or subtask, its further lines indented so far; none for any other value.
-pub(crate) fn phase_event(value: &Value, indent: usize) -> Option<String> {
+pub(super) fn phase_event(value: &Value, indent: usize) -> Option<String> {
     let (kind, place) = value.as_object().filter(|fields| fields.len() == 1)?.iter().next()?;
     let (about, verb) = kind.split_once('_')?;
     let verb = match (about, verb) {

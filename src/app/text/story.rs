@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::block::{said, value};
 use super::escape::{clean, clean_lines, safe_json};
-use super::phase::phase_event;
+use super::workflow::workflow_event;
 use crate::app::watch::agent::{action, count, dollars, time};
 use crate::app::watch::running::Seen;
 
@@ -19,9 +19,26 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn holds(&self, place: Option<&(String, u64)>) -> bool {
-        let is_task = self.task.as_ref().is_none_or(|task| place.is_some_and(|(of, _)| of == task));
-        is_task && self.attempt.is_none_or(|attempt| place.is_some_and(|(_, of)| *of == attempt))
+    fn holds(&self, place: Option<&Place>) -> bool {
+        let is_task = self.task.as_ref().is_none_or(|task| place.is_some_and(|place| place.task == *task));
+        is_task && self.attempt.is_none_or(|attempt| place.is_some_and(|place| place.attempt == attempt))
+    }
+}
+
+/// What the work is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    task: String,
+    /// The phase, if it is judged as a whole.
+    phase: Option<u64>,
+    attempt: u64,
+}
+
+impl Place {
+    fn heading(&self) -> String {
+        let Self { task, phase, attempt } = self;
+        let about = phase.map_or_else(|| format!("task {}", clean(task)), |phase| format!("phase {phase}"));
+        format!("== {about}, attempt {attempt}\n")
     }
 }
 
@@ -46,10 +63,11 @@ pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
 
 /// The task and attempt that a turn of an agent is about, if the event begins one. What follows belongs to it too: checks, a
 /// review, a commit, a question.
-fn begun(event: &Value) -> Option<Option<(String, u64)>> {
+fn begun(event: &Value) -> Option<Option<Place>> {
     let turn = Some(&event["value"]["turn"]).filter(|turn| turn.is_object())?;
     let task = turn["task"].as_str().filter(|task| !task.is_empty());
-    Some(task.map(|task| (task.to_owned(), turn["attempt"].as_u64().unwrap_or_default())))
+    let (phase, attempt) = (turn["phase"].as_u64(), turn["attempt"].as_u64().unwrap_or_default());
+    Some(task.map(|task| Place { task: task.to_owned(), phase, attempt }))
 }
 
 /// Returns what agents were asked, did and answered, from their messages alone.
@@ -61,10 +79,9 @@ pub(super) fn messages<'a>(messages: impl Iterator<Item = &'a Value>) -> String 
 #[derive(Default)]
 struct Teller {
     text: String,
-    /// The task that the work is about, and the attempt.
-    place: Option<(String, u64)>,
+    place: Option<Place>,
     /// The last heading.
-    told: Option<(String, u64)>,
+    told: Option<Place>,
     /// The path of the node that was told of last.
     node: Option<String>,
     /// Whether it has said more than which channels it wrote.
@@ -99,7 +116,7 @@ impl Teller {
         let seen = Seen::of(event);
         let lines = match seen.kind {
             "message" => self.message(&event["value"]),
-            "custom" => match phase_event(&event["value"], 4) {
+            "custom" => match workflow_event(&event["value"], 4) {
                 Some(line) => format!("  {line}\n"),
                 None => format!("  says {}\n", said(&event["value"], 4)),
             },
@@ -123,9 +140,9 @@ impl Teller {
     fn head(&mut self, seen: &Seen<'_>) {
         let is_headed = self.place.is_some() && self.place != self.told;
         if is_headed {
-            if let Some((task, attempt)) = &self.place {
+            if let Some(place) = &self.place {
                 let blank = if self.text.is_empty() { "" } else { "\n" };
-                self.text.push_str(&format!("{blank}== task {}, attempt {attempt}\n", clean(task)));
+                self.text.push_str(&format!("{blank}{}", place.heading()));
             }
             self.told.clone_from(&self.place);
             self.node = None;

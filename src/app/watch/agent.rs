@@ -7,6 +7,8 @@ use serde_json::Value;
 pub(crate) struct Agent {
     role: String,
     task: String,
+    /// The phase that it judges as a whole.
+    phase: Option<u64>,
     attempt: u64,
     /// The folder it works in.
     directory: String,
@@ -49,6 +51,7 @@ impl Agent {
     fn begin(&mut self, turn: &Value) {
         let text = |key: &str| turn[key].as_str().unwrap_or_default().to_owned();
         (self.role, self.task, self.directory) = (text("role"), text("task"), text("directory"));
+        self.phase = turn["phase"].as_u64();
         self.attempt = turn["attempt"].as_u64().unwrap_or_default();
         self.before = Used { tokens: self.tokens(), cost: self.cost() };
         self.now = Used::default();
@@ -68,12 +71,16 @@ impl Agent {
         self.before.cost.saturating_add(self.now.cost)
     }
 
-    /// `task 1, attempt 2`; in few columns `1#2`. None if it belongs to no task.
+    /// `task 1, attempt 2`, or `phase 1, attempt 2`; in few columns `1#2`. None if it belongs to no task.
     pub(crate) fn place(&self, is_narrow: bool) -> Option<String> {
+        let about = match self.phase {
+            Some(phase) => format!("phase {phase}"),
+            None => format!("task {}", self.task),
+        };
         match (self.task.as_str(), self.attempt, is_narrow) {
             ("", ..) => None,
-            (task, 0, _) => Some(format!("task {task}")),
-            (task, attempt, false) => Some(format!("task {task}, attempt {attempt}")),
+            (_, 0, _) => Some(about),
+            (_, attempt, false) => Some(format!("{about}, attempt {attempt}")),
             (task, attempt, true) => Some(format!("{task}#{attempt}")),
         }
     }
@@ -215,6 +222,8 @@ mod tests {
         agent.hear(&json!({"turn": {"role": "developer", "task": "2", "attempt": 3}}));
         agent.hear(&json!({"finished": {"usage": {"input": 1_000, "cost": 1_000}}}));
         assert_eq!(agent.place(false).unwrap(), "task 2, attempt 3");
+        agent.hear(&json!({"turn": {"role": "reviewer", "task": "phase-2", "phase": 2, "attempt": 1}}));
+        assert_eq!(agent.place(false).unwrap(), "phase 2, attempt 1");
         assert_eq!(
             (agent.used(false), agent.used(true)),
             (vec!["2.1k tokens".into(), "$0.0060".into()], vec!["2.1k".to_owned(), "$0.006".into()])

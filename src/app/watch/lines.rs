@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::agent::{count, dollars, time};
 use super::running::{Running, Seen, Tasks};
 use crate::app::shapes::RunningShape;
-use crate::app::text::{clean, clean_lines, phase_event, safe_json, said};
+use crate::app::text::{clean, clean_lines, safe_json, said, workflow_event};
 use crate::checkpoint::time::parsed;
 
 /// How long an agent's next action waits for its line, in ms: only the last one meanwhile gets it.
@@ -48,7 +48,7 @@ impl Lines {
 
     /// What a node says, and for which task.
     fn said(&mut self, seen: &Seen<'_>) -> String {
-        if let Some(line) = phase_event(&seen.event["value"], 2) {
+        if let Some(line) = workflow_event(&seen.event["value"], 2) {
             return format!("superstep {}: {line}\n", seen.step);
         }
         let label = self.tasks.of(seen).label.as_ref().map(|label| format!(" ({})", clean(label)));

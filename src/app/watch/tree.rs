@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::agent::time;
 use super::running::{Running, Seen, Tasks};
-use crate::app::text::{clean, columns_of, phase_event, said};
+use crate::app::text::{clean, columns_of, said, workflow_event};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -66,7 +66,7 @@ impl Tree {
             "end" | "failed" | "asked" => self.ended(&seen),
             "custom" => {
                 let line = said(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
-                let stays = event["value"].is_string() || phase_event(&event["value"], 0).is_some();
+                let stays = event["value"].is_string() || workflow_event(&event["value"], 0).is_some();
                 self.says.insert(seen.path.clone(), (line, stays));
                 String::new()
             }

@@ -1,0 +1,80 @@
+//! `override`: a person's decision in place of the rules, while a task waits or is over.
+
+use std::path::Path;
+use std::process::Command;
+
+use clap::Args;
+use serde_json::json;
+use superstep::app::{Exit, Found, Pending, Refusal, Said};
+use superstep::decide::{Kind, Override};
+use superstep::workflows::code_task::CodeTaskState;
+
+use crate::code_task;
+
+/// The arguments of `override`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  {bin} override tides DONE --why 'the flaky test is known'\n  {bin} override tides FAIL --why 'not needed any more' --by ada"
+)]
+pub(crate) struct Overriding {
+    /// The decision: DONE, RETRY, SPLIT or FAIL
+    #[arg(value_name = "DECISION")]
+    decision: String,
+
+    /// The reason; kept with the decision
+    #[arg(long, value_name = "TEXT")]
+    why: String,
+
+    /// The name of the person who decides; without it, git's user.name, or else the user of this machine
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+/// Decides in place of the rules, and goes on.
+pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, Refusal> {
+    let state = super::task(&found)?;
+    let by = args.by.unwrap_or_else(|| user(&state.settings.repository));
+    let over = code_task::overriding(&args.decision, &args.why, &by)?;
+    ensure_possible(&state, &over)?;
+    let answers = |pending: &&Pending| ["gave_up", "decide"].contains(&pending.name.as_str());
+    match found.pending.iter().find(answers) {
+        Some(pending) => {
+            let answer = json!({ "decision": over.decision, "why": over.note.why, "by": over.note.by });
+            Ok(Said::answer(&pending.id, &json!({ "override": answer }))?.by(by))
+        }
+        None if found.status == "finished" && state.start.is_some() => Said::input(&json!({ "pending": over })),
+        None => Err(unready(&found)),
+    }
+}
+
+/// Refuses a split of a task that cannot be split.
+fn ensure_possible(state: &CodeTaskState, over: &Override) -> Result<(), Refusal> {
+    let Some(spec) = state.spec.as_ref().filter(|_| over.decision == Kind::Split) else { return Ok(()) };
+    let why = match (&state.children, state.place.depth, spec.policy.max_depth) {
+        (Some(_), ..) => "a task is split at most once, and this one was".to_owned(),
+        (None, depth, most) if depth >= most => format!("it is at depth {depth}, and max_depth is {most}"),
+        (None, ..) => return Ok(()),
+    };
+    Err(Refusal::new(format!("task {} cannot be split: {why}", spec.id.as_str())).help("choose DONE, RETRY or FAIL"))
+}
+
+fn unready(found: &Found) -> Refusal {
+    let (thread, status) = (&found.thread, &found.status);
+    match found.pending.first() {
+        Some(pending) => {
+            Refusal::new(format!("thread `{thread}` waits for an answer to `{}`, not for a decision", pending.name))
+                .help("answer that first")
+        }
+        None => Refusal::new(format!("thread `{thread}` is {status}: there is no decision to override now"))
+            .help("a decision is overridden while the task waits for a person, or when it is over"),
+    }
+    .exit(Exit::Failed)
+}
+
+/// Returns the name of the person at this machine.
+fn user(repository: &Path) -> String {
+    let git = Command::new("git").arg("-C").arg(repository).args(["config", "user.name"]).output();
+    let name = git.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    name.unwrap_or_else(code_task::user)
+}

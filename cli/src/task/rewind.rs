@@ -1,0 +1,164 @@
+//! `rewind`: a task as it was after an attempt, as a thread of its own, with files of its own.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use superstep::app::{Exit, Refusal, Said, StoredThread};
+use superstep::nodes::{Base, Folder};
+use superstep::workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
+use superstep::workspace::{CommitId, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escaped};
+
+use crate::salvage::refused;
+
+/// The arguments of `rewind`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  {bin} rewind tides --attempt 2\n  {bin} rewind tides --attempt 2 --branch tides-again"
+)]
+pub(crate) struct Rewind {
+    /// The number of the attempt after which the new thread begins
+    #[arg(long, value_name = "N")]
+    attempt: u32,
+
+    /// The folder of its work tree; without, .superstep/rewind/THREAD-N in the repository
+    #[arg(long, value_name = "DIR")]
+    worktree: Option<PathBuf>,
+
+    /// A new branch, in the checkout unless there is --worktree; nothing may be changed there. Without, superstep/THREAD-N
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+}
+
+/// An attempt as it was recorded.
+struct Past {
+    checkpoint: u64,
+    state: CodeTaskState,
+    start: Start,
+    /// The commit at which its work began.
+    commit: CommitId,
+    /// The files that it left.
+    tree: TreeId,
+}
+
+/// Copies a task as it was after an attempt, and brings the files of that attempt to a place of their own.
+pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, Refusal> {
+    let thread = stored.found().thread.clone();
+    let past = past(&stored, args.attempt).await?;
+    let name = format!("{thread}-{}", args.attempt);
+    if stored.is_taken(&name).await? {
+        let error = format!("there is a thread `{name}` already");
+        return Err(Refusal::new(error)
+            .help(format!("go on with it, or `superstep delete {name}`"))
+            .exit(Exit::Failed));
+    }
+    let branch = args.branch.clone().unwrap_or_else(|| branch_name(&name));
+    let place = place(&args, &past, &name, &branch).await?;
+    let values = moved(past.state, past.start, &place, &name).await?;
+    stored.copy_to(&name, past.checkpoint, "record", &values).await?;
+    let folder = place.root().display();
+    let text = format!(
+        "thread {name}: {thread} after attempt {}\n  files: {folder}\n  branch: {branch}\ngo on with\n  superstep proceed {name}\n",
+        args.attempt
+    );
+    Said::new(text, &json!({ "thread": name, "attempt": args.attempt, "folder": place.root(), "branch": branch }))
+}
+
+/// Finds the checkpoint at which an attempt was recorded.
+async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
+    let last = super::task(stored.found())?;
+    let number = |line: &serde_json::Value| line["past"]["number"].as_u64();
+    let changes = stored.changes("attempts").await?;
+    let is_it = |value: &serde_json::Value| {
+        value.as_array().and_then(|all| all.last()).and_then(number) == Some(attempt.into())
+    };
+    let known = last.attempts.iter().any(|line| line.past.number == attempt);
+    let found = changes.iter().find(|change| known && is_it(&change.value));
+    let found = found.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
+    let state = super::state(&stored.state_at(found.checkpoint).await?)?;
+    let begun = state.start.clone().zip(state.attempt.files.clone());
+    let (start, files) = begun.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
+    let commit = state.attempt.base.as_ref().unwrap_or(&start.base).at.commit.clone();
+    let commit = commit.ok_or_else(|| {
+        Refusal::new("the repository had no commit when the task began: there is none for a new branch")
+            .exit(Exit::Failed)
+    })?;
+    Ok(Past { checkpoint: found.checkpoint, state, start, commit, tree: files.tree })
+}
+
+fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
+    let help = match state.attempts.last() {
+        Some(last) => format!("its attempts are 1 to {}; `superstep task show {thread}` lists them", last.past.number),
+        None => "no attempt of it was recorded yet".to_owned(),
+    };
+    Refusal::new(format!("task `{thread}` has no attempt {attempt}")).help(help)
+}
+
+/// Makes the place of the new thread's work: a new branch with the files of the attempt.
+async fn place(args: &Rewind, past: &Past, name: &str, branch: &str) -> Result<Workspace, Refusal> {
+    let home = opened(&past.state.settings).await.map_err(|error| refused(&error))?;
+    if home.branch_at(branch).await.map_err(|error| refused(&error))?.is_some() {
+        let error = format!("there is a branch `{branch}` already, and no branch that is there is moved");
+        return Err(Refusal::new(error).help("name another one with `--branch NAME`").exit(Exit::Failed));
+    }
+    let is_in_place = args.branch.is_some() && args.worktree.is_none();
+    let made = if is_in_place {
+        in_checkout(home, past, name, branch).await
+    } else {
+        let folder = folder(args.worktree.as_deref(), &home, name)?;
+        in_worktree(&home, &folder, past, branch).await
+    };
+    made.map_err(|error| refused(&error))
+}
+
+/// The folder of a new work tree, which must be free.
+fn folder(given: Option<&Path>, home: &Workspace, name: &str) -> Result<PathBuf, Refusal> {
+    let own = || home.root().join(".superstep/rewind").join(escaped(name));
+    let folder = given.map_or_else(own, |given| std::path::absolute(given).unwrap_or_else(|_| given.to_owned()));
+    let is_free = std::fs::read_dir(&folder).map_or(!folder.exists(), |mut entries| entries.next().is_none());
+    let taken = || Refusal::new(format!("{}: something is there already", folder.display())).exit(Exit::Failed);
+    if is_free { Ok(folder) } else { Err(taken().help("name another folder with `--worktree DIR`")) }
+}
+
+type Made = Result<Workspace, WorkspaceError>;
+
+/// Opens the checkout; what is no part of the work is left alone there.
+async fn opened(settings: &Settings) -> Made {
+    let options = settings.apart.iter().fold(WorkspaceOptions::new(), |options, file| options.apart(file));
+    Workspace::open_with(&settings.repository, options).await
+}
+
+async fn in_checkout(home: Workspace, past: &Past, name: &str, branch: &str) -> Made {
+    let _alone = home.lock(name).await?;
+    home.ensure_ready().await?;
+    home.ensure_clean().await?;
+    home.new_branch(branch, &past.commit).await?;
+    home.reset_to(&past.tree).await?;
+    Ok(home)
+}
+
+async fn in_worktree(home: &Workspace, folder: &Path, past: &Past, branch: &str) -> Made {
+    let made = home.detached_worktree(folder, &past.commit).await?;
+    made.new_branch(branch, &past.commit).await?;
+    made.reset_to(&past.tree).await?;
+    Ok(made)
+}
+
+/// The parts of the state that name the place of the work.
+async fn moved(
+    state: CodeTaskState,
+    start: Start,
+    place: &Workspace,
+    name: &str,
+) -> Result<serde_json::Value, Refusal> {
+    let at = place.standing(&[]).await.map_err(|error| refused(&error))?;
+    let root = place.root().to_owned();
+    let base = |tree: TreeId| Base { at: at.clone(), tree };
+    let attempt =
+        Attempt { base: state.attempt.base.map(|was| base(was.tree)), session: None, cut: None, ..state.attempt };
+    let mut settings = Settings { repository: root.clone(), ..state.settings };
+    settings.profile.working_dir.clone_from(&root);
+    let folder = Folder { directory: root, ..start.folder };
+    let start = Start { run: name.to_owned(), folder, base: base(start.base.tree) };
+    Ok(json!({ "settings": settings, "start": start, "attempt": attempt }))
+}

@@ -1,0 +1,157 @@
+//! `task show`: the attempts of a task with decisions, findings and costs, and those of its children.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+use superstep::app::{Found, Refusal, Said};
+use superstep::decide::Recorded;
+use superstep::drivers::{Usage, dollars};
+use superstep::spec::TaskSpec;
+use superstep::workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, finding_lines, run_folder};
+
+use super::records;
+
+/// The arguments of `task show`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  {bin} task show tides --json")]
+pub(crate) struct Show {}
+
+/// A task as it is shown.
+#[derive(Serialize)]
+struct ShownTask {
+    task: String,
+    title: String,
+    outcome: Option<TaskOutcome>,
+    /// Its usage with that of its children; none: it is not known.
+    usage: Option<Usage>,
+    attempts: Vec<ShownAttempt>,
+    children: Vec<ShownTask>,
+}
+
+/// An attempt as it is shown.
+#[derive(Serialize)]
+struct ShownAttempt {
+    attempt: u32,
+    decision: String,
+    rule: String,
+    reason: String,
+    findings: Vec<String>,
+    commit: Option<String>,
+    usage: Option<Usage>,
+}
+
+/// Lists the attempts of a task and of its children.
+pub(crate) async fn show(_: Show, found: Found) -> Result<Said, Refusal> {
+    let state = super::task(&found)?;
+    let shown = of_state(&state)?;
+    let mut lines = vec![];
+    shown.tell("", &mut lines);
+    Said::new(lines.join("\n") + "\n", &shown)
+}
+
+fn of_state(state: &CodeTaskState) -> Result<ShownTask, Refusal> {
+    let spec = state.spec.as_ref();
+    Ok(ShownTask {
+        task: spec.map(|spec| spec.id.as_str().to_owned()).unwrap_or_default(),
+        title: spec.map(|spec| spec.title.clone()).unwrap_or_default(),
+        outcome: state.outcome,
+        usage: Some(state.usage),
+        attempts: state.attempts.iter().map(of_line).collect(),
+        children: children(state)?,
+    })
+}
+
+fn of_line(line: &AttemptLine) -> ShownAttempt {
+    ShownAttempt {
+        attempt: line.past.number,
+        decision: line.decision.clone(),
+        rule: line.rule.clone(),
+        reason: line.reason.clone(),
+        findings: line.findings.clone(),
+        commit: line.commit.as_ref().map(ToString::to_string),
+        usage: Some(line.usage),
+    }
+}
+
+/// The children of the first task, those included that have not begun.
+fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
+    let specs = state.children.iter().flat_map(|children| &children.specs);
+    let folder = run_folder(state).join("children");
+    let child = |spec: &TaskSpec| {
+        let id = spec.id.as_str();
+        let result = state.results.iter().find(|result| result.id == id);
+        let mut shown = of_records(id, &folder.join(id))?;
+        shown.title.clone_from(&spec.title);
+        shown.outcome = result.map(|result| result.outcome);
+        shown.usage = result.map(|result| result.usage);
+        Ok(shown)
+    };
+    specs.map(child).collect()
+}
+
+/// A task as its records tell of it.
+fn of_records(id: &str, folder: &Path) -> Result<ShownTask, Refusal> {
+    let below = records::children(folder);
+    let title = records::spec(folder).and_then(|text| TaskSpec::parse(&text, "spec.md").ok()).map(|spec| spec.title);
+    Ok(ShownTask {
+        task: id.to_owned(),
+        title: title.unwrap_or_default(),
+        outcome: None,
+        usage: None,
+        attempts: records::attempts(folder)?.iter().map(of_record).collect(),
+        children: below.iter().map(|(id, folder)| of_records(id, folder)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn of_record(recorded: &Recorded) -> ShownAttempt {
+    let Recorded { outputs, record } = recorded;
+    ShownAttempt {
+        attempt: record.about.attempt,
+        decision: record.decision.kind.to_string(),
+        rule: record.decision.rule.clone(),
+        reason: record.decision.reason.clone(),
+        findings: finding_lines(outputs),
+        commit: record.commit.clone(),
+        usage: None,
+    }
+}
+
+impl ShownTask {
+    /// Adds lines, each after `margin`.
+    fn tell(&self, margin: &str, lines: &mut Vec<String>) {
+        let cost = cost(self.usage.as_ref());
+        lines.push(format!("{margin}task {}: {}{}{cost}", self.task, self.title, outcome(self.outcome)));
+        for attempt in &self.attempts {
+            attempt.tell(&format!("{margin}  "), lines);
+        }
+        for child in &self.children {
+            child.tell(&format!("{margin}  "), lines);
+        }
+    }
+}
+
+impl ShownAttempt {
+    fn tell(&self, margin: &str, lines: &mut Vec<String>) {
+        let commit = self.commit.iter().map(|commit| format!("  {}", commit.chars().take(9).collect::<String>()));
+        let commit: String = commit.collect();
+        let cost = cost(self.usage.as_ref());
+        lines.push(format!("{margin}attempt {}: {} by {}{cost}{commit}", self.attempt, self.decision, self.rule));
+        lines.push(format!("{margin}  {}", self.reason.replace('\n', " ")));
+        lines.extend(self.findings.iter().map(|finding| format!("{margin}  {}", finding.replace('\n', " "))));
+    }
+}
+
+fn cost(usage: Option<&Usage>) -> String {
+    usage.filter(|usage| usage.cost > 0).map(|usage| format!("  {}", dollars(usage.cost))).unwrap_or_default()
+}
+
+fn outcome(outcome: Option<TaskOutcome>) -> &'static str {
+    match outcome {
+        Some(TaskOutcome::Done) => "  done",
+        Some(TaskOutcome::GaveUp) => "  given up",
+        Some(TaskOutcome::Failed) => "  failed",
+        Some(TaskOutcome::Cancelled) => "  cancelled",
+        None => "",
+    }
+}

@@ -1,0 +1,29 @@
+//! `replay --mode what-if --override-policy`: what other limits, severities and verifiers would have decided.
+
+use superstep::app::{Exit, Refusal, Said};
+use superstep::decide::{Changes, Rules, WhatIf, what_if as decided};
+use superstep::workflows::code_task::{CodeTaskState, run_folder};
+
+use super::records;
+
+/// Tells what would have been decided on each attempt, from its records.
+pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Result<Said, Refusal> {
+    let written: Vec<String> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let changes = Changes::parse(&written, &state.settings.run).map_err(|error| Refusal::new(error.to_string()))?;
+    let folder = run_folder(state);
+    let recorded = records::attempts(&folder)?;
+    if recorded.is_empty() {
+        let error = format!("{}: there is no record of an attempt", folder.display());
+        return Err(Refusal::new(error).exit(Exit::Failed));
+    }
+    let found = decided(&recorded, &changes, &Rules::standard());
+    Said::new(found.iter().map(line).collect::<String>(), &found)
+}
+
+fn line(found: &WhatIf) -> String {
+    let WhatIf { attempt, recorded, now, rule } = found;
+    match recorded == now {
+        true => format!("  attempt {attempt}: {recorded}, still {now} by `{rule}`\n"),
+        false => format!("! attempt {attempt}: {recorded}, would be {now} by `{rule}`\n"),
+    }
+}

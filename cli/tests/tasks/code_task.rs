@@ -1,0 +1,243 @@
+//! The commands about a task that is executed by attempts: new, show, override, rewind, what other limits would have decided.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::place::{Called, Place};
+
+const TASK: &str = "---\nid: tides\ntitle: Tides\n---\nWrite down the tides of every day of the year.\n";
+/// One command, which fails while a line begins with `error`.
+const VERIFIERS: &str = "
+verifiers:
+- {id: build, config: {command: \"! grep -h '^error' *.txt\"}}
+- {id: test, enabled: false}
+- {id: bigpicture, enabled: false}
+";
+/// The first attempt leaves an error, the second one none.
+const MENDS: &str = "
+  - {role: developer, task: tides, attempt: 1, steps: [write: {path: a.txt, content: \"error: no tides\\n\"}], submit: {status: done}}
+  - {role: developer, task: tides, steps: [write: {path: a.txt, content: \"high\\n\"}], submit: {status: done}}
+";
+
+fn place() -> Place {
+    let place = Place::new(MENDS);
+    place.write("tides.md", TASK);
+    place.write("verifiers.yml", VERIFIERS);
+    place
+}
+
+fn run(place: &Place, more: &[&str]) -> Called {
+    place.call(
+        &[&["task", "--task", "tides.md", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat(),
+    )
+}
+
+/// A task that is done in its second attempt.
+fn done() -> Place {
+    let place = place();
+    let called = run(&place, &[]);
+    assert_eq!(called.code(), 0, "{}", called.told());
+    place
+}
+
+/// A task that was given up after its first attempt.
+fn given_up() -> Place {
+    let place = place();
+    let called = run(&place, &["--override-policy", "max_attempts=1"]);
+    assert_eq!(called.code(), 11, "{}", called.told());
+    place
+}
+
+fn record(place: &Place, file: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(place.path().join("repo/runs").join(file)).unwrap()).unwrap()
+}
+
+fn decisions(place: &Place, thread: &str) -> Vec<(u64, String)> {
+    let shown = place.json(&["task", "show", thread]);
+    let attempts = shown["attempts"].as_array().unwrap().iter();
+    attempts.map(|one| (one["attempt"].as_u64().unwrap(), one["decision"].as_str().unwrap().to_owned())).collect()
+}
+
+fn branches(place: &Place) -> Vec<String> {
+    place
+        .git(&["for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads"])
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+// --- task new, --dry-run ---
+
+#[test]
+fn a_new_task_file_is_in_order_and_never_overwritten() {
+    let place = place();
+    let called = place.call(&["task", "new", "moon"]);
+    assert_eq!(called.code(), 0, "{}", called.told());
+    let written = std::fs::read_to_string(place.path().join("moon.md")).unwrap();
+    let dry = place.call(&["task", "--task", "moon.md", "--dir", "repo", "--profile", "p.toml", "--dry-run"]);
+    assert_eq!(dry.code(), 0, "{}", dry.told());
+    let again = place.call(&["task", "new", "sun", "--out", "moon.md"]);
+    assert_eq!((again.code(), again.told().contains("moon.md")), (1, true), "{}", again.told());
+    assert_eq!(std::fs::read_to_string(place.path().join("moon.md")).unwrap(), written);
+    assert_eq!(place.call(&["task", "new", "../moon"]).code(), 2);
+}
+
+#[test]
+fn a_dry_run_tells_the_commands_and_stores_nothing() {
+    let place = place();
+    let told = run(&place, &["--dry-run"]);
+    assert_eq!(told.code(), 0, "{}", told.told());
+    assert!(told.told().contains("  1. build: build (blocker): $ ! grep -h '^error' *.txt\n"), "{}", told.told());
+    assert!(!place.path().join(".superstep").exists() && !place.path().join("repo/runs").exists());
+    let wrong = run(&place, &["--dry-run", "--skip-verifiers", "bild"]);
+    assert_eq!((wrong.code(), wrong.told().contains("build")), (2, true), "{}", wrong.told());
+}
+
+// --- task show ---
+
+#[test]
+fn attempts_are_shown_with_decisions_findings_and_commits() {
+    let place = done();
+    assert_eq!(decisions(&place, "t"), [(1, "RETRY".into()), (2, "DONE".into())]);
+    let shown = place.json(&["task", "show", "t"]);
+    assert_eq!((&shown["task"], &shown["outcome"]), (&json!("tides"), &json!("done")));
+    assert!(shown["attempts"][0]["findings"][0].as_str().unwrap().contains("[build] error"), "{shown}");
+    let commit = place.git(&["rev-parse", "refs/superstep/t/attempt-1"]);
+    assert_eq!(shown["attempts"][0]["commit"], commit.trim());
+    let text = place.call(&["task", "show", "t"]).told();
+    assert!(text.starts_with("task tides: Tides  done\n  attempt 1: RETRY by "), "{text}");
+}
+
+#[test]
+fn a_thread_of_another_graph_has_no_task() {
+    let place = place();
+    assert_eq!(place.call(&["run", "approval", "--thread", "letter"]).code(), 10);
+    for words in [&["task", "show", "letter"][..], &["override", "letter", "DONE", "--why", "x"]] {
+        let called = place.call(words);
+        assert_eq!((called.code(), called.told().contains("there is no task in it")), (2, true), "{}", called.told());
+    }
+}
+
+// --- override ---
+
+#[rstest]
+#[case::done("DONE", 0)]
+#[case::failed("FAIL", 11)]
+#[case::again("RETRY", 0)]
+fn an_override_answers_a_task_that_was_given_up(#[case] decision: &str, #[case] code: i32) {
+    let place = given_up();
+    let called = place.call(&["override", "t", decision, "--why", "as agreed", "--by", "grace"]);
+    assert_eq!(called.code(), code, "{}", called.told());
+    let record = record(&place, "t/attempt-2/decision.json");
+    assert_eq!((&record["decision"], &record["rule"]), (&json!(decision), &json!("override")));
+    let over = &record["override"];
+    assert_eq!((&over["by"], &over["why"], &over["was"]), (&json!("grace"), &json!("as agreed"), &json!("GIVE_UP")));
+}
+
+#[test]
+fn an_override_after_the_end_writes_another_decision_and_keeps_what_is_committed() {
+    let place = done();
+    let tip = place.git(&["rev-parse", "superstep/t"]);
+    let called = place.call(&["override", "t", "FAIL", "--why", "it was the wrong year"]);
+    assert_eq!(called.code(), 11, "{}", called.told());
+    assert_eq!(place.git(&["rev-parse", "superstep/t"]), tip);
+    let record = record(&place, "t/attempt-3/decision.json");
+    assert_eq!((&record["decision"], &record["override"]["was"]), (&json!("FAIL"), &json!("DONE")));
+    assert_eq!(record["override"]["by"], "Ada");
+    let called = place.call(&["override", "t", "DONE", "--why", "the right year after all"]);
+    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(decisions(&place, "t").len(), 4);
+}
+
+#[rstest]
+#[case::no_reason(&["override", "t", "DONE"], "--why")]
+#[case::empty_reason(&["override", "t", "DONE", "--why", " "], "needs a reason")]
+#[case::unknown(&["override", "t", "GIVE_UP", "--why", "x"], "GIVE_UP")]
+#[case::too_deep(&["override", "t", "SPLIT", "--why", "x"], "max_depth is 0")]
+fn an_override_that_cannot_be_followed_changes_nothing(#[case] words: &[&str], #[case] why: &str) {
+    let place = place();
+    let limits = ["--override-policy", "max_attempts=1", "--override-policy", "max_depth=0"];
+    assert_eq!(run(&place, &limits).code(), 11);
+    let before = place.call(&["history", "t"]).told();
+    let called = place.call(words);
+    assert_eq!((called.code(), called.told().contains(why)), (2, true), "{}", called.told());
+    assert_eq!(place.call(&["history", "t"]).told(), before);
+}
+
+// --- rewind ---
+
+#[test]
+fn a_rewound_task_goes_on_in_a_work_tree_of_its_own() {
+    let place = done();
+    let before = branches(&place);
+    let called = place.json(&["rewind", "t", "--attempt", "1"]);
+    assert_eq!((&called["thread"], &called["branch"]), (&json!("t-1"), &json!("superstep/t-1")));
+    let folder = place.path().join("repo/.superstep/rewind/t-1");
+    assert_eq!(called["folder"], folder.display().to_string());
+    assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "error: no tides\n");
+    assert_eq!(decisions(&place, "t-1"), [(1, "RETRY".into())]);
+
+    let went_on = place.call(&["proceed", "t-1"]);
+    assert_eq!(went_on.code(), 0, "{}", went_on.told());
+    assert_eq!(decisions(&place, "t-1"), [(1, "RETRY".into()), (2, "DONE".into())]);
+    assert_eq!(place.git(&["show", "superstep/t-1:a.txt"]), "high\n");
+    assert_eq!(place.subjects("superstep/t-1").len(), 2);
+    let after: Vec<String> = branches(&place).into_iter().filter(|line| !line.starts_with("superstep/t-1 ")).collect();
+    assert_eq!(after, before);
+    assert_eq!(place.call(&["status", "t"]).code(), 0);
+}
+
+#[test]
+fn a_rewound_task_can_have_a_new_branch_in_the_checkout() {
+    let place = done();
+    let before = branches(&place);
+    let called = place.call(&["rewind", "t", "--attempt", "1", "--branch", "again"]);
+    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(place.git(&["branch", "--show-current"]), "again\n");
+    assert_eq!(std::fs::read_to_string(place.path().join("repo/a.txt")).unwrap(), "error: no tides\n");
+    let went_on = place.call(&["proceed", "t-1"]);
+    assert_eq!(went_on.code(), 0, "{}", went_on.told());
+    assert_eq!(place.subjects("again").len(), 2);
+    let after: Vec<String> = branches(&place).into_iter().filter(|line| !line.starts_with("again ")).collect();
+    assert_eq!(after, before);
+}
+
+#[rstest]
+#[case::unknown(&["--attempt", "7"], 2, "its attempts are 1 to 2")]
+#[case::branch(&["--attempt", "1", "--branch", "main"], 1, "there is a branch `main` already")]
+#[case::folder(&["--attempt", "1", "--worktree", "repo"], 1, "something is there already")]
+#[case::dirty(&["--attempt", "1", "--branch", "again"], 1, "mine.txt")]
+fn a_rewind_that_would_be_in_the_way_changes_nothing(#[case] more: &[&str], #[case] code: i32, #[case] why: &str) {
+    let place = done();
+    place.write("repo/mine.txt", "mine");
+    let before = branches(&place);
+    let called = place.call(&[&["rewind", "t"], more].concat());
+    assert_eq!((called.code(), called.told().contains(why)), (code, true), "{}", called.told());
+    assert_eq!(branches(&place), before);
+    assert_eq!(place.json(&["threads"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_name_is_rewound_to_once() {
+    let place = done();
+    assert_eq!(place.call(&["rewind", "t", "--attempt", "2"]).code(), 0);
+    let again = place.call(&["rewind", "t", "--attempt", "2"]);
+    assert_eq!((again.code(), again.told().contains("there is a thread `t-2` already")), (1, true), "{}", again.told());
+}
+
+// --- what if ---
+
+#[test]
+fn other_limits_are_told_from_the_records() {
+    let place = done();
+    let what_if = ["replay", "t", "--mode", "what-if", "--override-policy"];
+    let found = place.json(&[&what_if[..], &["max_attempts=1"]].concat());
+    let line = |at: usize| (found[at]["attempt"].clone(), found[at]["recorded"].clone(), found[at]["now"].clone());
+    assert_eq!(line(0), (json!(1), json!("RETRY"), json!("GIVE_UP")), "{found}");
+    assert_eq!(line(1), (json!(2), json!("DONE"), json!("DONE")), "{found}");
+    let text = place.call(&[&what_if[..], &["max_attempts=1"]].concat());
+    assert!(text.told().starts_with("! attempt 1: RETRY, would be GIVE_UP by `"), "{}", text.told());
+    assert_eq!(text.code(), 0);
+    let unknown = place.call(&[&what_if[..], &["max_attempt=1"]].concat());
+    assert_eq!((unknown.code(), unknown.told().contains("max_attempts")), (2, true), "{}", unknown.told());
+}

@@ -1,0 +1,78 @@
+//! The result of a command that a program adds: text and JSON, or what its thread does next. Knows no store.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::exit::Exit;
+use super::failure::Refusal;
+
+/// What a command of a program's own has to say: text for people, JSON for `--json`. Or what its thread does next, and the app says
+/// how it went, as after `resume` and `run`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    pub(crate) text: String,
+    pub(crate) json: Value,
+    pub(crate) next: Next,
+}
+
+/// What the thread of a command does next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Next {
+    /// Nothing.
+    #[default]
+    Rest,
+    /// It gets an answer, and resumes.
+    Answer { to: String, answer: Value, by: Option<String> },
+    /// It runs with an input: values of some channels.
+    Input(Value),
+}
+
+impl Said {
+    /// Returns lines for people, in which control characters are escaped, and the same for programs.
+    ///
+    /// # Errors
+    /// If the value is no JSON.
+    pub fn new(text: impl Into<String>, json: &impl Serialize) -> Result<Self, Refusal> {
+        Ok(Self { text: text.into(), json: to_json(json)?, next: Next::Rest })
+    }
+
+    /// Answers the pending interrupt `to` of the thread, and resumes it, with a live view. The exit code is that of the run.
+    ///
+    /// # Errors
+    /// If the value is no JSON.
+    pub fn answer(to: impl Into<String>, json: &impl Serialize) -> Result<Self, Refusal> {
+        Ok(Self::then(Next::Answer { to: to.into(), answer: to_json(json)?, by: None }))
+    }
+
+    /// Runs the thread with an input, an object with values of some channels: as the first input of a thread that is new, as another
+    /// one of a thread that has finished. The exit code is that of the run.
+    ///
+    /// # Errors
+    /// If the value is no JSON.
+    pub fn input(json: &impl Serialize) -> Result<Self, Refusal> {
+        Ok(Self::then(Next::Input(to_json(json)?)))
+    }
+
+    /// Signs an answer with the name of a person.
+    #[must_use]
+    pub fn by(mut self, name: impl Into<String>) -> Self {
+        if let Next::Answer { by, .. } = &mut self.next {
+            *by = Some(name.into());
+        }
+        self
+    }
+
+    fn then(next: Next) -> Self {
+        Self { next, ..Self::default() }
+    }
+}
+
+/// Text and JSON in place of a run: the error of a graph's own arguments that ask for something else, such as `--dry-run`. The app
+/// prints it, and nothing is stored. See [`Entry::args`](super::Entry::args).
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("there is nothing to run")]
+pub struct Instead(pub Said);
+
+fn to_json(value: &impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(value).map_err(|error| Refusal::new(error.to_string()).exit(Exit::Failed))
+}
