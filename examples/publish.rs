@@ -69,22 +69,14 @@ impl Submit for Article {
 
 async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError> {
     let (base, wishes) = (base(&post)?, post.wishes.join("\n"));
+    let prompt = Prompt::new("write", format!("Write article.md about {}.\n{wishes}", post.topic));
     let turn = Turn {
-        key: "write".into(),
-        agent: post.writer.clone(),
-        system: Prompt::system("writer", Article::TOOL),
-        prompt: Prompt::new("write", format!("Write article.md about {}.\n{wishes}", post.topic)),
-        directory: post.folder.directory.clone(),
-        files: vec![],
         session: post.session.clone().map_or(Session::New, Session::Resume),
         access: Access { write: true, shell: None },
-        guard: Some(post.folder.clone()), // git's hooks and configuration are not the agent's
         task: "article".into(),
         attempt: post.attempts + 1,
-        at: None,
-        is_optional: false,
-        together: None, // it works alone
-        from: None,
+        // In the folder, whose hooks and git configuration are not the agent's.
+        ..Turn::new::<Article>("write", post.writer.clone(), prompt, &post.folder)
     };
     let turned = turn.take::<Article, _>(&ctx).await?;
     let after = post.folder.after(&ctx, turned.tampered, &base).await?; // commits it made are taken back into the files

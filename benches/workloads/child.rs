@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::measure::micros;
-use super::{large, phases, startup, threads, transcript};
+use super::{code_task, large, phases, startup, threads, transcript};
 
 const TASK: &str = "SUPERSTEP_BENCH_TASK";
 const FOLDER: &str = "SUPERSTEP_BENCH_FOLDER";
@@ -19,6 +19,7 @@ pub(crate) fn run() -> bool {
     match task.as_str() {
         "nothing" => println!("0 {}", memory_kb("VmRSS")),
         "first-node" => startup::child(),
+        "code-task" => code_task::child(Path::new(&folder)),
         "phases" => phases::child(Path::new(&folder)),
         "transcript" => transcript::child(Path::new(&folder)),
         "threads-memory" => threads::child(None),

@@ -8,10 +8,13 @@ mod append;
 mod args;
 mod chain;
 mod child;
+mod code_agent;
+mod code_task;
 mod durable;
 mod effects;
 mod fanout;
 mod figure;
+mod findings;
 mod graphs;
 mod harness;
 mod history;
@@ -39,7 +42,7 @@ use harness::Bench;
 
 type Workload = (&'static str, fn(&Bench));
 
-const WORKLOADS: [Workload; 17] = [
+const WORKLOADS: [Workload; 19] = [
     ("limits", limits::run),
     ("W1", chain::run),
     ("W2-memory", memory::run),
@@ -56,7 +59,9 @@ const WORKLOADS: [Workload; 17] = [
     ("list", listing::run),
     ("tasks", tasks::run),
     ("phases", phases::run),
+    ("code_task", code_task::run),
     ("large", large::run),
+    ("findings", findings::run),
 ];
 
 fn main() {
