@@ -55,6 +55,8 @@
 //! | choose or write a store | [`checkpoint`] |
 //! | have agents carry out plans | `workflows::task_based`, `workflows::Profile` (feature `agents`) |
 //! | build another workflow for agents | `nodes`, `routes`, `plan` (feature `agents`); [`agent_workflows`] |
+//! | read task files and `verifiers.yml`, decide what becomes of an attempt | `spec`, `decide` (feature `agents`) |
+//! | have work verified by commands, models and code | [`writing_a_verifier`], `verifiers` (feature `agents`) |
 //! | choose or write a driver | `drivers` (feature `agents`) |
 //! | work in a git repository | `workspace` (feature `agents`) |
 //! | turn a program with graphs into a command line | `app` (feature `app`) |
@@ -71,9 +73,13 @@ extern crate self as superstep;
 pub mod app;
 pub mod checkpoint;
 #[cfg(feature = "agents")]
+pub mod decide;
+#[cfg(feature = "agents")]
 pub mod drivers;
 #[cfg(any(feature = "app", feature = "agents"))]
 mod files;
+#[cfg(feature = "agents")]
+pub mod findings;
 pub mod graph;
 #[cfg(feature = "agents")]
 pub mod nodes;
@@ -84,6 +90,10 @@ pub mod prelude;
 pub mod process;
 #[cfg(feature = "agents")]
 pub mod routes;
+#[cfg(feature = "agents")]
+pub mod spec;
+#[cfg(feature = "agents")]
+pub mod verifiers;
 #[cfg(feature = "agents")]
 pub mod workflows;
 #[cfg(feature = "agents")]
@@ -109,6 +119,13 @@ pub mod coming_from_langgraph {}
 #[doc = ""]
 #[doc = include_str!("../docs/agent-workflows.md")]
 pub mod agent_workflows {}
+
+/// Verifiers of your own: a command, code, a model.
+///
+/// Its code is compiled and its commands are run with every change.
+#[cfg_attr(feature = "agents", doc = "")]
+#[cfg_attr(feature = "agents", doc = include_str!("../docs/writing-a-verifier.md"))]
+pub mod writing_a_verifier {}
 
 #[doc(hidden)]
 pub mod __private {

@@ -10,17 +10,52 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use rstest::rstest;
 
 /// Each room under `src/` and what it may import beside itself: only rooms nearer to the checkpoint.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("checkpoint", &[]),
     ("graph", &["checkpoint"]),
     ("process", &[]),
     ("files", &[]),
+    ("findings", &[]),
+    ("spec", &["findings"]),
+    ("decide", &["findings", "spec"]),
+    ("verifiers", &["findings", "spec"]),
     ("drivers", &["files", "process", "graph", "checkpoint"]),
     ("plan", &["files"]),
     ("workspace", &["process"]),
-    ("nodes", &["files", "drivers", "plan", "workspace", "process", "graph", "checkpoint"]),
+    (
+        "nodes",
+        &[
+            "files",
+            "findings",
+            "spec",
+            "decide",
+            "verifiers",
+            "drivers",
+            "plan",
+            "workspace",
+            "process",
+            "graph",
+            "checkpoint",
+        ],
+    ),
     ("routes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
-    ("workflows", &["files", "nodes", "routes", "drivers", "plan", "workspace", "graph", "checkpoint"]),
+    (
+        "workflows",
+        &[
+            "files",
+            "findings",
+            "spec",
+            "decide",
+            "verifiers",
+            "nodes",
+            "routes",
+            "drivers",
+            "plan",
+            "workspace",
+            "graph",
+            "checkpoint",
+        ],
+    ),
     (
         "app",
         &["files", "workflows", "nodes", "routes", "drivers", "plan", "workspace", "process", "graph", "checkpoint"],

@@ -190,7 +190,7 @@ fn every_problem_is_told_at_once_in_the_order_of_the_file() {
     insta::assert_snapshot!(refused(text), @"
     p.toml:1: modle: this key is unknown; did you mean `model`?
     p.toml:2: final_review: must be `true` or `false`, not a whole number
-    p.toml:4: agents.tester: this key is unknown; there are `architect`, `developer`, `reviewer`
+    p.toml:4: agents.tester: this key is unknown; there are `architect`, `developer`, `reviewer`, `verifier`, `splitter`
     p.toml:7: api.x.base_url: is no address that begins with `http://` or `https://`
     p.toml:8: api.x.foo: this key is unknown; there are `base_url`, `api_key_env`
     p.toml:11: tools.shell: must be `true` or `false`, not a whole number
