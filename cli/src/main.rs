@@ -92,6 +92,8 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .describes::<GaveUp>(code_task_graph::describe_question)
         .describes::<DecideTask>(|state, question| code_task_graph::describe_question(state, &question.about))
         .what_if(task::what_if)
+        .checks::<GaveUp>(GaveUp::problem_of)
+        .checks::<DecideTask>(|question, answer| question.about.problem_of(answer))
         .decides::<GaveUp>()
         .decides::<DecideTask>()
         .decides::<AgentQuestion>()

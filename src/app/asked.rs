@@ -31,6 +31,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Ok(Answer::json(&answer).to(question.id()))
     }
 
+    /// Refuses an answer that cannot be followed.
+    pub(super) async fn checked(&self, to: Option<InterruptId>, answer: &Value) -> Result<(), Failure> {
+        let Ok(questions) = self.open().await else { return Ok(()) };
+        let Ok(question) = chosen(&questions, to, &self.id) else { return Ok(()) };
+        match self.reading.questions.problem(question, answer) {
+            Some(problem) => Err(Failure::usage(format!("question `{}`: {problem}", question.name()))
+                .hint("the question is still open; `{status}` shows it")),
+            None => Ok(()),
+        }
+    }
+
     /// What a person edits to answer a question.
     pub(super) async fn drafted(&self, to: Option<InterruptId>) -> Result<Draft, Failure> {
         let questions = self.open().await?;

@@ -159,6 +159,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
+    /// Lets answers to a question be refused before they are stored: `problem` says why one cannot be followed. That is wrong usage.
+    pub fn checks<I: Interrupt>(mut self, problem: fn(&I, &I::Resume) -> Option<String>) -> Self {
+        self.questions.check(problem);
+        self
+    }
+
     /// Lets `approve`, `reject` and `revise` answer a question.
     pub fn decides<I: Decide>(mut self) -> Self {
         self.deciders.push(decider::<I>());

@@ -56,6 +56,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn has_board(&self) -> bool;
     /// The status with its types' questions.
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
+    /// Refuses an answer that cannot be followed.
+    fn check<'a>(&'a self, to: Option<InterruptId>, answer: &'a Value) -> Call<'a, ()>;
     /// What a person edits to answer a question, and the question's id.
     fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft>;
     /// The answer that an edited text is.

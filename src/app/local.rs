@@ -270,6 +270,7 @@ pub(crate) async fn answer(thread: &dyn AnyThread, ask: AnswerAsk) -> Result<Ans
     let to = question_id(interrupt)?;
     let mut answer = match says {
         Saying::Json(value) => {
+            thread.check(to, &value).await?;
             let answer = Answer::json(&value);
             if let Some(to) = to { answer.to(to) } else { answer }
         }

@@ -9,16 +9,18 @@ use crate::graph::{Interrupt, Question};
 
 type Text<S> = Arc<dyn Fn(&S, &Question) -> Option<String> + Send + Sync>;
 type Answer = Arc<dyn Fn(String) -> Option<Value> + Send + Sync>;
+type Check = Arc<dyn Fn(&Question, &Value) -> Option<String> + Send + Sync>;
 
 /// The questions of a graph, by name.
 pub(crate) struct Questions<S> {
     described: Vec<(&'static str, Text<S>)>,
     edited: Vec<(&'static str, Text<S>, Answer)>,
+    checked: Vec<(&'static str, Check)>,
 }
 
 impl<S> Default for Questions<S> {
     fn default() -> Self {
-        Self { described: vec![], edited: vec![] }
+        Self { described: vec![], edited: vec![], checked: vec![] }
     }
 }
 
@@ -33,6 +35,13 @@ impl<S: 'static> Questions<S> {
         let answer = move |edited| serde_json::to_value(answer(edited)).ok();
         self.edited.push((I::NAME, Arc::new(text), Arc::new(answer)));
     }
+
+    pub(crate) fn check<I: Interrupt>(&mut self, problem: fn(&I, &I::Resume) -> Option<String>) {
+        let check = move |question: &Question, answer: &Value| {
+            problem(&question.payload::<I>()?, &serde_json::from_value(answer.clone()).ok()?)
+        };
+        self.checked.push((I::NAME, Arc::new(check)));
+    }
 }
 
 impl<S> Questions<S> {
@@ -40,6 +49,12 @@ impl<S> Questions<S> {
     pub(crate) fn text(&self, state: &S, question: &Question) -> Option<String> {
         let (_, text) = self.described.iter().find(|(name, _)| *name == question.name())?;
         text(state, question)
+    }
+
+    /// Why an answer cannot be followed; none if it can, or is not of the question's type.
+    pub(crate) fn problem(&self, question: &Question, answer: &Value) -> Option<String> {
+        let (_, check) = self.checked.iter().find(|(name, _)| *name == question.name())?;
+        check(question, answer)
     }
 
     /// What a person edits to answer it; none if it is not answered so.

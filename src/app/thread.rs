@@ -134,6 +134,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         self.reading.shows.board.is_some()
     }
 
+    fn check<'a>(&'a self, to: Option<InterruptId>, answer: &'a Value) -> Call<'a, ()> {
+        Box::pin(self.checked(to, answer))
+    }
+
     fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft> {
         Box::pin(self.drafted(to))
     }

@@ -103,6 +103,22 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
+    /// Returns what was used since then.
+    #[must_use]
+    pub fn since(self, then: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(then.input),
+            output: self.output.saturating_sub(then.output),
+            cache_read: self.cache_read.saturating_sub(then.cache_read),
+            cache_write: self.cache_write.saturating_sub(then.cache_write),
+            cost: self.cost.saturating_sub(then.cost),
+            requests: self.requests.saturating_sub(then.requests),
+            ms: self.ms.saturating_sub(then.ms),
+            estimated: self.estimated,
+            unpriced: self.unpriced.saturating_sub(then.unpriced),
+        }
+    }
+
     /// Returns all tokens.
     pub fn tokens(&self) -> u64 {
         [self.input, self.output, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)

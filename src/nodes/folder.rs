@@ -284,6 +284,14 @@ pub(super) fn tampering(error: &NodeError) -> Option<Vec<String>> {
     }
 }
 
+/// What a hook said that refused a commit.
+pub(super) fn refusal(error: &NodeError) -> Option<String> {
+    match error.source().downcast_ref::<Told>() {
+        Some(Told(error @ WorkspaceError::HookRefused { .. })) => Some(error.to_string()),
+        _ => None,
+    }
+}
+
 /// A failure of git that says what to do about it.
 #[derive(Debug)]
 struct Told(WorkspaceError);

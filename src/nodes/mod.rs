@@ -86,9 +86,10 @@ pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
 pub use attempt::{
-    AfterGivingUp, AskJob, Asking, BeginTaskJob, BegunTask, ChildWork, ChildrenJob, DecideTask, GaveUp, JoinedChildren,
-    Keep, RecordJob, Recorded, Reply, SnapshotJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, TakenSnapshot,
-    WrittenOverride, ask, begin_task, join_children, record, snapshot, split,
+    AfterGivingUp, AskJob, Asking, BeginTaskJob, BegunTask, ChildWork, ChildrenJob, DecideTask, FinishJob,
+    FinishedTask, GaveUp, JoinedChildren, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, Reply, SnapshotJob,
+    SplitCheck, SplitJob, SplitPrompt, SplitTask, TakenSnapshot, WrittenOverride, ask, begin_task, finish_task,
+    join_children, record, snapshot, split,
 };
 pub use changes::DIFF_LIMIT;
 pub use checks::Check;

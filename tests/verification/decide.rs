@@ -321,7 +321,7 @@ fn a_stage_runs_only_if_nothing_failed_before_it(#[case] says: &str, #[case] sta
 
 #[test]
 fn an_error_that_another_child_removes_counts_as_info() {
-    let covered: BTreeSet<Fingerprint> = [finding(Severity::Error, "a").fingerprint].into();
+    let covered = [finding(Severity::Error, "a").fingerprint];
     let mut output = output("build", vec![finding(Severity::Error, "a"), finding(Severity::Warning, "w")]);
     output.verdict = Some(Verdict::Fail);
     let verifiers: Verifiers = RunSettings::default().verifiers;

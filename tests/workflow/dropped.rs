@@ -236,7 +236,7 @@ fn stops(repository: &Repository) -> mpsc::UnboundedReceiver<String> {
     reached
 }
 
-fn hook(folder: &Path, name: &str, text: &str) {
+pub(crate) fn hook(folder: &Path, name: &str, text: &str) {
     let name = format!(".git/hooks/{name}");
     write(folder, &name, text);
     std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();

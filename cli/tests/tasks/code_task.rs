@@ -164,6 +164,43 @@ fn an_override_that_cannot_be_followed_changes_nothing(#[case] words: &[&str], #
     assert_eq!(place.call(&["history", "t"]).told(), before);
 }
 
+#[rstest]
+#[case::too_deep("\"split\"", "cannot be split")]
+#[case::too_deep_by_override(r#"{"override": {"decision": "SPLIT", "why": "x"}}"#, "cannot be split")]
+#[case::no_reason(r#"{"override": {"decision": "DONE", "why": ""}}"#, "needs a reason")]
+#[case::no_attempts(r#"{"retry": {"attempts": 0}}"#, "not 0 times")]
+#[case::unknown(r#"{"override": {"decision": "MAYBE", "why": "x"}}"#, "`MAYBE` is no decision")]
+fn an_answer_that_cannot_be_followed_is_refused_and_the_question_stays(#[case] answer: &str, #[case] why: &str) {
+    let place = place();
+    assert_eq!(run(&place, &["--override-policy", "max_attempts=1", "--override-policy", "max_depth=0"]).code(), 11);
+    let before = place.call(&["history", "t"]).told();
+    for more in [&[][..], &["--record-only"]] {
+        let called = place.call(&[&["resume", "t", "--answer", answer], more].concat());
+        assert_eq!((called.code(), called.told().contains(why)), (2, true), "{}", called.told());
+    }
+    assert_eq!(place.call(&["history", "t"]).told(), before);
+    assert_eq!(place.call(&["override", "t", "DONE", "--why", "x"]).code(), 0);
+}
+
+/// What can be known to be wrong before an agent works is refused then, and nothing is stored.
+#[rstest]
+#[case::taken_branch("git: {branch: main}", &[], 1, "main")]
+#[case::no_model("do_agent: {driver: api}", &[], 2, "model")]
+#[case::no_scenario("do_agent: {driver: 'scripted:none.yaml'}", &[], 2, "none.yaml")]
+#[case::depth("policy: {max_depth: 1}", &["--depth", "1", "--override", "SPLIT", "--why", "x"], 2, "depth of at most 1")]
+fn a_start_that_cannot_go_well_is_refused(
+    #[case] front: &str,
+    #[case] more: &[&str],
+    #[case] code: i32,
+    #[case] why: &str,
+) {
+    let place = place();
+    place.write("tides.md", &TASK.replace("title: Tides\n", &format!("title: Tides\n{front}\n")));
+    let called = run(&place, more);
+    assert_eq!((called.code(), called.told().contains(why)), (code, true), "{}", called.told());
+    assert!(!place.path().join(".superstep").exists());
+}
+
 // --- rewind ---
 
 #[test]

@@ -16,8 +16,6 @@ pub struct AskJob {
     pub question: GaveUp,
     /// Why it is asked.
     pub asking: Asking,
-    /// The decisions that an override may name.
-    pub decisions: Vec<String>,
 }
 
 /// Why a person is asked.
@@ -57,7 +55,7 @@ where
 
 async fn perform<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeError> {
     if let Asking::Budget(agent) = &job.asking {
-        let account = purse::account(&ctx, agent).map_err(NodeError::permanent)?;
+        let account = ctx.effect("budget/account", &(), |_| async { purse::account(&ctx, agent) }).await?;
         let spent = Spent { agent, task: &job.question.task, key: "budget", account };
         return Ok(match purse::raised(&ctx, spent).await? {
             Some(limits) => Reply::Raised(limits),
@@ -69,35 +67,9 @@ async fn perform<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeE
             Asking::Decide => ctx.interrupt(DecideTask { about: job.question.clone() })?,
             Asking::GaveUp | Asking::Budget(_) => ctx.interrupt(job.question.clone())?,
         };
-        match job.problem_of(&reply) {
+        match job.question.problem_of(&reply) {
             None => return Ok(Reply::Task(reply)),
             problem => job.question.problem = problem,
         }
-    }
-}
-
-impl AskJob {
-    /// The reason for which an answer cannot be followed.
-    fn problem_of(&self, reply: &AfterGivingUp) -> Option<String> {
-        match reply {
-            AfterGivingUp::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".into()),
-            AfterGivingUp::Split if !self.question.may_split => Some(self.unsplittable()),
-            AfterGivingUp::Override(given) if given.why.trim().is_empty() => {
-                Some("an override needs a reason: say `why`".into())
-            }
-            AfterGivingUp::Override(given) if given.decision == "SPLIT" && !self.question.may_split => {
-                Some(self.unsplittable())
-            }
-            AfterGivingUp::Override(given) if !self.decisions.contains(&given.decision) => {
-                Some(format!("`{}` is no decision; write one of {}", given.decision, self.decisions.join(", ")))
-            }
-            AfterGivingUp::Retry { .. } | AfterGivingUp::Split | AfterGivingUp::Override(_) | AfterGivingUp::Abort => {
-                None
-            }
-        }
-    }
-
-    fn unsplittable(&self) -> String {
-        format!("task {} cannot be split: it is at its largest depth, or was split already", self.question.task)
     }
 }

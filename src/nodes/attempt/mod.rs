@@ -4,6 +4,7 @@
 mod ask;
 mod begin;
 mod children;
+mod finish;
 mod questions;
 mod record;
 mod snapshot;
@@ -12,6 +13,7 @@ mod split;
 pub use ask::{AskJob, Asking, Reply, ask};
 pub use begin::{BeginTaskJob, BegunTask, begin_task};
 pub use children::{ChildWork, ChildrenJob, JoinedChildren, join_children};
+pub use finish::{FinishJob, FinishedTask, KeptFiles, LeftFiles, finish_task};
 pub use questions::{AfterGivingUp, DecideTask, GaveUp, WrittenOverride};
 pub use record::{Keep, RecordJob, Recorded, record};
 pub use snapshot::{SnapshotJob, TakenSnapshot, snapshot};

@@ -77,6 +77,38 @@ pub struct WrittenOverride {
     pub by: Option<String>,
 }
 
+/// The decisions that a person can make in place of the rules.
+const DECISIONS: [&str; 4] = ["DONE", "RETRY", "SPLIT", "FAIL"];
+
+impl GaveUp {
+    /// Returns why an answer cannot be followed; none if it can.
+    #[must_use]
+    pub fn problem_of(&self, answer: &AfterGivingUp) -> Option<String> {
+        match answer {
+            AfterGivingUp::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".into()),
+            AfterGivingUp::Split => self.unsplittable(),
+            AfterGivingUp::Override(given) => self.problem_of_override(given),
+            AfterGivingUp::Retry { .. } | AfterGivingUp::Abort => None,
+        }
+    }
+
+    fn problem_of_override(&self, given: &WrittenOverride) -> Option<String> {
+        match given.decision.as_str() {
+            _ if given.why.trim().is_empty() => Some("an override needs a reason: say `why`".into()),
+            "SPLIT" => self.unsplittable(),
+            decision if !DECISIONS.contains(&decision) => {
+                Some(format!("`{decision}` is no decision; write one of {}", DECISIONS.join(", ")))
+            }
+            _ => None,
+        }
+    }
+
+    fn unsplittable(&self) -> Option<String> {
+        let told = || format!("task {} cannot be split: it is at its largest depth, or was split already", self.task);
+        (!self.may_split).then(told)
+    }
+}
+
 fn one() -> u32 {
     1
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::nodes::commit::{CommitJob, commit};
-use crate::nodes::folder::{Base, Folder, failed};
+use crate::nodes::commit::{CommitJob, Moved, commit};
+use crate::nodes::folder::{Base, Folder, failed, refusal};
 use crate::nodes::step::step;
 use crate::nodes::whole_file::write_whole;
 use crate::workspace::{CommitId, KeptTree, TreeId};
@@ -39,19 +39,31 @@ pub struct RecordJob {
 pub enum Keep {
     /// Under a private reference.
     Reference(KeptTree),
-    /// On the branch of the work.
-    Branch(Box<CommitJob>),
+    /// On the branch of the work; under a private reference where there is nothing to commit, or a hook refuses an attempt that is
+    /// not the last.
+    Branch {
+        /// The commit.
+        commit: Box<CommitJob>,
+        /// In place of it.
+        or: KeptTree,
+        /// Whether the task ends with it, so that a refusal of a hook must be mended.
+        is_last: bool,
+    },
     /// Nowhere: its files hold a key.
     Nowhere,
 }
 
 /// An attempt that was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its commit; none: there was nothing to commit.
+    /// Its commit; none: its files hold a key.
     pub commit: Option<CommitId>,
+    /// The private reference that points to it; none: it is on the branch.
+    pub reference: Option<String>,
     /// The position at which the next attempt begins; none: it has not changed.
     pub at: Option<Base>,
+    /// What a hook said against the commit on the branch.
+    pub refused: Option<String>,
 }
 
 /// Returns a node that records an attempt: `job` reads from the state which, `done` makes the update from its commit.
@@ -85,20 +97,26 @@ async fn perform<C: Send + Sync + 'static>(mut job: RecordJob, ctx: Ctx<C>) -> R
 impl RecordJob {
     async fn kept<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         match &self.keep {
-            Keep::Nowhere => Ok(Recorded { commit: None, at: None }),
-            Keep::Branch(job) => {
-                let moved = commit(job, ctx).await?;
-                Ok(Recorded { commit: moved.made, at: Some(moved.base) })
-            }
-            Keep::Reference(kept) => {
-                let at = crate::checkpoint::time::millis(ctx.now().await?);
-                let kept = KeptTree { at, ..kept.clone() };
-                let arguments = (&kept.reference, &kept.parent, &kept.tree);
-                let keep = |_| async { self.folder.open().await?.keep_tree(&kept).await.map_err(failed) };
-                let commit = ctx.effect("keep", &arguments, keep).await?;
-                Ok(Recorded { commit: Some(commit), at: None })
-            }
+            Keep::Nowhere => Ok(Recorded::default()),
+            Keep::Reference(kept) => self.referenced(kept, ctx).await,
+            Keep::Branch { commit: job, or, is_last } => match commit(job, ctx).await {
+                Ok(Moved { made: None, base }) => Ok(Recorded { at: Some(base), ..self.referenced(or, ctx).await? }),
+                Ok(Moved { made, base }) => Ok(Recorded { commit: made, at: Some(base), ..Recorded::default() }),
+                Err(error) => match refusal(&error).filter(|_| !is_last) {
+                    Some(refused) => Ok(Recorded { refused: Some(refused), ..self.referenced(or, ctx).await? }),
+                    None => Err(error),
+                },
+            },
         }
+    }
+
+    async fn referenced<C: Send + Sync + 'static>(&self, kept: &KeptTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+        let at = crate::checkpoint::time::millis(ctx.now().await?);
+        let kept = KeptTree { at, ..kept.clone() };
+        let arguments = (&kept.reference, &kept.parent, &kept.tree);
+        let keep = |_| async { self.folder.open().await?.keep_tree(&kept).await.map_err(failed) };
+        let commit = ctx.effect("keep", &arguments, keep).await?;
+        Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
     /// Writes the files, each in one step.

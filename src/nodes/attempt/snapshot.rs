@@ -38,12 +38,16 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, |job: SnapshotJob, ctx: Ctx<C>| async move { taken(&job, &ctx).await }, done)
 }
 
-async fn perform<C: Send + Sync + 'static>(job: SnapshotJob, ctx: Ctx<C>) -> Result<TakenSnapshot, NodeError> {
+/// Notes the files as they are.
+pub(super) async fn taken<C: Send + Sync + 'static>(
+    job: &SnapshotJob,
+    ctx: &Ctx<C>,
+) -> Result<TakenSnapshot, NodeError> {
     let take = |_| async {
-        let workspace = job.folder.hold(&ctx).await?;
+        let workspace = job.folder.hold(ctx).await?;
         let tree = workspace.snapshot().await.map_err(failed)?.tree;
         let leaked = job.folder.leaked(&job.base.tree, &tree).await?;
         Ok::<_, NodeError>(TakenSnapshot { tree, leaked })

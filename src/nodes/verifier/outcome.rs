@@ -1,6 +1,7 @@
 //! The report of a verifier as its output: with fingerprints, within its limits, and without the errors that others remove. Pure.
 
 use super::{RunVerifier, Said};
+use crate::decide::excuse;
 use crate::findings::{Finding, Fingerprint, Identity, Normalizer, Severity, Verdict, VerifierOutput, VerifierReport};
 use crate::spec::VerifierEntry;
 
@@ -30,9 +31,9 @@ pub(super) fn output(job: &RunVerifier, said: Said) -> VerifierOutput {
     report.findings.iter_mut().for_each(shorten);
     let identified = |finding: Finding| finding.identified(&job.entry.id, &normalizer);
     report.findings = report.findings.into_iter().map(identified).collect();
-    let (severity, verdict) = judged(&mut report, &job.expected);
+    let (severity, verdict) = judged(&report);
     let VerifierEntry { id, stakeholder, place, gate, .. } = &job.entry;
-    VerifierOutput {
+    let mut output = VerifierOutput {
         verifier: id.clone(),
         stakeholder: stakeholder.clone(),
         stage: place.stage.to_string(),
@@ -43,7 +44,9 @@ pub(super) fn output(job: &RunVerifier, said: Said) -> VerifierOutput {
         required: gate.required.holds(!job.task.acceptance.is_empty(), has_command),
         ms,
         skipped: None,
-    }
+    };
+    excuse(&mut output, &job.expected);
+    output
 }
 
 fn shorten(finding: &mut Finding) {
@@ -59,20 +62,9 @@ fn clip(text: &mut String) {
     }
 }
 
-/// Makes expected errors infos, and returns how grave the rest is. A verdict against it counts as an error, unless all errors are
-/// expected.
-fn judged(report: &mut VerifierReport, expected: &[Fingerprint]) -> (Severity, Option<Verdict>) {
-    let is_expected =
-        |finding: &&mut Finding| finding.severity == Severity::Error && expected.contains(&finding.fingerprint);
-    let mut excused = 0;
-    for finding in report.findings.iter_mut().filter(is_expected) {
-        finding.severity = Severity::Info;
-        excused += 1;
-    }
+/// Returns how grave a report is. A verdict against it counts as an error.
+fn judged(report: &VerifierReport) -> (Severity, Option<Verdict>) {
     let gravest = report.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
-    if excused > 0 && gravest < Severity::Error {
-        return (gravest, report.verdict.map(|_| Verdict::Pass));
-    }
     match report.verdict {
         Some(Verdict::Fail) => (Severity::Error, report.verdict),
         Some(Verdict::Pass) if gravest == Severity::Error => (gravest, Some(Verdict::Fail)),

@@ -43,8 +43,8 @@ pub struct Attempt {
     pub note: String,
     /// The report on the children, for the agent.
     pub report: Vec<String>,
-    /// The usage of the attempt.
-    pub usage: Usage,
+    /// The findings that an agent was told whose turn was cut short, a line each: it is told them again.
+    pub unheeded: Vec<String>,
 }
 
 /// What ends the verification of an attempt early.
@@ -78,9 +78,11 @@ pub struct AttemptLine {
     pub reason: String,
     /// The commit with its files.
     pub commit: Option<CommitId>,
-    /// The errors and warnings, a line each.
+    /// The private reference that points to it; none: it is on the branch.
+    pub reference: Option<String>,
+    /// The errors and warnings, a line each; the first ones, if there are many.
     pub findings: Vec<String>,
-    /// The usage.
+    /// The usage since the attempt before: of the agent, the verifiers, the splitter and the children.
     pub usage: Usage,
 }
 

@@ -107,7 +107,7 @@ fn update(child: &CodeTaskState) -> Update {
         commit: last.and_then(|line| line.commit.clone()),
         is_spent: child.attempt.is_spent,
         usage: child.usage,
-        findings: records::finding_lines(&child.outputs),
+        findings: records::some_findings(&child.outputs),
     };
     let mut notices = child.notices.clone();
     notices.extend(child.attempt.tampered.clone());

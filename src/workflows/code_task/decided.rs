@@ -57,7 +57,7 @@ fn numbered(state: &CodeTaskState) -> Attempt {
     if !is_decided {
         return attempt;
     }
-    Attempt { number: state.number(), kind: AttemptKind::Override, usage: Default::default(), ..attempt }
+    Attempt { number: state.number(), kind: AttemptKind::Override, ..attempt }
 }
 
 fn tree(attempt: &Attempt) -> Option<&TreeId> {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::attempt::{Attempt, AttemptLine, OutputChange};
 use super::children::Children;
 use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start, TaskOutcome};
-use super::{decided, records, splitting};
+use super::{decided, jobs, records, splitting};
 use crate::decide::{AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;
 use crate::nodes::{
-    AfterGivingUp, BegunTask, Cut, Developed, GivenUp, JoinedChildren, Moved, Recorded, Reply, SplitTask,
-    TakenSnapshot, told_tampering,
+    AfterGivingUp, BegunTask, Cut, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved, Recorded, Reply,
+    SplitTask, TakenSnapshot, told_tampering,
 };
 use crate::workflows::Role;
 
@@ -40,7 +40,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
     notices.extend(session_lost.then(|| "the agent's session was lost; it went on in a new one".to_owned()));
     // A turn that was cut short has not heeded them yet.
     let kept = match &spent {
-        Some(_) => (state.attempt.note.clone(), state.attempt.report.clone()),
+        Some(_) => (state.attempt.note.clone(), state.attempt.report.clone(), jobs::findings(state)),
         None => Default::default(),
     };
     let attempt = Attempt {
@@ -58,9 +58,9 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         files: None,
         note: kept.0,
         report: kept.1,
+        unheeded: kept.2,
         unsplit: None,
         past: None,
-        usage,
     };
     let outcome = given_up.map(|decision| match decision {
         GivenUp::Skip => TaskOutcome::GaveUp,
@@ -96,20 +96,26 @@ pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
 }
 
 pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
-    let Recorded { commit, at } = recorded;
+    let Recorded { commit, reference, at, refused } = recorded;
     let made = state.decision.as_ref();
+    let mut before = Usage::default();
+    state.attempts.iter().for_each(|line| before += line.usage);
     let line = AttemptLine {
         past: decided::past(state),
         decision: made.map(|made| made.decision.kind.to_string()).unwrap_or_default(),
         rule: made.map(|made| made.decision.rule.clone()).unwrap_or_default(),
         reason: made.map(|made| made.decision.reason.clone()).unwrap_or_default(),
         commit: commit.clone(),
-        findings: records::finding_lines(&state.outputs),
-        usage: state.attempt.usage,
+        reference,
+        findings: records::some_findings(&state.outputs),
+        usage: state.usage.since(before),
     };
     let commit = commit.map(|commit| commit.to_string());
     let decision = state.decision.clone().map(|made| DecisionRecord { commit, ..made });
-    let update = CodeTaskState::update().attempts(vec![line]).decision(decision).outcome(decided::outcome(state));
+    let told = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
+    let notices = untold(state, refused.map(told).into_iter().collect());
+    let update = CodeTaskState::update().attempts(vec![line]).decision(decision).notices(notices);
+    let update = update.outcome(decided::outcome(state));
     match at {
         Some(base) => update.attempt(Attempt { base: Some(base), ..state.attempt.clone() }),
         None => update,
@@ -159,8 +165,7 @@ pub(super) fn join(state: &CodeTaskState, joined: JoinedChildren) -> Update {
     // Nothing more can be done without a larger budget.
     let children =
         if is_spent { Children { joined: children.specs.len(), is_over: true, ..children } } else { children };
-    let attempt =
-        Attempt { is_spent, report: report(state, &children), usage: Usage::default(), ..state.attempt.clone() };
+    let attempt = Attempt { is_spent, report: report(state, &children), ..state.attempt.clone() };
     let is_ended = state.results.iter().any(|child| child.outcome == TaskOutcome::Cancelled);
     let outcome = is_ended.then_some(TaskOutcome::Cancelled);
     let children = if is_ended { Children { joined: children.specs.len(), ..children } } else { children };
@@ -213,10 +218,31 @@ fn decide_again(attempt: Attempt, given: Option<Override>) -> Update {
     answered(attempt).pending(given).outcome(None)
 }
 
-pub(super) fn finish(state: &CodeTaskState, moved: Moved) -> Update {
-    let Moved { made, base } = moved;
+pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
+    let FinishedTask { moved: Moved { made, base }, left } = finished;
+    if let Some(left) = left {
+        return noted_late(state, left);
+    }
     let Some(commit) = made else { return CodeTaskState::update() };
     let name = base.at.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
     let attempt = Attempt { base: Some(base), ..state.attempt.clone() };
     CodeTaskState::update().attempt(attempt).notices(vec![format!("committed as {} on {name}", commit.short())])
+}
+
+/// The files of a turn that did not come to an end.
+fn noted_late(state: &CodeTaskState, left: KeptFiles) -> Update {
+    let KeptFiles { files, commit } = left;
+    let reference = || records::reference(state, state.attempt.number);
+    let notice = match (&files, commit) {
+        (None, _) => {
+            Some("the files of the last turn are in no commit: git's hooks or configuration were changed".into())
+        }
+        (Some(_), Some(_)) => Some(format!("the work of the last turn is kept as {}", reference())),
+        (Some(files), None) if !files.leaked.is_empty() => {
+            Some(format!("the files of the last turn are in no commit: {}", files.leaked.join(", ")))
+        }
+        (Some(_), None) => None,
+    };
+    let attempt = Attempt { files, ..state.attempt.clone() };
+    CodeTaskState::update().attempt(attempt).notices(untold(state, notice.into_iter().collect()))
 }

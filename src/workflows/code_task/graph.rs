@@ -5,7 +5,7 @@ use super::step::{AfterAsk, AfterExecute, AfterInput, AfterLoad, CodeStep};
 use super::verifying::{VERIFIER, verifier};
 use super::{child, decided, done, jobs, records, verifying};
 use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
-use crate::nodes::{Agents, ask, begin_task, commit_task, developer, join_children, record, snapshot, split};
+use crate::nodes::{Agents, ask, begin_task, developer, finish_task, join_children, record, snapshot, split};
 
 type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
 
@@ -17,7 +17,7 @@ pub fn graph<C: Agents>() -> Compiled<C> {
     children::<C>(attempts(StateGraph::new()))
         .add_node(CodeStep::LoadSpec, begin_task(jobs::begin, done::begin).replayable())
         .add_node(CodeStep::Ask, ask(jobs::ask, done::ask).replayable())
-        .add_node(CodeStep::Finish, commit_task(jobs::finish, done::finish).replayable())
+        .add_node(CodeStep::Finish, finish_task(jobs::finish, done::finish).replayable())
         .add_conditional_edges(START, after_input)
         .add_conditional_edges(CodeStep::LoadSpec, after_load)
         .add_conditional_edges(CodeStep::Ask, after_ask)

@@ -8,8 +8,8 @@ use super::{records, splitting};
 use crate::drivers::{Access, Shell};
 use crate::graph::NodeError;
 use crate::nodes::{
-    AskJob, Asking, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, GaveUp, PrepareJob,
-    Prompt, SnapshotJob, SplitJob, WorktreeJob,
+    AskJob, Asking, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, FinishJob, Folder, GaveUp,
+    LeftFiles, PrepareJob, Prompt, SnapshotJob, SplitJob, WorktreeJob,
 };
 use crate::spec::{Attempts, PermissionMode, SplitProposal};
 use crate::workflows::{RetrySession, Role};
@@ -55,6 +55,7 @@ pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
     let is_retry = attempt.turns > 0;
     let how = state.settings.profile.retry_session;
     let session = attempt.session.clone().filter(|_| is_retry && how == RetrySession::Resume);
+    let joined = state.children.as_ref().and_then(|children| children.tree.clone());
     Ok(DeveloperJob {
         agent: state.developer()?,
         folder: start.folder.clone(),
@@ -65,7 +66,7 @@ pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
         session,
         kept: None,
         taken_out: None,
-        reset: (is_retry && how == RetrySession::FreshReset).then(|| base.tree.clone()),
+        reset: (is_retry && how == RetrySession::FreshReset).then(|| joined.unwrap_or_else(|| base.tree.clone())),
         base,
         long_diffs: state.long_diffs(),
         together: None,
@@ -97,12 +98,16 @@ fn feedback(state: &CodeTaskState) -> Feedback {
     if !attempt.report.is_empty() {
         failures.push(attempt.report.join("\n"));
     }
-    Feedback {
-        comments: vec![],
-        failures,
-        note: attempt.note.clone(),
-        findings: records::finding_lines(&state.outputs),
-    }
+    Feedback { comments: vec![], failures, note: attempt.note.clone(), findings: findings(state) }
+}
+
+/// What the verifiers of the attempt before found, and what an agent was told before whose turn was cut short.
+pub(super) fn findings(state: &CodeTaskState) -> Vec<String> {
+    let mut found = state.attempt.unheeded.clone();
+    found.extend(
+        records::told_findings(&state.outputs).into_iter().filter(|line| !state.attempt.unheeded.contains(line)),
+    );
+    found
 }
 
 pub(super) fn snapshot(state: &CodeTaskState) -> Job<SnapshotJob> {
@@ -160,8 +165,8 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
         rule: decision.filter(|_| is_current).map_or("tampered".into(), |made| made.decision.rule.clone()),
         reason: tampered.or_else(|| decision.map(|made| made.decision.reason.clone())).unwrap_or_default(),
         attempt: state.attempt.number,
-        findings: records::finding_lines(&state.outputs),
-        salvage: last.filter(|line| line.commit.is_some()).map(|_| records::reference(state, state.attempt.number)),
+        findings: records::some_findings(&state.outputs),
+        salvage: last.and_then(|line| line.reference.clone().or_else(|| Some(line.commit.as_ref()?.to_string()))),
         may_split: splitting::may_split(state),
         cost: state.usage.cost,
         problem: None,
@@ -173,12 +178,11 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
         Some(made) if is_current && super::decided::is_left_to_a_person(made) => Asking::Decide,
         _ => Asking::GaveUp,
     };
-    let decisions = ["DONE", "RETRY", "SPLIT", "FAIL"].map(str::to_owned).into();
-    Ok(AskJob { question, asking, decisions })
+    Ok(AskJob { question, asking })
 }
 
-/// The commit on the branch, of the first task that is done.
-pub(super) fn finish(state: &CodeTaskState) -> Job<CommitJob> {
+/// The end of a task: the first one that is done is committed on the branch; files that nothing has noted are kept.
+pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
     let spec = state.spec()?;
     let Some(Start { folder, base, .. }) = state.start.clone() else {
         return Err(NodeError::permanent(state.attempt.problem.clone().unwrap_or_default()));
@@ -186,12 +190,24 @@ pub(super) fn finish(state: &CodeTaskState) -> Job<CommitJob> {
     let is_wanted = state.is_first() && state.is_done() && spec.git.commit_on_success;
     let is_there = spec.git.attempts == Attempts::Branch;
     let tree = state.attempt.files.as_ref().filter(|_| is_wanted && !is_there).map(|files| files.tree.clone());
-    Ok(CommitJob {
-        folder,
+    let commit = CommitJob {
+        folder: folder.clone(),
         tree,
         base: state.position().unwrap_or(base),
         message: records::message(state)?,
         task: spec.id.to_string(),
         attempt: state.attempt.number,
-    })
+    };
+    Ok(FinishJob { commit, left: left(state, folder)? })
+}
+
+/// The files of a turn after which nothing was decided.
+fn left(state: &CodeTaskState, folder: Folder) -> Job<Option<LeftFiles>> {
+    let is_recorded = state.attempts.last().is_some_and(|line| line.past.number >= state.attempt.number);
+    if is_recorded || state.attempt.turns == 0 {
+        return Ok(None);
+    }
+    let base = state.base()?;
+    let (before, kept) = (base.tree.clone(), records::kept(state, base.tree.clone())?);
+    Ok(Some(LeftFiles { snapshot: SnapshotJob { folder, base }, before, kept }))
 }

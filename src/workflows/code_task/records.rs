@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::state::CodeTaskState;
+use crate::decide::Kind;
 use crate::findings::{Counts, Finding, Severity, VerifierOutput};
 use crate::graph::NodeError;
 use crate::nodes::{CommitJob, Keep, RecordJob};
 use crate::spec::Attempts;
-use crate::workspace::{KeptTree, escaped, reference_name};
+use crate::workspace::{KeptTree, TreeId, escaped, reference_name};
 
 /// The name of a run in paths.
 pub(super) fn run(state: &CodeTaskState) -> String {
@@ -28,6 +29,32 @@ pub fn finding_lines(outputs: &[VerifierOutput]) -> Vec<String> {
     let mut found: Vec<_> = all.filter(|(_, finding)| finding.severity >= Severity::Warning).collect();
     found.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));
     found.into_iter().map(|(output, finding)| line(&output.verifier, finding)).collect()
+}
+
+/// The same for a state, which is stored at each step: the first ones. `verifier_outputs.json` has all.
+pub(super) fn some_findings(outputs: &[VerifierOutput]) -> Vec<String> {
+    first(finding_lines(outputs), 50, 16 * 1024)
+}
+
+/// The same for the prompt of an agent.
+pub(super) fn told_findings(outputs: &[VerifierOutput]) -> Vec<String> {
+    first(finding_lines(outputs), 300, 64 * 1024)
+}
+
+/// As many lines as there may be in number and in bytes, at least one, and how many are left out.
+fn first(mut lines: Vec<String>, most: usize, bytes: usize) -> Vec<String> {
+    let all = lines.len();
+    let mut length = 0;
+    let fits = |line: &&String| {
+        length += line.len();
+        length <= bytes
+    };
+    let count = lines.iter().take(most).take_while(fits).count().max(1);
+    lines.truncate(count);
+    if all > lines.len() {
+        lines.push(format!("and {} more", all - lines.len()));
+    }
+    lines
 }
 
 /// The folder of an attempt's record: `runs/RUN/attempt-N`, of a child `runs/RUN/children/ID/attempt-N`.
@@ -69,6 +96,14 @@ pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
     Ok(lines.join("\n"))
 }
 
+/// The commit of the attempt in work under its reference.
+pub(super) fn kept(state: &CodeTaskState, tree: TreeId) -> Result<KeptTree, NodeError> {
+    let last = state.attempts.iter().rev().find_map(|line| line.commit.clone());
+    let parent = last.or_else(|| state.start.as_ref()?.base.at.commit.clone());
+    let reference = reference(state, state.attempt.number);
+    Ok(KeptTree { reference, parent, tree, message: message(state)?, at: 0 })
+}
+
 /// The record of the attempt in work.
 pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     let (spec, start) = (state.spec()?, state.start()?);
@@ -80,24 +115,11 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
         Keep::Nowhere
     } else if spec.git.attempts == Attempts::Branch && state.is_first() {
         let (folder, base, task) = (start.folder.clone(), state.position()?, spec.id.to_string());
-        Keep::Branch(Box::new(CommitJob {
-            folder,
-            tree: Some(files.tree.clone()),
-            base,
-            message,
-            task,
-            attempt: number,
-        }))
+        let commit = CommitJob { folder, tree: Some(files.tree.clone()), base, message, task, attempt: number };
+        let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == Kind::Done);
+        Keep::Branch { commit: Box::new(commit), or: kept(state, files.tree.clone())?, is_last }
     } else {
-        let last = state.attempts.iter().rev().find_map(|line| line.commit.clone());
-        let parent = last.or_else(|| start.base.at.commit.clone());
-        Keep::Reference(KeptTree {
-            reference: reference(state, number),
-            parent,
-            tree: files.tree.clone(),
-            message,
-            at: 0,
-        })
+        Keep::Reference(kept(state, files.tree.clone())?)
     };
     Ok(RecordJob {
         folder: state.checkout(),

@@ -7,8 +7,8 @@ use crate::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 use crate::nodes::{Prompt, ToSplit};
 use crate::spec::{ChildOrder, Split, SplitProblem, SplitProposal, TaskSpec};
 
-/// How many findings of a group are shown.
-const SHOWN: usize = 20;
+/// The number of findings of a group that are told with their message; of others, the fingerprint alone.
+const TOLD: usize = 20;
 
 /// Whether the task can be split at all: it has depth left, and was not split before.
 pub(super) fn may_split(state: &CodeTaskState) -> bool {
@@ -94,7 +94,10 @@ pub(super) fn prompt(state: &CodeTaskState, refused: &[String]) -> Prompt {
 }
 
 fn told(cluster: &Cluster) -> String {
-    let lines = cluster.fingerprints.iter().zip(&cluster.messages).take(SHOWN);
-    let lines: Vec<String> = lines.map(|(fingerprint, message)| format!("{fingerprint} {message}")).collect();
+    let line = |(nth, fingerprint): (usize, &Fingerprint)| match cluster.messages.get(nth).filter(|_| nth < TOLD) {
+        Some(message) => format!("{fingerprint} {message}"),
+        None => fingerprint.to_string(),
+    };
+    let lines: Vec<String> = cluster.fingerprints.iter().enumerate().map(line).collect();
     format!("{}\nfiles: {}\n{}", cluster.title, cluster.files.join(", "), lines.join("\n"))
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::dry_run::DryRun;
 use super::state::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskPlace};
-use crate::decide::Override;
-use crate::drivers::DriverName;
-use crate::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig};
-use crate::workflows::task_based::{StartError, blocking, has_models, ready, with_scenarios};
+use crate::decide::{Kind, Override};
+use crate::drivers::{DriverName, Scripted};
+use crate::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig, VerifierEntry};
+use crate::workflows::task_based::{StartError, blocking, has_models, new_branch, ready, with_scenarios};
 use crate::workflows::{Profile, Role};
 use crate::workspace::{Workspace, WorkspaceError};
 
@@ -71,6 +71,16 @@ pub enum TaskStartError {
         /// The largest.
         most: u32,
     },
+    /// It is to be split at its largest depth.
+    #[error(
+        "--override SPLIT: the task counts as one of depth {depth}, and its policy allows a depth of at most {most}"
+    )]
+    Unsplittable {
+        /// The depth.
+        depth: u32,
+        /// The largest.
+        most: u32,
+    },
     /// The folder of records is part of the repository.
     #[error("`{}` is the folder of records, and the repository tracks files in it", folder.display())]
     TrackedRecords {
@@ -113,7 +123,7 @@ impl TaskStartError {
             Self::Unreadable { .. } => Some("name a task file with `--task FILE`; `superstep task new ID` writes one"),
             Self::Spec(error) => Some(error.help()),
             Self::Start(error) => error.help(),
-            Self::TooDeep { .. } => {
+            Self::TooDeep { .. } | Self::Unsplittable { .. } => {
                 Some("raise `max_depth` in the task's policy, or with `--override-policy max_depth=N`")
             }
             Self::TrackedRecords { .. } => Some("name another folder with `--runs DIR`"),
@@ -166,6 +176,14 @@ impl TaskStart {
         let workspace = ready(&settings.profile.working_dir, &apart, allow_dirty).await?;
         if workspace.is_tracked(&settings.records).await? {
             return Err(TaskStartError::TrackedRecords { folder: settings.records });
+        }
+        if let Some(branch) = &spec.git.branch {
+            new_branch(&workspace, branch).await?;
+        }
+        let (most, is_split) =
+            (spec.policy.max_depth, decision.as_ref().is_some_and(|over| over.decision == Kind::Split));
+        if is_split && depth >= most {
+            return Err(TaskStartError::Unsplittable { depth, most });
         }
         settings.repository = workspace.root().to_owned();
         settings.profile = with_scenarios(settings.profile)?;
@@ -222,19 +240,23 @@ fn inside(records: PathBuf, root: &Path) -> Result<PathBuf, TaskStartError> {
 
 /// Checks that each agent that is needed can be asked.
 fn check_agents(profile: &Profile, spec: &TaskSpec, run: &RunSettings, file: &Path) -> Result<(), TaskStartError> {
-    let options = &spec.do_agent;
-    if let Some(driver) = &options.driver {
-        let problem =
-            |error: &dyn std::fmt::Display| TaskStartError::Driver { file: file.into(), problem: error.to_string() };
-        driver.parse::<DriverName>().map_err(|error| problem(&error))?;
+    let is_asked =
+        |entry: &VerifierEntry| entry.mode == Mode::Model && !entry.skipped && entry.config.model.model.is_none();
+    if run.verifiers.entries.iter().any(is_asked) {
+        has_models(profile, &[Role::Verifier])?;
     }
-    let asks_models = run
-        .verifiers
-        .entries
-        .iter()
-        .any(|entry| entry.mode == Mode::Model && !entry.skipped && entry.config.model.model.is_none());
-    let own = options.model.is_some() || options.driver.is_some();
-    let roles = [(Role::Developer, !own), (Role::Verifier, asks_models)];
-    let roles: Vec<Role> = roles.into_iter().filter_map(|(role, is_needed)| is_needed.then_some(role)).collect();
-    Ok(has_models(profile, &roles)?)
+    let problem = |problem: String| TaskStartError::Driver { file: file.into(), problem };
+    let own = spec.do_agent.driver.as_ref().map(|name| name.parse::<DriverName>());
+    let own = own.transpose().map_err(|error| problem(error.to_string()))?;
+    let developer = profile.agent(Role::Developer);
+    let model = developer.model.as_ref().filter(|_| own.as_ref().is_none_or(|own| *own == developer.driver));
+    match own.as_ref().unwrap_or(&developer.driver) {
+        DriverName::Api { .. } if model.or(spec.do_agent.model.as_ref()).is_none() => {
+            Err(StartError::NoModel { role: Role::Developer.name() }.into())
+        }
+        DriverName::Scripted(scenario) if own.is_some() => {
+            Scripted::open(scenario).map(drop).map_err(|error| problem(error.to_string()))
+        }
+        _ => Ok(()),
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) use tasks::{add_up, later};
 pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
 pub use graph::graph;
 pub use start::{Start, StartError};
-pub(crate) use start::{blocking, has_models, ready, with_scenarios};
+pub(crate) use start::{blocking, has_models, new_branch, ready, with_scenarios};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
 pub use step::Step;
 pub use summary::summary;

@@ -267,9 +267,20 @@ async fn free(workspace: &Workspace, wanted: Option<&str>, issue: Option<&Issue>
     let Some(branch) = wanted.map(str::to_owned).or_else(|| issue.map(|issue| branch_name(&issue.id))) else {
         return Ok(());
     };
+    if wanted.is_some() {
+        return new_branch(workspace, &branch).await;
+    }
     let (found, head) = (workspace.branch_at(&branch).await?, workspace.head().await?);
-    match found.filter(|commit| wanted.is_some() || head.commit() != Some(commit)) {
+    match found.filter(|commit| head.commit() != Some(commit)) {
         Some(commit) => Err(WorkspaceError::BranchTaken { branch, commit }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Checks that there is no such branch.
+pub(crate) async fn new_branch(workspace: &Workspace, branch: &str) -> Result<(), StartError> {
+    match workspace.branch_at(branch).await? {
+        Some(commit) => Err(WorkspaceError::BranchTaken { branch: branch.to_owned(), commit }.into()),
         None => Ok(()),
     }
 }

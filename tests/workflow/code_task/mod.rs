@@ -4,6 +4,7 @@
 mod attempts;
 mod desk;
 mod kills;
+mod obstacles;
 mod persons;
 mod records;
 mod splits;

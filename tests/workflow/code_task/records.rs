@@ -1,9 +1,12 @@
 //! The records of attempts: their files, their exact shapes, their commits.
 
+use rstest::rstest;
 use serde_json::Value;
 use superstep::spec::{Attempts, Flags};
 
-use super::desk::{CHECK, Desk, developers, spec, writes};
+use super::desk::{CHECK, Desk, agents, developers, spec, writes};
+use super::splits::acts;
+use crate::agent::work;
 use crate::phases::stage::Cast;
 
 fn twice() -> std::sync::Arc<Cast> {
@@ -67,4 +70,47 @@ async fn a_task_that_is_done_is_committed_only_if_it_is_wanted() {
     desk.run().await;
     assert_eq!(desk.commits(), [""; 0]);
     assert_eq!(desk.repository.git(&["status", "--porcelain"]), "?? tides.txt\n");
+}
+
+/// The first attempt of some is refused by a hook, or changes nothing: its commit is under a reference, and the branch goes on.
+#[rstest]
+#[case::unchanged("", "")]
+#[case::refused("error: the tide is late\n", "#!/bin/sh\n! grep -q error tides.txt\n")]
+#[tokio::test]
+async fn an_attempt_that_cannot_be_on_the_branch_has_a_reference(#[case] first: &'static str, #[case] hook: &str) {
+    let cast = developers(move |asked| match (asked.nth, first) {
+        (0, "") => work(),
+        (nth, _) => writes(asked, "tides.txt", if nth == 0 { first } else { "in\n" }),
+    });
+    let mut spec = spec();
+    spec.git.attempts = Attempts::Branch;
+    let verifiers = CHECK.replace("! grep -h '^error' *.txt", "cat tides.txt && ! grep -h '^error' *.txt");
+    let desk = Desk::with(cast, &verifiers, spec, &Flags::default());
+    if !hook.is_empty() {
+        crate::dropped::hook(&desk.repository.path(), "pre-commit", hook);
+    }
+    desk.run().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "DONE by done"]);
+    assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
+    assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: RETRY"]);
+    let state = desk.state().await;
+    let is_told = state.notices.iter().any(|notice| notice.contains("attempt 1 is not on the branch"));
+    assert_eq!(is_told, !hook.is_empty(), "{:?}", state.notices);
+    let commit = desk.repository.git(&["rev-parse", "refs/superstep/clock/attempt-1"]);
+    assert_eq!(desk.json("attempt-1/decision.json")["commit"], commit.trim());
+}
+
+#[rstest]
+#[tokio::test]
+async fn children_work_side_by_side_also_where_attempts_are_commits_of_the_branch(#[values(1, 2)] at_once: u32) {
+    let mut spec = spec();
+    spec.git.attempts = Attempts::Branch;
+    let flags = Flags { policy: vec![format!("parallel_children={at_once}")], ..Flags::default() };
+    let desk = Desk::with(agents(acts), CHECK, spec, &flags);
+    desk.run().await;
+    assert_eq!(desk.decisions().await, ["RETRY by retry", "SPLIT by repeated", "DONE by done"]);
+    assert_eq!(desk.state().await.children.unwrap().at_once, at_once);
+    // The second attempt left the files as they were: there is nothing to commit on the branch.
+    assert_eq!(desk.commits(), ["[tides] attempt 1: RETRY", "[tides] attempt 3: DONE"]);
+    desk.tidy();
 }

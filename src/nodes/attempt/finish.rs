@@ -1,0 +1,94 @@
+//! The node that ends a task: its files are committed, or kept where nothing has noted them yet. Knows git and files.
+
+use serde::{Deserialize, Serialize};
+
+use super::snapshot::{SnapshotJob, TakenSnapshot, taken};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::nodes::commit::{CommitJob, Moved, commit};
+use crate::nodes::folder::{failed, tampering};
+use crate::nodes::step::step;
+use crate::workspace::{CommitId, KeptTree, TreeId};
+
+/// A task to be ended.
+#[derive(Clone, Debug)]
+pub struct FinishJob {
+    /// The commit on the branch.
+    pub commit: CommitJob,
+    /// The files that a turn left which did not come to an end; none: they were noted.
+    pub left: Option<LeftFiles>,
+}
+
+/// Files that nothing has noted yet.
+#[derive(Clone, Debug)]
+pub struct LeftFiles {
+    /// The place.
+    pub snapshot: SnapshotJob,
+    /// The files before the turn: if they are the same, nothing is kept.
+    pub before: TreeId,
+    /// The commit that keeps them; its files are those that are found.
+    pub kept: KeptTree,
+}
+
+/// A task that has ended.
+#[derive(Clone, Debug)]
+pub struct FinishedTask {
+    /// The commit, if there is one.
+    pub moved: Moved,
+    /// The files that were noted only now.
+    pub left: Option<KeptFiles>,
+}
+
+/// Files that were noted at the end of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFiles {
+    /// The files; none if hooks or configuration of git are not what they were, so that git was not run.
+    pub files: Option<TakenSnapshot>,
+    /// The commit that keeps them; none: nothing was changed, or they hold a key.
+    pub commit: Option<CommitId>,
+}
+
+/// Returns a node that ends a task: `job` reads from the state how, `done` makes the update from it.
+///
+/// The node fails if a hook refuses the commit; run again, it commits again.
+pub fn finish_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<FinishJob, E> + Send + Sync + 'static,
+    D: Fn(&S, FinishedTask) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
+    match &job.left {
+        None => Ok(FinishedTask { moved: commit(&job.commit, &ctx).await?, left: None }),
+        Some(left) => {
+            let kept = left.keep(&ctx).await?;
+            let moved = Moved { made: None, base: job.commit.base.clone() };
+            Ok(FinishedTask { moved, left: Some(kept) })
+        }
+    }
+}
+
+impl LeftFiles {
+    async fn keep<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<KeptFiles, NodeError> {
+        let files = match taken(&self.snapshot, ctx).await {
+            Ok(files) => files,
+            Err(error) if tampering(&error).is_some() => return Ok(KeptFiles { files: None, commit: None }),
+            Err(error) => return Err(error),
+        };
+        if files.tree == self.before || !files.leaked.is_empty() {
+            return Ok(KeptFiles { files: Some(files), commit: None });
+        }
+        let at = crate::checkpoint::time::millis(ctx.now().await?);
+        let kept = KeptTree { at, tree: files.tree.clone(), ..self.kept.clone() };
+        let folder = &self.snapshot.folder;
+        let keep = |_| async { folder.open().await?.keep_tree(&kept).await.map_err(failed) };
+        let commit = ctx.effect("keep", &(&kept.reference, &kept.tree), keep).await?;
+        Ok(KeptFiles { files: Some(files), commit: Some(commit) })
+    }
+}
