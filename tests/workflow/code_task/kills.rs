@@ -1,23 +1,66 @@
-//! A run that is cut anywhere, with two children at work, comes to the same end as one that is not.
+//! A run that is cut anywhere comes to the same end as one that is not: with two children at work, with a model that judges, with a
+//! question to a person.
 
 use std::sync::Arc;
 
 use rstest::rstest;
+use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::prelude::*;
-use superstep::spec::Flags;
+use superstep::nodes::{AfterGivingUp, GaveUp};
+use superstep::spec::{Attempts, Flags};
 use superstep::workflows::code_task::{CodeTaskState, TaskOutcome, graph};
 
-use super::desk::{CHECK, Desk, agents, spec};
+use super::desk::{CHECK, Desk, agents, spec, writes};
 use super::splits::acts;
-use crate::phases::stage::Cast;
+use crate::phases::stage::{Asked, Cast};
 
-fn desk(store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
-    let flags = Flags { policy: vec!["parallel_children=2".into()], ..Flags::default() };
-    let mut desk = Desk::with(Arc::clone(cast), CHECK, spec(), &flags);
-    let graph = graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store);
-    desk.thread = graph.thread_with("clock", Arc::new(Arc::clone(cast)));
-    desk
+/// A run whose every write is cut once.
+#[derive(Clone, Copy)]
+enum Run {
+    /// A split into two children that work at the same time.
+    Split,
+    /// Attempts that are commits of the branch, judged by a model.
+    Branch,
+    /// A task that is given up, and tried again by a person.
+    Question,
+}
+
+async fn judged(asked: Asked) -> Value {
+    if asked.is_developer() {
+        return writes(&asked, "tides.txt", if asked.nth == 0 { "error: late\n" } else { "in\n" });
+    }
+    let evidence = json!({"file": "tides.txt", "lines": "1", "quote": "in"});
+    json!({"criteria": [{"text": "It names the tide that comes in", "met": "yes", "evidence": evidence}]})
+}
+
+impl Run {
+    fn cast(self) -> Arc<Cast> {
+        match self {
+            Self::Split => agents(acts),
+            Self::Branch | Self::Question => agents(judged),
+        }
+    }
+
+    fn turns(self) -> &'static [&'static str] {
+        match self {
+            Self::Split => &["tides", "tides", "tides.1", "tides.2"],
+            Self::Branch | Self::Question => &["tides", "tides"],
+        }
+    }
+
+    fn desk(self, store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
+        let (mut spec, mut flags) = (spec(), Flags::default());
+        match self {
+            Self::Split => flags.policy.push("parallel_children=2".into()),
+            Self::Branch => {
+                spec.acceptance.push("It names the tide that comes in".into());
+                spec.git.attempts = Attempts::Branch;
+            }
+            Self::Question => flags.policy.push("max_attempts=1".into()),
+        }
+        again(Desk::with(Arc::clone(cast), CHECK, spec, &flags), store, cast)
+    }
 }
 
 /// The same repository with another store.
@@ -26,12 +69,16 @@ fn again(desk: Desk, store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
     Desk { thread: graph.thread_with("clock", Arc::new(Arc::clone(cast))), ..desk }
 }
 
-/// Begins, or goes on.
+/// Begins, or goes on; has a task that was given up tried again.
 async fn on(desk: &Desk) -> Result<Outcome<CodeTaskState>, RunError> {
-    match desk.thread.state().await? {
-        None => desk.thread.invoke(desk.input()).await,
-        Some(_) => desk.thread.proceed().await,
+    let ended = match desk.thread.state().await? {
+        None => desk.thread.invoke(desk.input()).await?,
+        Some(_) => desk.thread.proceed().await?,
+    };
+    if ended.questions().is_empty() {
+        return Ok(ended);
     }
+    desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await
 }
 
 /// The trees and subjects of the branch and of what is kept beside it, and the files of the records.
@@ -41,33 +88,31 @@ fn end(desk: &Desk) -> [String; 3] {
     [log, refs, desk.records().join("\n")]
 }
 
-fn worked(cast: &Cast) -> Vec<String> {
-    cast.tasks()
-}
-
 #[rstest]
-#[case::some(31)]
+#[case::split(Run::Split, 31)]
+#[case::branch(Run::Branch, 7)]
+#[case::question(Run::Question, 7)]
 #[ignore = "minutes: by hand"]
-#[case::each(1)]
+#[case::each_of_split(Run::Split, 1)]
 #[tokio::test]
-async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] stride: usize) {
-    let (cast, store) = (agents(acts), Arc::new(MemoryCheckpointer::new()));
+async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] run: Run, #[case] stride: usize) {
+    let (cast, store) = (run.cast(), Arc::new(MemoryCheckpointer::new()));
     let counting = Arc::new(FailingCheckpointer::new(store, u64::MAX));
-    let whole = desk(counting.clone(), &cast);
+    let whole = run.desk(counting.clone(), &cast);
     on(&whole).await.unwrap();
     assert_eq!(whole.outcome().await, Some(TaskOutcome::Done));
-    let (expected, turns) = (end(&whole), worked(&cast));
-    assert_eq!(turns, ["tides", "tides", "tides.1", "tides.2"]);
+    let expected = end(&whole);
+    assert_eq!(cast.tasks(), run.turns());
     for at in (1..=counting.commits()).step_by(stride) {
         for lost in [false, true] {
-            let (cast, store) = (agents(acts), Arc::new(MemoryCheckpointer::new()));
+            let (cast, store) = (run.cast(), Arc::new(MemoryCheckpointer::new()));
             let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
-            let desk = desk(Arc::new(failing(store.clone(), at)), &cast);
+            let desk = run.desk(Arc::new(failing(store.clone(), at)), &cast);
             let _cut = on(&desk).await;
             let desk = again(desk, store, &cast);
             on(&desk).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
             assert_eq!(end(&desk), expected, "write {at}, stored: {lost}");
-            assert_eq!(worked(&cast), turns, "write {at}, stored: {lost}: no turn is asked again");
+            assert_eq!(cast.tasks(), run.turns(), "write {at}, stored: {lost}: no turn is asked again");
             desk.tidy();
         }
     }
