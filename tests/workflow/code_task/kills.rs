@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::prelude::*;
 use superstep::nodes::{AfterGivingUp, GaveUp};
+use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
 use superstep::workflows::code_task::{CodeTaskState, TaskOutcome, graph};
 

@@ -6,5 +6,6 @@ mod desk;
 mod kills;
 mod obstacles;
 mod persons;
+mod random;
 mod records;
 mod splits;
