@@ -89,7 +89,8 @@ fn start(args: CodeTask) -> Result<TaskStart, Refusal> {
     policy.extend(args.parallel.map(|at_once| format!("parallel_children={at_once}")));
     let flags = Flags { strict: args.strict, skip: args.skip_verifiers, policy };
     let (task, verifiers, depth, records) = (args.task, args.verifiers, args.depth, args.runs);
-    Ok(TaskStart { task, verifiers, profile, flags, depth, records, allow_dirty, decision })
+    let in_code = vec![];
+    Ok(TaskStart { task, verifiers, profile, flags, depth, records, allow_dirty, decision, in_code })
 }
 
 /// Reads a person's decision.

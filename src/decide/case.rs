@@ -92,13 +92,14 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the findings that smaller tasks could remove, each fingerprint once: those of `errors` that say something of the
-    /// code, and not of a verifier that crashed or of attempts that lead nowhere.
+    /// code, and not of a key in it, of a verifier that crashed or of attempts that lead nowhere.
     #[must_use]
     pub fn actionable(&self, errors: &[Fingerprint]) -> Vec<Finding> {
         let mut found: Vec<Finding> = Vec::new();
         for finding in weight::error_findings(self.outputs, self.verifiers) {
             let is_new = found.iter().all(|other| other.fingerprint != finding.fingerprint);
-            let is_work = !matches!(finding.kind, FindingKind::VerifierFail | FindingKind::NoProgress);
+            let is_work =
+                !matches!(finding.kind, FindingKind::VerifierFail | FindingKind::NoProgress | FindingKind::Secret);
             if is_new && is_work && errors.contains(&finding.fingerprint) {
                 found.push(finding.clone());
             }
@@ -121,11 +122,20 @@ impl<'a> Case<'a> {
     ///
     /// [`NoSplit`] with the reason.
     pub fn can_split(&self) -> Result<(), NoSplit> {
+        self.may_be_split()?;
+        if self.to_cover().is_empty() { Err(NoSplit::NothingToSplit) } else { Ok(()) }
+    }
+
+    /// Checks that a person may have the task split, whatever was found.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSplit`] if it is as deep as tasks may be, or was split before.
+    pub fn may_be_split(&self) -> Result<(), NoSplit> {
         let (depth, max_depth) = (self.depth, self.policy.max_depth);
         match () {
             () if depth >= max_depth => Err(NoSplit::Depth { depth, max_depth }),
             () if self.history.was_split() => Err(NoSplit::SplitBefore),
-            () if self.to_cover().is_empty() => Err(NoSplit::NothingToSplit),
             () => Ok(()),
         }
     }

@@ -102,14 +102,17 @@ impl Rules {
     #[must_use]
     pub fn decide(&self, case: &Case<'_>) -> Decision {
         let rulings = self.list.iter().filter_map(|rule| Some((rule.name(), rule.judge(case)?)));
+        let rulings = rulings.map(|(name, ruling)| (name, possible(ruling, case)));
         let allowed = rulings.into_iter().find(|(_, ruling)| is_allowed(ruling.kind, case));
         let (name, ruling) = allowed.unwrap_or_else(|| standard::last(case));
+        let was = case.over.map(|over| self.replaced(over, case));
+        let instead = was.map(|was| format!(" (in place of {was})")).unwrap_or_default();
         Decision {
             kind: ruling.kind,
             rule: name.to_owned(),
-            reason: format!("{name}: {}", ruling.reason),
+            reason: format!("{name}: {}{instead}", ruling.reason),
             repeated: if ruling.kind == Kind::Split { case.to_cover() } else { case.repeated() },
-            was: case.over.map(|over| self.replaced(over, case)),
+            was,
         }
     }
 
@@ -125,11 +128,21 @@ pub fn decide(case: &Case<'_>) -> Decision {
     Rules::standard().decide(case)
 }
 
+/// Returns the ruling that a person's decision to split comes to: it is on record also where the task cannot be split.
+fn possible(ruling: Ruling, case: &Case<'_>) -> Ruling {
+    let is_ordered = ruling.kind == Kind::Split && case.over.is_some_and(|over| over.decision == Kind::Split);
+    match case.may_be_split() {
+        Err(refusal) if is_ordered => Ruling::new(Kind::GiveUp, format!("{}; {refusal}", ruling.reason)),
+        _ => ruling,
+    }
+}
+
 /// Returns `false` for what no rule may decide.
 fn is_allowed(kind: Kind, case: &Case<'_>) -> bool {
     let overrides = || case.over.is_some_and(|over| over.decision == Kind::Done);
     match kind {
         Kind::Done => overrides() || case.unverified().is_empty(),
+        Kind::Split if case.over.is_some() => case.may_be_split().is_ok(),
         Kind::Split => case.can_split().is_ok(),
         Kind::Retry | Kind::GiveUp | Kind::Fail | Kind::Ask => true,
     }

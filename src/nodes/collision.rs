@@ -10,6 +10,12 @@ pub enum Collision {
     Conflict {
         /// The files.
         files: Vec<String>,
+        /// The files that it changed and does not declare.
+        #[serde(default)]
+        undeclared: Vec<String>,
+        /// Whether no work is before it: its changes collide with those that the setup of its worktree made.
+        #[serde(default)]
+        is_with_setup: bool,
     },
     /// A command fails on the files with its work.
     Check {
@@ -31,14 +37,19 @@ pub enum Collision {
 impl Collision {
     /// Returns whether the subtask may run once more on the work before it.
     pub fn can_be_mended(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::Check { .. })
+        matches!(self, Self::Conflict { is_with_setup: false, .. } | Self::Check { .. })
     }
 
     /// Returns the collision in words.
     pub fn told(&self) -> String {
         match self {
-            Self::Conflict { files } => {
-                format!("its changes collide with those of subtasks before it: {}", files.join(", "))
+            Self::Conflict { files, undeclared, is_with_setup } => {
+                let those = if *is_with_setup { "that `setup` made" } else { "of subtasks before it" };
+                let more = match undeclared.join(", ") {
+                    none if none.is_empty() => none,
+                    names => format!("; it does not declare {names}"),
+                };
+                format!("its changes collide with those {those}: {}{more}", files.join(", "))
             }
             Self::Check { report } => format!("a check fails once it is put together with the others: {report}"),
             Self::Undeclared { files } => format!("it changed files that it does not declare: {}", files.join(", ")),

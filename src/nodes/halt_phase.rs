@@ -36,6 +36,8 @@ pub struct HaltPhaseJob {
     pub file: Option<PlanFile>,
     /// The work that is accepted: the files before and after.
     pub accepted: Option<[TreeId; 2]>,
+    /// Why that work cannot be accepted; none: it can.
+    pub unfit: Option<String>,
     /// The answer, if nobody is to be asked.
     pub unattended: Option<AfterHalt>,
 }
@@ -98,6 +100,11 @@ async fn leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<O
     let Some([from, to]) = &job.accepted else {
         return Ok(Some("there is no work that could be accepted; answer `retry`, `skip` or `abort`".into()));
     };
+    if let Some(unfit) = &job.unfit {
+        return Ok(Some(format!(
+            "{unfit}; it cannot be taken as it is: answer `retry`, `edit_plan`, `skip` or `abort`"
+        )));
+    }
     let look = |_| async { job.repository.leaked(from, to).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &[from, to], look).await?;
     let told = format!("{}; this work is never committed: answer `retry` or `skip`", leaked.join(", "));

@@ -132,7 +132,7 @@ struct SoFar {
 /// What a part is on top of the commits before.
 #[derive(Serialize, Deserialize)]
 enum Carried {
-    Tree(TreeId, Vec<String>),
+    Tree(TreeId),
     Conflict(Vec<String>),
 }
 
@@ -173,14 +173,18 @@ impl IntegrateJob {
         let id = &part.id;
         let between = [&part.from, &all.tree, &part.tree];
         let carry = |_| async { self.carried(part, &all.tree).await };
-        let (tree, files) = match ctx.effect(format!("{id}/carry"), &between, carry).await? {
-            Carried::Tree(tree, files) => (tree, files),
-            Carried::Conflict(files) => return Ok(Some(Collision::Conflict { files })),
-        };
+        let (carried, files) = ctx.effect(format!("{id}/carry"), &between, carry).await?;
         let undeclared = undeclared(&files, &part.declared);
         if self.is_strict && !part.accepted && !undeclared.is_empty() {
             return Ok(Some(Collision::Undeclared { files: undeclared }));
         }
+        let tree = match carried {
+            Carried::Tree(tree) => tree,
+            Carried::Conflict(files) => {
+                let is_with_setup = part.at.as_ref() == Some(&all.tip);
+                return Ok(Some(Collision::Conflict { files, undeclared, is_with_setup }));
+            }
+        };
         let made = self.commit(part, &all.tip, &tree, ctx).await?;
         let tip = made.commit.clone().unwrap_or_else(|| all.tip.clone());
         let new: Vec<String> = part.verify.iter().filter(|line| !so_far.verify.contains(line)).cloned().collect();
@@ -203,7 +207,7 @@ impl IntegrateJob {
     }
 
     /// The files with the part's change, and the names of those that it changed.
-    async fn carried(&self, part: &Part, onto: &TreeId) -> Result<Carried, NodeError> {
+    async fn carried(&self, part: &Part, onto: &TreeId) -> Result<(Carried, Vec<String>), NodeError> {
         let workspace = self.worktree.repository.open().await?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
         let carried = match (&self.plan, *onto == self.tree) {
@@ -211,8 +215,8 @@ impl IntegrateJob {
             _ => onto.clone(),
         };
         match workspace.carried(&part.from, &carried, &part.tree).await {
-            Ok(tree) => Ok(Carried::Tree(tree, files)),
-            Err(WorkspaceError::Conflict { files }) => Ok(Carried::Conflict(files)),
+            Ok(tree) => Ok((Carried::Tree(tree), files)),
+            Err(WorkspaceError::Conflict { files: touched }) => Ok((Carried::Conflict(touched), files)),
             Err(error) => Err(failed(error)),
         }
     }

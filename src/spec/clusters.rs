@@ -3,7 +3,7 @@
 use super::proposal::{ProposedChild, SplitProposal};
 use super::split::{Split, SplitProblem, length};
 use super::task::TaskSpec;
-use crate::findings::{Cluster, Finding, clusters_at_most};
+use crate::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 
 /// How many errors a goal spells out, and how many characters of each.
 const LISTED: usize = 20;
@@ -16,9 +16,11 @@ impl Split<'_> {
     ///
     /// As [`check`](Self::check): an error that is not among these, a parent than which no child can be smaller.
     pub fn by_errors(&self, errors: &[Finding]) -> Result<Vec<TaskSpec>, Vec<SplitProblem>> {
-        let clusters = clusters_at_most(errors, self.parent.policy.max_children as usize);
+        let clusters = divided(errors, self.parent.policy.max_children as usize);
         let children = clusters.iter().enumerate().map(|(at, cluster)| self.proposed(at + 1, cluster)).collect();
-        self.check(&SplitProposal { children, ..SplitProposal::default() })
+        let children = self.check(&SplitProposal { children, ..SplitProposal::default() })?;
+        let problems = self.undivided(&children);
+        if problems.is_empty() { Ok(children) } else { Err(problems) }
     }
 
     fn proposed(&self, number: usize, cluster: &Cluster) -> ProposedChild {
@@ -52,8 +54,40 @@ fn goal(cluster: &Cluster) -> String {
     goal
 }
 
-/// Returns a goal of fewer characters than `length`, with a number that tells it from its siblings.
+/// Returns a goal of fewer characters than `length`, if there is one, with a number that tells it from its siblings.
 fn short_goal(number: usize, cluster: &Cluster, length: usize) -> String {
-    let goal = format!("{number}. Fix {}", cluster.title);
-    goal.chars().take(length.saturating_sub(1)).collect()
+    let first = cluster.fingerprints.first().map(Fingerprint::short).unwrap_or_default();
+    let goals = [
+        format!("{number}. Fix {}", cluster.title),
+        format!("{number}. Fix {}", cluster.files.join(", ")),
+        format!("{number}. Fix {first}"),
+    ];
+    let fits = |goal: &&String| !goal.ends_with("Fix ") && super::split::length(goal) < length;
+    goals.iter().find(fits).unwrap_or(&goals[0]).clone()
+}
+
+/// Returns the errors in groups. If all likely have one cause, those of each file are a group, or else each is one: a child that
+/// has to remove all of them would be no smaller.
+fn divided(errors: &[Finding], most: usize) -> Vec<Cluster> {
+    let clusters = clusters_at_most(errors, most);
+    if clusters.len() != 1 || most < 2 {
+        return clusters;
+    }
+    let by_file = groups(errors, |finding| finding.evidence.file.clone().unwrap_or_default());
+    let groups = if by_file.len() > 1 { by_file } else { groups(errors, |finding| finding.fingerprint.to_string()) };
+    let size = groups.len().div_ceil(most).max(1);
+    groups.chunks(size).flat_map(|chunk| clusters_at_most(&chunk.concat(), 1)).collect()
+}
+
+/// Returns the errors in groups by a key, in the order in which the keys are first seen.
+fn groups(errors: &[Finding], key: impl Fn(&Finding) -> String) -> Vec<Vec<Finding>> {
+    let mut groups: Vec<(String, Vec<Finding>)> = vec![];
+    for error in errors {
+        let key = key(error);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(error.clone()),
+            None => groups.push((key, vec![error.clone()])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
 }

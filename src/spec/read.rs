@@ -178,7 +178,8 @@ fn origin(mut section: Section<'_>) -> Option<Origin> {
     let attempt = section.count("attempt", 0..=u32::MAX).unwrap_or_default();
     let reason = section.text("reason").unwrap_or_default();
     let files = section.texts("files").unwrap_or_default();
+    let findings = section.texts("findings").unwrap_or_default();
     section.end();
     let fingerprints = fingerprints.unwrap_or_default().into_iter().map(Fingerprint::from).collect();
-    Some(Origin { parent_id: parent_id?, fingerprints, attempt, reason, files })
+    Some(Origin { parent_id: parent_id?, fingerprints, attempt, reason, files, findings })
 }

@@ -80,6 +80,14 @@ pub enum SplitProblem {
         /// Its title.
         title: String,
     },
+    /// A child is to remove all errors for which its parent was split off.
+    #[error("child {child} (`{title}`) is to remove all errors for which its parent was split off: nothing is divided")]
+    Undivided {
+        /// The number of the child, from 1.
+        child: usize,
+        /// Its title.
+        title: String,
+    },
     /// Two children are the same task.
     #[error("children {first} and {second} are the same task")]
     Twins {
@@ -144,6 +152,16 @@ impl Split<'_> {
         problems
     }
 
+    /// Returns the children that have all errors to remove for which their parent was split off.
+    pub(super) fn undivided(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
+        let all: BTreeSet<&Fingerprint> = covers(self.parent).iter().collect();
+        let is_undivided = |child: &TaskSpec| !all.is_empty() && all.is_subset(&covers(child).iter().collect());
+        let problem = |(child, spec): (usize, &TaskSpec)| {
+            is_undivided(spec).then(|| SplitProblem::Undivided { child, title: spec.title.clone() })
+        };
+        (1..).zip(children).filter_map(problem).collect()
+    }
+
     fn children(&self, proposed: &[ProposedChild]) -> Vec<TaskSpec> {
         let child =
             |(at, child): (usize, &ProposedChild)| self.child(at, child, proposed.get(at + 1..).unwrap_or_default());
@@ -190,6 +208,7 @@ impl Split<'_> {
             attempt: self.attempt,
             reason: clean(self.reason),
             files: cleaned(&child.files),
+            findings: vec![],
         }
     }
 }

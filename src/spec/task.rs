@@ -102,6 +102,9 @@ pub struct Origin {
     /// The files that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// The errors in words, a line each: verifier, place, message, fingerprint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 /// How the agent of a task works. What is not given is as the profile says.

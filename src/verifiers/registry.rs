@@ -29,6 +29,11 @@ impl VerifierRegistry {
         self
     }
 
+    /// Returns the ids, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Returns a verifier.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<DynVerifier> {

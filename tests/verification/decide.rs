@@ -1,7 +1,5 @@
 //! Decisions: the rules and their order, what counts as repeated, what no rule can do.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
@@ -191,7 +189,7 @@ fn an_override_is_on_record_with_what_it_replaced() {
     record.tree = Some("4b825dc".to_owned());
     let expected = json!({
         "task_id": "task-1", "run_id": "run-1", "attempt": 1, "depth": 0,
-        "decision": "DONE", "reason": "override: ada decided DONE: verified it myself", "rule": "override", "repeated": [],
+        "decision": "DONE", "reason": "override: ada decided DONE: verified it myself (in place of RETRY)", "rule": "override", "repeated": [],
         "counts": { "error": 1, "warning": 1, "info": 0 },
         "override": { "by": "ada", "why": "verified it myself", "at": "2026-11-23T17:00:00Z", "was": "RETRY" },
         "tree": "4b825dc", "commit": null, "at": "2026-11-23T17:00:01Z",
@@ -218,7 +216,7 @@ fn an_override_is_refused_without_a_reason(#[case] decision: &str, #[case] why: 
 }
 
 #[rstest]
-#[case::too_deep(3, "GIVE_UP/exhausted")]
+#[case::too_deep(3, "GIVE_UP/override")]
 #[case::in_time(2, "SPLIT/override")]
 fn nobody_splits_beyond_the_depth(#[case] depth: u32, #[case] expected: &str) {
     let over = Override::new("SPLIT", "too large", "ada", "now").unwrap();

@@ -107,9 +107,9 @@ async fn an_error_that_others_remove_counts_as_an_info() {
     scene.job.expected = fingerprints(&ran.output);
     let output = scene.run_with(mine(both)).await.0.output;
     insta::assert_snapshot!(told(&output), @r"
-    warning pass
+    info pass
     info TODO src/tides.rs:3 a TODO in line 3
-    warning STYLE - long
+    info STYLE - long
     ");
 }
 

@@ -21,6 +21,13 @@ fn verifiers(text: &str) -> Verifiers {
     settings.unwrap_or_else(|error| panic!("{error}")).verifiers
 }
 
+#[rstest::rstest]
+fn the_page_shows_the_compiled_example(#[values("verifier", "program")] name: &str) {
+    let (_, rest) = include_str!("../../examples/own_verifier.rs").split_once(&format!("// <{name}>\n")).unwrap();
+    let (code, _) = rest.split_once(&format!("// </{name}>")).unwrap();
+    assert!(PAGE.contains(&format!("```rust,ignore\n{code}```\n")), "docs/writing-a-verifier.md lacks:\n{code}");
+}
+
 #[test]
 fn every_verifiers_yml_is_read() {
     let ids = ["links", "long-files", "latency"];

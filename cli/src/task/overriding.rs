@@ -25,6 +25,10 @@ pub(crate) struct Overriding {
     #[arg(long, value_name = "TEXT")]
     why: String,
 
+    /// The question that is answered, where several tasks wait; `status` lists them
+    #[arg(long, value_name = "ID")]
+    interrupt: Option<String>,
+
     /// The name of the person who decides; without it, git's user.name, or else the user of this machine
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
@@ -35,19 +39,50 @@ pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, R
     let state = super::task(&found)?;
     let by = args.by.unwrap_or_else(|| user(&state.settings.repository));
     let over = code_task::overriding(&args.decision, &args.why, &by)?;
-    ensure_possible(&state, &over)?;
-    let answers = |pending: &&Pending| ["gave_up", "decide"].contains(&pending.name.as_str());
-    match found.pending.iter().find(answers) {
+    match waiting(&found, args.interrupt.as_deref())? {
         Some(pending) => {
+            ensure_splittable(pending, &over)?;
             let answer = json!({ "decision": over.decision, "why": over.note.why, "by": over.note.by });
             Ok(Said::answer(&pending.id, &json!({ "override": answer }))?.by(by))
         }
-        None if found.status == "finished" && state.start.is_some() => Said::input(&json!({ "pending": over })),
+        None if found.status == "finished" && state.start.is_some() => {
+            ensure_possible(&state, &over)?;
+            Said::input(&json!({ "pending": over }))
+        }
         None => Err(unready(&found)),
     }
 }
 
-/// Refuses a split of a task that cannot be split.
+/// Returns the question of the task that waits; none if none does.
+fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>, Refusal> {
+    let is_meant = |pending: &&Pending| id.is_none_or(|id| pending.id == id);
+    let is_answered = |pending: &&Pending| ["gave_up", "decide"].contains(&pending.name.as_str());
+    let open: Vec<&Pending> = found.pending.iter().filter(is_answered).filter(is_meant).collect();
+    match (open.as_slice(), id) {
+        ([], Some(id)) => Err(Refusal::new(format!("no task waits for a decision with the question {id}"))
+            .help(format!("`status {}` lists the open questions", found.thread))),
+        ([], None) => Ok(None),
+        ([pending], _) => Ok(Some(pending)),
+        (several, _) => {
+            let line =
+                |pending: &&Pending| format!("{} ({})", pending.id, pending.question["task"].as_str().unwrap_or("?"));
+            let lines: Vec<String> = several.iter().map(line).collect();
+            Err(Refusal::new(format!("{} tasks wait for a decision", several.len()))
+                .help(format!("say which one with `--interrupt ID`: {}", lines.join(", "))))
+        }
+    }
+}
+
+/// Refuses a split of a task that waits and cannot be split.
+fn ensure_splittable(pending: &Pending, over: &Override) -> Result<(), Refusal> {
+    let is_possible = over.decision != Kind::Split || pending.question["may_split"] != false;
+    let task = pending.question["task"].as_str().unwrap_or("?");
+    let refusal =
+        || Refusal::new(format!("task {task} cannot be split: it is at its largest depth, or was split already"));
+    if is_possible { Ok(()) } else { Err(refusal().help("choose DONE, RETRY or FAIL")) }
+}
+
+/// Refuses a split of a task that is over and cannot be split.
 fn ensure_possible(state: &CodeTaskState, over: &Override) -> Result<(), Refusal> {
     let Some(spec) = state.spec.as_ref().filter(|_| over.decision == Kind::Split) else { return Ok(()) };
     let why = match (&state.children, state.place.depth, spec.policy.max_depth) {

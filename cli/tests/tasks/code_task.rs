@@ -153,7 +153,8 @@ fn an_override_after_the_end_writes_another_decision_and_keeps_what_is_committed
 #[case::no_reason(&["override", "t", "DONE"], "--why")]
 #[case::empty_reason(&["override", "t", "DONE", "--why", " "], "needs a reason")]
 #[case::unknown(&["override", "t", "GIVE_UP", "--why", "x"], "GIVE_UP")]
-#[case::too_deep(&["override", "t", "SPLIT", "--why", "x"], "max_depth is 0")]
+#[case::too_deep(&["override", "t", "SPLIT", "--why", "x"], "cannot be split")]
+#[case::unknown_question(&["override", "t", "DONE", "--why", "x", "--interrupt", "00000000-1-0-0"], "no task waits")]
 fn an_override_that_cannot_be_followed_changes_nothing(#[case] words: &[&str], #[case] why: &str) {
     let place = place();
     let limits = ["--override-policy", "max_attempts=1", "--override-policy", "max_depth=0"];
@@ -199,6 +200,151 @@ fn a_start_that_cannot_go_well_is_refused(
     let called = run(&place, more);
     assert_eq!((called.code(), called.told().contains(why)), (code, true), "{}", called.told());
     assert!(!place.path().join(".superstep").exists());
+}
+
+/// Two children wait at the same time: which one is meant must be said.
+#[test]
+fn an_override_of_one_of_several_tasks_names_it() {
+    let place = Place::new("
+  - {role: developer, task: tides, times: always, steps: [write: {path: a.txt, content: \"error: a\\n\"}, write: {path: b.txt, content: \"error: b\\n\"}], submit: {status: done}}
+");
+    place.write(
+        "tides.md",
+        &TASK.replace("of every day of the year", "of every day of the year, as they come in and as they go out"),
+    );
+    let human =
+        VERIFIERS.replace("{id: build,", "{id: build, config: {command: 'true'}}\n- {id: check, on_fail: human,");
+    place.write("verifiers.yml", &human);
+    let call = |words: &[&str]| place.call(words);
+    assert_eq!(run(&place, &["--override", "SPLIT", "--why", "too much", "--parallel", "2"]).code(), 10);
+    let open = place.json(&["status", "t"])["questions"].clone();
+    let ids: Vec<&str> = open.as_array().unwrap().iter().map(|asked| asked["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 2, "{open}");
+    let refused = call(&["override", "t", "DONE", "--why", "fine"]);
+    assert_eq!(
+        (refused.code(), refused.told().contains("2 tasks wait for a decision")),
+        (2, true),
+        "{}",
+        refused.told()
+    );
+    assert!(ids.iter().all(|id| refused.told().contains(id)), "{}", refused.told());
+    assert_eq!(call(&["override", "t", "DONE", "--why", "fine", "--interrupt", ids[0]]).code(), 10);
+    assert_eq!(place.json(&["status", "t"])["questions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_split_that_a_person_wants_is_on_record_though_nothing_was_found() {
+    let place = place();
+    let called = run(&place, &["--override", "SPLIT", "--why", "it is too much"]);
+    let made = record(&place, "t/attempt-1/decision.json");
+    assert_eq!((&made["decision"], &made["rule"]), (&json!("SPLIT"), &json!("override")), "{}", called.told());
+    assert_eq!((&made["override"]["why"], &made["override"]["was"]), (&json!("it is too much"), &json!("RETRY")));
+}
+
+// --- what an agent may not do unseen ---
+
+/// A configuration that is in the repository is part of the work.
+#[rstest]
+#[case::tracked(true)]
+#[case::untracked(false)]
+fn a_change_of_the_verifiers_by_an_agent_shows(#[case] is_tracked: bool) {
+    let place = Place::new("
+  - {role: developer, task: tides, steps: [write: {path: verifiers.yml, content: \"verifiers: []\\n\"}], submit: {status: done}}
+");
+    place.write("tides.md", TASK);
+    place.write("repo/verifiers.yml", VERIFIERS);
+    if is_tracked {
+        place.git(&["add", "verifiers.yml"]);
+        place.git(&["commit", "-q", "-m", "verifiers"]);
+    }
+    let called = run(&place, &[]);
+    assert_eq!(called.code(), 0, "{}", called.told());
+    let patch = std::fs::read_to_string(place.path().join("repo/runs/t/attempt-1/diff.patch")).unwrap();
+    assert_eq!(patch.contains("verifiers.yml"), is_tracked, "{patch}");
+}
+
+#[test]
+fn a_verifier_in_code_that_there_is_not_is_refused() {
+    let place = place();
+    place.write("verifiers.yml", "verifiers: [{id: ghost, mode: code}]\n");
+    let called = run(&place, &["--dry-run"]);
+    assert_eq!((called.code(), called.told().contains("verifier `ghost`")), (2, true), "{}", called.told());
+}
+
+// --- the example, kills ---
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/");
+
+/// The repository of the example.
+fn example() -> Place {
+    let place = Place::new("");
+    std::fs::remove_dir_all(place.path().join("repo")).unwrap();
+    let mut made = std::process::Command::new("sh");
+    made.arg(format!("{EXAMPLE}tasks/repository.sh")).arg(place.path().join("repo"));
+    assert!(made.status().unwrap().success());
+    place
+}
+
+fn of_example(place: &Place, verifiers: &str) -> Called {
+    let [task, scenario] = ["task.md", "scenario.yaml"].map(|file| format!("{EXAMPLE}code-task/{file}"));
+    let driver = format!("scripted:{scenario}");
+    place.call(&[
+        "task",
+        "--task",
+        &task,
+        "--driver",
+        &driver,
+        "--dir",
+        "repo",
+        "--thread",
+        "t",
+        "--verifiers",
+        verifiers,
+        "--parallel",
+        "2",
+    ])
+}
+
+#[test]
+fn the_example_retries_splits_and_is_done() {
+    let place = example();
+    let called = of_example(&place, &format!("{EXAMPLE}code-task/verifiers.yml"));
+    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(decisions(&place, "t"), [(1, "RETRY".into()), (2, "SPLIT".into()), (3, "DONE".into())]);
+    let shown = place.json(&["task", "show", "t"]);
+    let children: Vec<_> =
+        shown["children"].as_array().unwrap().iter().map(|child| child["task"].as_str().unwrap()).collect();
+    assert_eq!(children, ["tide-scripts.1", "tide-scripts.2"]);
+    assert_eq!(place.subjects("superstep/t").len(), 2);
+}
+
+/// The command of a verifier kills the program, each time that it runs for the first time in some place.
+#[test]
+fn a_task_that_is_killed_in_each_of_its_verifications_comes_to_the_same_end() {
+    let end = |place: &Place| {
+        let refs =
+            place.git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)", "refs/superstep", "refs/heads"]);
+        assert_eq!(place.git(&["worktree", "list"]).lines().count(), 1);
+        (refs, decisions(place, "t"))
+    };
+    let whole = example();
+    assert_eq!(of_example(&whole, &format!("{EXAMPLE}code-task/verifiers.yml")).code(), 0);
+    let place = example();
+    let text = std::fs::read_to_string(format!("{EXAMPLE}code-task/verifiers.yml")).unwrap();
+    let mark = place.path().join("killed-$SUPERSTEP_TASK_ID-$SUPERSTEP_ATTEMPT");
+    let kill =
+        format!("[ -e \"{0}\" ] || {{ : > \"{0}\"; kill -9 $PPID; sleep 60; }}\n        for script", mark.display());
+    place.write("killing.yml", &text.replacen("for script", &kill, 1));
+    let mut called = of_example(&place, "killing.yml");
+    let mut kills = 0;
+    while called.0.status.code().is_none() {
+        kills += 1;
+        assert!(kills < 20, "{}", called.told());
+        called = place.call(&["proceed", "t"]);
+    }
+    assert_eq!(called.code(), 0, "{}", called.told());
+    assert!(kills >= 4, "both attempts, a child, the result: {kills}");
+    assert_eq!(end(&place), end(&whole));
 }
 
 // --- rewind ---

@@ -223,10 +223,18 @@ pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
     if let Some(left) = left {
         return noted_late(state, left);
     }
-    let Some(commit) = made else { return CodeTaskState::update() };
+    let Some(commit) = made else { return CodeTaskState::update().notices(untold(state, uncommitted(state))) };
     let name = base.at.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
     let attempt = Attempt { base: Some(base), ..state.attempt.clone() };
     CodeTaskState::update().attempt(attempt).notices(vec![format!("committed as {} on {name}", commit.short())])
+}
+
+/// Says where the work of a task is that is done and was not to be committed.
+fn uncommitted(state: &CodeTaskState) -> Vec<String> {
+    let is_unwanted = state.spec.as_ref().is_some_and(|spec| !spec.git.commit_on_success);
+    let place = state.attempts.last().and_then(|line| line.reference.clone());
+    let place = place.filter(|_| state.is_first() && state.is_done() && is_unwanted);
+    place.map(|place| format!("not committed, as the task wants it; the work is {place}")).into_iter().collect()
 }
 
 /// The files of a turn that did not come to an end.

@@ -28,7 +28,7 @@ mod verifying;
 mod view;
 
 pub use attempt::{Attempt, AttemptLine, Obstacle, OutputChange};
-pub use child::{ChildTask, code_task_agent};
+pub use child::{CodeTask, code_task, code_task_agent};
 pub use children::{ChildResult, Children};
 pub use dry_run::{DryRun, DryVerifier};
 pub use graph::graph;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::state::CodeTaskState;
 use crate::decide::Kind;
-use crate::findings::{Counts, Finding, Severity, VerifierOutput};
+use crate::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
 use crate::graph::NodeError;
 use crate::nodes::{CommitJob, Keep, RecordJob};
 use crate::spec::Attempts;
@@ -113,7 +113,7 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     let message = message(state)?;
     let keep = if !files.leaked.is_empty() {
         Keep::Nowhere
-    } else if spec.git.attempts == Attempts::Branch && state.is_first() {
+    } else if spec.git.attempts == Attempts::Branch && state.is_first() && !has_secrets(&state.outputs) {
         let (folder, base, task) = (start.folder.clone(), state.position()?, spec.id.to_string());
         let commit = CommitJob { folder, tree: Some(files.tree.clone()), base, message, task, attempt: number };
         let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == Kind::Done);
@@ -131,6 +131,12 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
         outputs: to_json(&state.outputs)?,
         spec: spec.render(),
     })
+}
+
+/// Whether verifiers found keys in the files. Such an attempt is on no branch, unless a person says that it is done.
+fn has_secrets(outputs: &[VerifierOutput]) -> bool {
+    let findings = outputs.iter().flat_map(|output| &output.findings);
+    findings.into_iter().any(|finding| finding.kind == FindingKind::Secret && finding.severity == Severity::Error)
 }
 
 fn to_json(value: &impl serde::Serialize) -> Result<Value, NodeError> {

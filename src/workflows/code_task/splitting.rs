@@ -2,6 +2,7 @@
 
 use super::children::Children;
 use super::decided::with_case;
+use super::records;
 use super::state::CodeTaskState;
 use crate::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 use crate::nodes::{Prompt, ToSplit};
@@ -12,18 +13,25 @@ const TOLD: usize = 20;
 
 /// Whether the task can be split at all: it has depth left, and was not split before.
 pub(super) fn may_split(state: &CodeTaskState) -> bool {
-    state.children.is_none() && with_case(state, |case| case.can_split().is_ok())
+    state.children.is_none() && with_case(state, |case| case.may_be_split().is_ok())
 }
 
 /// Returns the findings that a child has to settle, a line each.
 pub(super) fn origin(state: &CodeTaskState) -> Vec<String> {
-    let origin = state.spec.as_ref().and_then(|spec| spec.relationships.origin.clone());
-    origin
-        .map(|origin| vec![origin.reason])
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|reason| !reason.is_empty())
-        .collect()
+    let Some(origin) = state.spec.as_ref().and_then(|spec| spec.relationships.origin.clone()) else { return vec![] };
+    let files = (!origin.files.is_empty()).then(|| format!("files: {}", origin.files.join(", ")));
+    let found = if origin.findings.is_empty() { vec![origin.reason] } else { origin.findings };
+    found.into_iter().filter(|line| !line.is_empty()).chain(files).collect()
+}
+
+/// The child with the errors that it has to remove, in words.
+fn with_findings(state: &CodeTaskState, mut child: TaskSpec) -> TaskSpec {
+    if let Some(origin) = &mut child.relationships.origin {
+        let shorts: Vec<String> = origin.fingerprints.iter().map(|one| format!("({})", one.short())).collect();
+        let lines = records::told_findings(&state.outputs);
+        origin.findings = lines.into_iter().filter(|line| shorts.iter().any(|short| line.ends_with(short))).collect();
+    }
+    child
 }
 
 /// The errors that children must cover: those that came back, or else all of the last attempt.
@@ -62,6 +70,7 @@ pub(super) fn children(state: &CodeTaskState, proposal: Option<&SplitProposal>) 
     let specs = made.unwrap_or_else(|| Ok(vec![]));
     let specs: Vec<TaskSpec> =
         specs.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let specs: Vec<TaskSpec> = specs.into_iter().map(|child| with_findings(state, child)).collect();
     if specs.is_empty() {
         return Err(vec!["there is no finding that a child could settle".into()]);
     }

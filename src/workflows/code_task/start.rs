@@ -8,6 +8,7 @@ use super::state::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskPlace};
 use crate::decide::{Kind, Override};
 use crate::drivers::{DriverName, Scripted};
 use crate::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig, VerifierEntry};
+use crate::verifiers::VerifierRegistry;
 use crate::workflows::task_based::{StartError, blocking, has_models, new_branch, ready, with_scenarios};
 use crate::workflows::{Profile, Role};
 use crate::workspace::{Workspace, WorkspaceError};
@@ -34,6 +35,8 @@ pub struct TaskStart {
     pub allow_dirty: bool,
     /// A person's decision in place of the first one.
     pub decision: Option<Override>,
+    /// The ids of verifiers that are code of your own, besides those that come with the library.
+    pub in_code: Vec<String>,
 }
 
 /// A task that was read, and how it is executed.
@@ -93,6 +96,14 @@ pub enum TaskStartError {
         /// The folder.
         folder: PathBuf,
     },
+    /// A verifier is said to be code, and there is none with its id.
+    #[error("verifier `{id}`: it has `mode: code`, and there is no such verifier; there are {}", known.join(", "))]
+    UnknownVerifier {
+        /// Its id.
+        id: String,
+        /// The ids of those that there are.
+        known: Vec<String>,
+    },
     /// A driver that the task names is none.
     #[error("{}: do_agent.driver: {problem}", file.display())]
     Driver {
@@ -120,6 +131,12 @@ impl TaskStartError {
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Unreadable { file, .. } if file.extension().is_some_and(|end| end == "yml" || end == "yaml") => {
+                Some("name another file with `--verifiers FILE`")
+            }
+            Self::UnknownVerifier { .. } => Some(
+                "add it in a program of your own, as docs/writing-a-verifier.md shows, or let it be a command: `mode: shell`",
+            ),
             Self::Unreadable { .. } => Some("name a task file with `--task FILE`; `superstep task new ID` writes one"),
             Self::Spec(error) => Some(error.help()),
             Self::Start(error) => error.help(),
@@ -196,11 +213,12 @@ impl TaskStart {
     /// # Errors
     /// As [`input`](Self::input), but for the state of the repository.
     pub async fn read(self) -> Result<ReadTask, TaskStartError> {
-        let Self { task: file, verifiers, profile, flags, depth, records, allow_dirty, .. } = self;
+        let Self { task: file, verifiers, profile, flags, depth, records, allow_dirty, in_code, .. } = self;
         let mut spec = TaskSpec::parse(&text(&file)?, &file.display().to_string())?;
         let folder = &profile.working_dir;
         let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.clone(), source })?;
-        let root = Workspace::open(&folder).await?.root().to_owned();
+        let workspace = Workspace::open(&folder).await?;
+        let root = workspace.root().to_owned();
         let found = found(verifiers, &file, &root);
         let config = match &found {
             Some(config) => VerifierConfig::parse(&text(config)?, &config.display().to_string())?,
@@ -212,9 +230,12 @@ impl TaskStart {
             return Err(TaskStartError::TooDeep { depth, most: spec.policy.max_depth });
         }
         check_agents(&profile, &spec, &run, &file)?;
+        check_code(&run, in_code)?;
         let records = inside(records.unwrap_or_else(|| PathBuf::from("runs")), &root)?;
-        let below = |file: &PathBuf| file.canonicalize().ok()?.strip_prefix(&root).ok().map(Path::to_owned);
-        let apart = [Some(file.clone()), found].iter().flatten().filter_map(below).collect();
+        let mut apart = vec![];
+        for file in [Some(file), found].into_iter().flatten() {
+            apart.extend(apart_from(&workspace, &file).await?);
+        }
         let settings = Settings { profile, run, repository: root, records, apart, allow_dirty };
         Ok(ReadTask { spec, settings })
     }
@@ -236,6 +257,29 @@ fn inside(records: PathBuf, root: &Path) -> Result<PathBuf, TaskStartError> {
     let is_name = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
     let is_inside = path.components().next().is_some() && path.components().all(is_name) && !path.starts_with(".git");
     if is_inside { Ok(path.to_owned()) } else { Err(TaskStartError::RecordsElsewhere { folder: records }) }
+}
+
+/// Returns the path of a file that is no part of the work, from the top of the work tree: one that is not in HEAD as it is. None for
+/// others; what an agent does to those is part of its changes.
+async fn apart_from(workspace: &Workspace, file: &Path) -> Result<Option<PathBuf>, TaskStartError> {
+    let path = file.canonicalize()?;
+    let Ok(path) = path.strip_prefix(workspace.root()) else { return Ok(None) };
+    let Some(head) = workspace.head_tree().await? else { return Ok(Some(path.to_owned())) };
+    let is_same = match path.to_str() {
+        Some(name) => workspace.text_of(&head, name, usize::MAX).await? == Some(text(file)?),
+        None => false,
+    };
+    Ok((!is_same).then(|| path.to_owned()))
+}
+
+/// Checks that each verifier in code is there.
+fn check_code(run: &RunSettings, own: Vec<String>) -> Result<(), TaskStartError> {
+    let known: Vec<String> = VerifierRegistry::built_in().ids().map(str::to_owned).chain(own).collect();
+    let is_missing = |entry: &&VerifierEntry| entry.mode == Mode::Code && !entry.skipped && !known.contains(&entry.id);
+    match run.verifiers.entries.iter().find(is_missing) {
+        Some(entry) => Err(TaskStartError::UnknownVerifier { id: entry.id.clone(), known }),
+        None => Ok(()),
+    }
 }
 
 /// Checks that each agent that is needed can be asked.

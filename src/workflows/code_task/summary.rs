@@ -1,7 +1,7 @@
 //! A task in lines for people: its attempts with their decisions, findings and costs, its children, its questions. Pure.
 
 use super::attempt::AttemptLine;
-use super::child::ChildTask;
+use super::child::CodeTask;
 use super::state::{CodeTaskState, TaskOutcome};
 use crate::drivers::{Account, dollars};
 use crate::nodes::GaveUp;
@@ -78,7 +78,7 @@ fn children(state: &CodeTaskState) -> Vec<String> {
 }
 
 /// Returns the label of a child: `task tides.1`.
-pub fn label(child: &ChildTask) -> String {
+pub fn label(child: &CodeTask) -> String {
     format!("task {}", child.spec.id)
 }
 

@@ -34,20 +34,31 @@ pub(super) fn jobs(state: &CodeTaskState) -> Vec<RunVerifier> {
     entries.into_iter().filter_map(|entry| task(state, entry).ok()).collect()
 }
 
-/// The verifiers of the first step that is not over, as far as they may run. Commands run one after the other: what one changes is
-/// told from what another does.
+/// The verifiers of the first step that is not over, as far as they may run. Those that are skipped say so first of all. Those in code
+/// come before commands of the same step, and neither keeps the other from running; commands run one after the other: what one changes
+/// is told from what another does.
 fn next(state: &CodeTaskState) -> Vec<&VerifierEntry> {
     let verifiers = &state.settings.run.verifiers;
+    let is_left = |entry: &&VerifierEntry| output(state, entry).is_none();
+    let skipped: Vec<_> = verifiers.entries.iter().filter(|entry| entry.skipped).filter(is_left).collect();
+    if !skipped.is_empty() {
+        return skipped;
+    }
     for step in verifiers.steps() {
-        if !may_run(step.stage, &state.outputs, verifiers) {
+        let is_beside = |output: &&VerifierOutput| {
+            step.verifiers.iter().any(|entry| entry.mode == Mode::Code && entry.id == output.verifier)
+        };
+        let before: Vec<_> = state.outputs.iter().filter(|output| !is_beside(output)).cloned().collect();
+        if !may_run(step.stage, &before, verifiers) {
             return vec![];
         }
-        let left = step.verifiers.into_iter().filter(|entry| output(state, entry).is_none());
-        let (commands, others): (Vec<_>, Vec<_>) = left.partition(|entry| entry.mode == Mode::Shell);
-        match (commands.first(), others.is_empty()) {
-            (Some(command), _) => return vec![command],
-            (None, false) => return others,
-            (None, true) => {}
+        let of = |mode: Mode| step.verifiers.iter().copied().filter(move |entry| entry.mode == mode).filter(is_left);
+        let (in_code, models) = (of(Mode::Code).collect::<Vec<_>>(), of(Mode::Model).collect::<Vec<_>>());
+        match (in_code.is_empty(), of(Mode::Shell).next(), models.is_empty()) {
+            (false, ..) => return in_code,
+            (true, Some(command), _) => return vec![command],
+            (true, None, false) => return models,
+            (true, None, true) => {}
         }
     }
     vec![]

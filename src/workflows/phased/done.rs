@@ -172,13 +172,17 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
         lines.push(SubtaskState { commit: made, files, ..line.clone() });
         if !commit.undeclared.is_empty() {
             let files = commit.undeclared.join(", ");
-            notices.push(format!("subtask {}: changed files that it does not declare: {files}", commit.id));
+            let (phase, id, attempt) = (phase.phase_index + 1, &commit.id, line.attempt);
+            let place = format!("phase {phase}, subtask {id}, attempt {attempt}");
+            notices.push(format!("{place}: changed files that it does not declare: {files}"));
         }
     }
     let mut work = state.phase.clone();
     work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
     (work.tip, work.tree) = (Some(tip), Some(tree));
     work.plan_file = work.plan_file.after_commits(commits.len());
+    let told = |line: &String| format!("`{line}` does not count any more: it fails with work that a person accepted");
+    notices.extend(waived.iter().map(told));
     work.waived.extend(waived);
     let update = update().notices(state.untold(notices));
     let Some((id, collision)) = collision else {
@@ -305,7 +309,8 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
                 false if rejections < work.allowed => PhaseStanding::Rejected,
                 false => halted(format!("the review rejected it {}", times(rejections))),
             };
-            (PhaseWork { comments, rejections, ..work }, Some(result), standing)
+            let judged = if passed { None } else { work.tree.clone() };
+            (PhaseWork { comments, rejections, judged, ..work }, Some(result), standing)
         }
         Verdict::Aborted | Verdict::Cut(_) => (work, None, PhaseStanding::Aborted),
         Verdict::Skipped => (work, None, halted("its review was skipped: the server refused the session".into())),

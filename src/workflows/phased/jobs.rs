@@ -251,7 +251,7 @@ pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
             kinds: state.profile.review_types.clone(),
             tree: state.phase.tree.clone().unwrap_or_else(|| base.tree.clone()),
             base: base.tree,
-            last_reviewed: None,
+            last_reviewed: state.phase.judged.clone(),
             checks: checks(state),
             open: state.phase.comments.clone(),
             long_diffs: state.long_diffs(),
@@ -260,14 +260,17 @@ pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
     })
 }
 
-/// The commands that succeeded on the integrated work, a line each.
+/// The commands that ran on the integrated work, a line each.
 fn checks(state: &ExecutionState) -> Vec<String> {
     let Ok(plan) = state.plan() else { return vec![] };
     let is_checked = |id: &str| state.phase.integrated.iter().any(|known| known == id) && !state.work(id).accepted;
     let tasks = plan.tasks().filter(|task| is_checked(task.id.as_str()));
+    let told = |command: &str| match state.phase.waived.iter().any(|waived| waived == command) {
+        true => format!("`{command}` fails with work that a person accepted; it does not count"),
+        false => format!("`{command}` succeeded"),
+    };
     let mut lines: Vec<String> = vec![];
-    for command in tasks.flat_map(|task| task.verify) {
-        let line = format!("`{command}` succeeded");
+    for line in tasks.flat_map(|task| task.verify).map(|command| told(&command.to_string())) {
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -281,7 +284,11 @@ fn phase_brief(state: &ExecutionState) -> Job<Brief> {
     let tasks: Vec<Task<'_>> = plan.tasks().filter(|task| phase.subtask(task.id.as_str()).is_some()).collect();
     let left_out = |id: &str| phase.subtask(id).is_some_and(SubtaskState::is_left_out);
     let name = |task: &Task<'_>| {
-        let note = if left_out(task.id.as_str()) { " (left out by a person)" } else { "" };
+        let note = match task.id.as_str() {
+            id if left_out(id) => " (left out by a person)",
+            id if state.work(id).accepted => " (accepted by a person without its checks)",
+            _ => "",
+        };
         format!("Subtask {}: {}{note}", task.id, task.title)
     };
     Ok(Brief {
@@ -346,8 +353,16 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         reference: state.integration_reference(),
         file: state.plan_file(),
         accepted,
+        unfit: unfit(state),
         unattended: unattended(state),
     })
+}
+
+/// Why the work of the subtask that halts cannot be taken as it is: it cannot be merged.
+fn unfit(state: &ExecutionState) -> Option<String> {
+    let PhaseStanding::Halted { subtask: Some(id), reason, .. } = &state.phase.standing else { return None };
+    let collision = state.work(id).collision?;
+    (matches!(collision, Collision::Conflict { .. }) && collision.told() == *reason).then(|| reason.clone())
 }
 
 fn unattended(state: &ExecutionState) -> Option<AfterHalt> {

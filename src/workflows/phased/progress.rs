@@ -1,8 +1,10 @@
-//! A run as it is while a phase is worked on: what its subtasks have stored so far, labels and lines for people. Pure.
+//! A run as it is while a phase is worked on: what its subtasks have stored so far, labels and lines for people. Pure but for
+//! the clock, which tells how long a subtask has been running.
 
 use super::state::{PhaseChange, PhaseStatus, SubtaskState, change};
 use super::subtask::{Subtask, SubtaskRun};
 use super::tree::tree;
+use crate::checkpoint::time::now;
 use crate::graph::TaskSnapshot;
 use crate::workflows::task_based::{ExecutionState, add_up};
 
@@ -29,5 +31,5 @@ pub fn label(subtask: &Subtask) -> String {
 
 /// Returns the tree of phases and subtasks, in lines for a live view.
 pub fn board(state: &ExecutionState) -> Vec<String> {
-    tree(&state.phases)
+    tree(&state.phases, Some(now()))
 }

@@ -89,8 +89,6 @@ pub enum Omission {
     PhaseSkipped,
     /// It was not approved with the plan.
     NotApproved,
-    /// Its changes collide with work that a person accepted.
-    Collides,
     /// It depends on these subtasks, which are left out.
     DependsOn(Vec<String>),
 }
@@ -101,7 +99,6 @@ impl fmt::Display for Omission {
             Self::Skipped => f.write_str("it was skipped"),
             Self::PhaseSkipped => f.write_str("the phase was skipped"),
             Self::NotApproved => f.write_str("it was not approved"),
-            Self::Collides => f.write_str("its changes collide with the work that was accepted"),
             Self::DependsOn(ids) => write!(f, "it depends on {}", ids.join(", ")),
         }
     }

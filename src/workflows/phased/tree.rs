@@ -1,15 +1,16 @@
-//! The phases of a run as a tree for people. Pure but for the clock, which tells how long a subtask has been running.
+//! The phases of a run as a tree for people. Pure.
 
 use super::state::{PhaseState, PhaseStatus, SubtaskState};
-use crate::checkpoint::time::{now, parsed};
+use crate::checkpoint::time::parsed;
 use crate::drivers::dollars;
 
-/// Returns the phases, a line each, with a line for each subtask beneath those that were begun.
-pub(crate) fn tree(phases: &[PhaseState]) -> Vec<String> {
-    phases.iter().flat_map(|phase| lines(phase, now())).collect()
+/// Returns the phases, a line each, with a line for each subtask beneath. `now`, in milliseconds since 1970, tells how long those
+/// have been running that do; none: it is not known whether anybody works.
+pub(crate) fn tree(phases: &[PhaseState], now: Option<u64>) -> Vec<String> {
+    phases.iter().flat_map(|phase| lines(phase, now)).collect()
 }
 
-fn lines(phase: &PhaseState, now: u64) -> Vec<String> {
+fn lines(phase: &PhaseState, now: Option<u64>) -> Vec<String> {
     let (mark, word) = told(phase.status);
     let mut head = format!("Phase {}: {mark} {word}", phase.phase_index + 1);
     if phase.status != PhaseStatus::Pending {
@@ -26,7 +27,7 @@ fn lines(phase: &PhaseState, now: u64) -> Vec<String> {
     std::iter::once(head).chain(subtasks).collect()
 }
 
-fn line(subtask: &SubtaskState, now: u64) -> String {
+fn line(subtask: &SubtaskState, now: Option<u64>) -> String {
     let (mark, word) = told(subtask.status);
     let mut line = format!("{mark} {} {}", subtask.subtask_id, subtask.title).trim_end().to_owned();
     match (subtask.status, &subtask.error) {
@@ -43,13 +44,15 @@ fn line(subtask: &SubtaskState, now: u64) -> String {
     line
 }
 
-/// The time of the last attempt, in seconds.
-fn elapsed(subtask: &SubtaskState, now: u64) -> Option<String> {
-    let started = parsed(subtask.started_at.as_deref()?)?;
-    let ended = match &subtask.completed_at {
-        Some(at) => parsed(at)?,
-        None if subtask.status == PhaseStatus::Running => now,
-        None => return None,
+/// The time of the last attempt, in seconds; the time at which it began, if it is not known how long it took.
+fn elapsed(subtask: &SubtaskState, now: Option<u64>) -> Option<String> {
+    let at = subtask.started_at.as_deref()?;
+    let started = parsed(at)?;
+    let ended = match (&subtask.completed_at, now) {
+        (Some(at), _) => parsed(at)?,
+        (None, Some(now)) if subtask.status == PhaseStatus::Running => now,
+        (None, None) if subtask.status == PhaseStatus::Running => return Some(format!("since {}", at.get(11..19)?)),
+        (None, _) => return None,
     };
     let seconds = ended.saturating_sub(started) / 1000;
     Some(if seconds < 60 { format!("{seconds}s") } else { format!("{}m{:02}s", seconds / 60, seconds % 60) })
@@ -101,8 +104,10 @@ mod tests {
             PhaseState { phase_index: 1, status: PhaseStatus::Running, attempt: 2, subtasks, ..PhaseState::default() };
         let subtasks = vec![subtask("3", "Put it together", PhaseStatus::Pending)];
         let third = PhaseState { phase_index: 2, subtasks, ..PhaseState::default() };
-        let now = parsed("2026-01-31T09:31:15.000Z").unwrap_or_default();
-        let tree: Vec<String> = [first, second, third].iter().flat_map(|phase| lines(phase, now)).collect();
+        let phases = [first, second, third];
+        let is_since = |line: &String| line.contains("2b Draw a day (running)  since 09:30:00  $0.0030");
+        assert_eq!(tree(&phases, None).iter().filter(|line| is_since(line)).count(), 1);
+        let tree = tree(&phases, parsed("2026-01-31T09:31:15.000Z"));
         insta::assert_snapshot!(tree.join("\n"), @r"
         Phase 1: ✓ Completed (1/1 subtasks complete)
           └── ✓ 1 Read the table  9s  $0.0040  ac2db2076

@@ -36,6 +36,9 @@ pub struct PhaseWork {
     pub allowed: u32,
     /// The comments of the last rejection.
     pub comments: Vec<Comment>,
+    /// The files that it was about; none: there was none.
+    #[serde(default)]
+    pub judged: Option<TreeId>,
     /// The references that hold the work of the attempt before.
     pub salvage: Vec<String>,
     /// The references that hold the first work of subtasks that ran once more in this attempt.

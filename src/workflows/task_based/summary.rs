@@ -22,7 +22,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
     lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
     lines.extend(tasks(&state.tasks));
-    lines.extend(phase_tree(&state.phases));
+    lines.extend(phase_tree(&state.phases, None));
     lines.extend(costs(state));
     if let Some(review) = &state.final_review {
         let verdict = if review.approved { "approved" } else { "not approved" };

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use superstep::findings::{FindingKind, Severity};
-use superstep::spec::Flags;
+use superstep::spec::{Attempts, Flags};
 use superstep::workflows::code_task::TaskOutcome;
 
 use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
@@ -146,4 +146,46 @@ async fn a_verifier_that_names_its_findings_after_ours_decides_nothing(
     );
     desk.run().await;
     assert_eq!(desk.decisions().await[0], "RETRY by retry");
+}
+
+/// A key is found though the build fails, is on no branch, and is nothing that a smaller task could remove.
+#[tokio::test]
+async fn a_key_in_a_build_that_fails_is_found_and_kept_off_the_branch() {
+    let key = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let cast = developers(move |asked| {
+        let text = if asked.nth < 2 { format!("error: late\ntoken = {key}\n") } else { "in\n".into() };
+        writes(asked, "tides.txt", &text)
+    });
+    let mut spec = spec();
+    spec.git.attempts = Attempts::Branch;
+    let flags = Flags { policy: vec!["split_on_repeat_errors=5".into()], ..Flags::default() };
+    let desk = Desk::with(cast, CHECK, spec, &flags);
+    desk.run().await;
+    let outputs = desk.json("attempt-1/verifier_outputs.json");
+    let failed: Vec<&str> = outputs
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|output| output["severity"] == "error")
+        .map(|output| output["verifier"].as_str().unwrap())
+        .collect();
+    assert_eq!(failed, ["build", "secrets"]);
+    assert_eq!(desk.commits(), ["[tides] attempt 3: DONE"]);
+    let refs = desk.refs();
+    assert_eq!(refs, ["attempt-1 [tides] attempt 1: RETRY", "attempt-2 [tides] attempt 2: RETRY"]);
+}
+
+#[tokio::test]
+async fn what_is_skipped_is_on_record_though_an_earlier_stage_fails() {
+    let flags = Flags { skip: vec!["alignment".into()], ..Flags::default() };
+    let desk = Desk::with(
+        developers(|asked| writes(asked, "tides.txt", if asked.nth == 0 { "error: late\n" } else { "in\n" })),
+        CHECK,
+        spec(),
+        &flags,
+    );
+    desk.run().await;
+    let outputs = desk.json("attempt-1/verifier_outputs.json");
+    let skipped = outputs.as_array().unwrap().iter().find(|output| output["verifier"] == "alignment").unwrap();
+    assert_eq!(skipped["skipped"], "flag");
 }

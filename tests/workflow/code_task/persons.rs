@@ -1,14 +1,18 @@
 //! What people decide: answers to questions, overrides, budgets.
 
+use std::sync::Arc;
+
 use rstest::rstest;
 use serde_json::json;
 use superstep::decide::Override;
 use superstep::drivers::RunLimits;
 use superstep::nodes::{AfterBudget, AfterGivingUp, BudgetReached, DecideTask, GaveUp, Raise, WrittenOverride};
+use superstep::prelude::*;
 use superstep::spec::Flags;
-use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
+use superstep::workflows::code_task::{CodeTask, CodeTaskState, TaskOutcome, code_task};
 
 use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
+use crate::phases::stage::Cast;
 
 fn stubborn() -> Desk {
     let mut spec = spec();
@@ -112,4 +116,38 @@ async fn a_person_ends_the_run() {
     desk.thread.resume::<GaveUp>(AfterGivingUp::Abort).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Cancelled));
     assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: GIVE_UP"]);
+}
+
+/// A graph of a user's own, in which a task is a node.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Release {
+    task: Option<CodeTask>,
+    is_ready: bool,
+}
+
+#[derive(NodeId)]
+enum ReleaseStep {
+    Work,
+}
+
+#[tokio::test]
+async fn a_task_is_a_node_of_another_graph_and_asks_through_it() {
+    let desk = stubborn();
+    let work = code_task::<Release, ReleaseStep, Arc<Cast>, _, _, _, _>(
+        |release: &Release| release.task.clone().ok_or_else(|| NodeError::permanent("there is no task")),
+        |_, ended| Release::update().is_ready(ended.outcome == Some(TaskOutcome::Done)),
+    );
+    let graph =
+        StateGraph::new().add_node(ReleaseStep::Work, work).add_sequence([ReleaseStep::Work]).compile().unwrap();
+    let cast = developers(|asked| {
+        writes(asked, "tides.txt", if asked.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
+    });
+    let thread = graph.with_checkpointer(MemoryCheckpointer::new()).thread_with("clock", Arc::new(cast));
+    let task = CodeTask::new(desk.spec.clone(), desk.settings.clone());
+    let ended = thread.invoke(Release::update().task(Some(task))).await.unwrap();
+    assert_eq!(ended.questions()[0].name(), "gave_up");
+    let again = AfterGivingUp::Retry { attempts: 1, note: "be bold".into() };
+    let ended = thread.resume::<GaveUp>(again).await.unwrap();
+    assert!(ended.finished().unwrap().is_ready);
+    assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
 }

@@ -218,9 +218,9 @@ impl Referee<'_> {
             let errors = self.errors(&outputs);
             let last = past.last().map(|past| past.kind.as_str());
             let kind = made["decision"].as_str().unwrap().to_owned();
-            let is_children = last == Some("SPLIT");
+            let is_children = last == Some("SPLIT") && made["rule"] != "split";
             let is_over = made["override"].is_object();
-            let is_turn = !is_children && !(is_over && nth > 1);
+            let is_turn = !(is_children || is_over && nth > 1);
             past.push(Past { kind: kind.clone(), errors, is_turn, rule: made["rule"].as_str().unwrap().into() });
             let expected = if is_over {
                 made["override"]["decision"].as_str().map_or_else(|| kind.clone(), str::to_owned)
@@ -258,7 +258,16 @@ impl Referee<'_> {
             *granted = granted.saturating_sub(1);
             return "RETRY".into();
         }
-        if let Some(at) = before.iter().position(|past| past.kind == "SPLIT") {
+        if now.rule == "split" {
+            assert_eq!(
+                before.last().map(|past| past.kind.as_str()),
+                Some("SPLIT"),
+                "what cannot be split was to be split"
+            );
+            return "GIVE_UP".into();
+        }
+        let is_split = |at: &usize| past[*at].kind == "SPLIT" && past[at + 1].rule != "split";
+        if let Some(at) = (0..before.len()).find(is_split) {
             let turns = past[at + 1..].iter().filter(|past| past.is_turn).count();
             return if turns == 0 { "RETRY" } else { "GIVE_UP" }.into();
         }
@@ -286,7 +295,8 @@ async fn check(script: &Script, desk: &Desk, end: &End) {
     let state: CodeTaskState = desk.state().await;
     let numbers: Vec<u32> = state.attempts.iter().map(|line| line.past.number).collect();
     assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
-    assert!(state.attempts.iter().filter(|line| line.decision == "SPLIT").count() <= 1);
+    let splits = state.attempts.windows(2).filter(|pair| pair[0].decision == "SPLIT" && pair[1].rule != "split");
+    assert!(splits.count() <= 1);
     for (place, made) in &end.records {
         let whole = desk.json(place.join("decision.json").to_str().unwrap());
         let tree = desk.repository.git(&["rev-parse", &format!("{}^{{tree}}", whole["commit"].as_str().unwrap())]);

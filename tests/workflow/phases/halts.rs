@@ -9,7 +9,7 @@ use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
 use superstep::workflows::{OnExhausted, OnSubtaskFailure, Profile};
 
 use crate::agent::{Agent, approved, work};
-use crate::phases::scene::{Phases, done, git_in, halted, plan, profile, statuses, task};
+use crate::phases::scene::{Phases, done, git_in, halted, plan, profile, side_by_side, statuses, task};
 use crate::repository::write;
 use crate::scene::retry;
 
@@ -195,7 +195,38 @@ async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
     let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
     assert_eq!((scene.commits(), state.outcome), (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed)));
     assert_eq!(scene.agent.count("developer"), 4);
+    let told = |text: &str| state.notices.iter().any(|notice| notice.contains(text));
+    assert!(told("subtask 2 was accepted by a person, without its checks"), "{:?}", state.notices);
+    assert!(told("`! test -e part-2.txt` does not count any more"), "{:?}", state.notices);
+    let prompt = scene.agent.asked("reviewer").pop().unwrap().prompt;
+    assert!(prompt.contains("`! test -e part-2.txt` fails with work that a person accepted"), "{prompt}");
+    assert!(prompt.contains("`test -e part-3.txt` succeeded"), "{prompt}");
+    assert!(prompt.contains("(accepted by a person without its checks)"), "{prompt}");
     scene.is_over().await;
+}
+
+#[tokio::test]
+async fn work_that_cannot_be_merged_is_not_accepted_as_it_is() {
+    // `setup` writes the line that the agent writes: there is no commit on which its change fits.
+    let agent = Agent::crew(
+        |asked, folder, _| {
+            write(folder, "README.md", &format!("# Clock of {}\n", asked.task));
+            work()
+        },
+        |_, _| approved(),
+    );
+    let scene = Phases::new(agent);
+    let mut profile = patient();
+    profile.phased.worktree.setup = vec!["echo '# Clock of all' > README.md".into()];
+    let payload = halted(&scene.run(&side_by_side(&["1", "2"]), profile).await);
+    let reason = payload["reason"].as_str().unwrap();
+    assert_eq!(reason, "its changes collide with those that `setup` made: README.md");
+    assert_eq!(scene.agent.count("developer"), 2, "it is not done once more in vain");
+    let payload = halted(&scene.answer(AfterHalt::Accept).await);
+    let problem = payload["problem"].as_str().unwrap();
+    assert!(problem.starts_with(reason) && problem.contains("cannot be taken as it is"), "{problem}");
+    let state = scene.answer(AfterHalt::Abort).await.finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Cancelled));
 }
 
 #[tokio::test]

@@ -214,7 +214,7 @@ async fn files_that_are_not_declared_are_named(#[case] strict_files: bool) {
     }
     let state = outcome.finished().unwrap();
     let named: Vec<_> = state.notices.iter().filter(|notice| notice.contains("declare")).collect();
-    assert_eq!(named, ["subtask 1: changed files that it does not declare: src/1.rs"]);
+    assert_eq!(named, ["phase 1, subtask 1, attempt 1: changed files that it does not declare: src/1.rs"]);
     assert_eq!(state.phases[0].subtasks[0].files, ["part-1.txt", "src/1.rs"]);
     scene.is_over().await;
 }

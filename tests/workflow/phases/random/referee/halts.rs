@@ -57,22 +57,19 @@ impl Referee<'_> {
             let lines = self.phases.iter().flat_map(|phase| &phase.tasks).map(|at| self.lines[*at].told(*at));
             assert_eq!(seen.lines.iter().map(line).collect::<Vec<_>>(), lines.collect::<Vec<_>>());
             let answer = self.answers.next().unwrap_or(AfterHalt::Abort);
-            let has_work = subtask.is_none_or(|at| self.parts[at].trees.is_some());
+            let is_fit = !reason.starts_with(Collision::Conflict.told());
+            let has_work = is_fit && subtask.is_none_or(|at| self.parts[at].trees.is_some());
             if answer != AfterHalt::Accept || has_work {
                 return answer;
             }
         }
     }
 
-    /// Takes the work of a subtask as it is, unless it cannot be merged.
+    /// Takes the work of a subtask as it is.
     fn accept(&mut self, at: usize) -> Next {
-        if self.parts[at].collision == Some(Collision::Conflict) {
-            self.leave_out(at);
-        } else {
-            self.lines[at].status = PhaseStatus::Completed;
-            let part = self.parts[at].clone();
-            self.parts[at] = Part { is_accepted: true, is_cancelled: false, ..part };
-        }
+        self.lines[at].status = PhaseStatus::Completed;
+        let part = self.parts[at].clone();
+        self.parts[at] = Part { is_accepted: true, is_cancelled: false, ..part };
         self.rerun()
     }
 

@@ -13,11 +13,11 @@ impl Referee<'_> {
     /// Puts the work of a subtask onto that of those before it.
     pub(super) fn integrate(&mut self, at: usize) -> Option<Collision> {
         let [from, to] = self.parts[at].trees.clone().unwrap();
-        let Some(tree) = carried(&from, &self.now.tip, &to) else { return Some(Collision::Conflict) };
         let is_accepted = self.parts[at].is_accepted;
         if self.script.settings.strict_files && !is_accepted && self.is_undeclared(at, &changed_files(&from, &to)) {
             return Some(Collision::Undeclared);
         }
+        let Some(tree) = carried(&from, &self.now.tip, &to) else { return Some(Collision::Conflict) };
         let broken: Vec<String> = self.commands(at).into_iter().filter(|file| tree.contains_key(file)).collect();
         if !broken.is_empty() && !is_accepted {
             return Some(Collision::Check);
