@@ -4,7 +4,7 @@ use super::run_subtask::{RUN_SUBTASK, run, run_subtask};
 use super::state::PhaseState;
 use super::step::{AfterPhasesApproval, PhaseStep};
 use super::work::PhaseStanding;
-use super::{decided, done, jobs, plan};
+use super::{decided, done, jobs, plan, review_job};
 use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
 use crate::nodes::{
     Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
@@ -66,7 +66,7 @@ fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
         .add_worker(RUN_SUBTASK, subtask)
         .calls(&PhaseStep::RunSubtask, &child)
         .add_node(PhaseStep::IntegratePhase, integrate(jobs::integrate, done::integrate).replayable())
-        .add_node(PhaseStep::ReviewPhase, reviewed(jobs::review, done::review).replayable())
+        .add_node(PhaseStep::ReviewPhase, reviewed(review_job::review, done::review).replayable())
         .add_node(PhaseStep::RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
         .add_conditional_edges_to(PhaseStep::BeginPhase, fan_out, (RUN_SUBTASK, PhaseStep::IntegratePhase))
         .add_edge(PhaseStep::RunSubtask, PhaseStep::IntegratePhase)

@@ -18,6 +18,7 @@ mod jobs;
 mod parts;
 mod plan;
 mod progress;
+mod review_job;
 mod run_subtask;
 mod state;
 mod step;
