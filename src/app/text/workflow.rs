@@ -5,9 +5,23 @@ use serde_json::Value;
 use super::escape::clean_lines;
 use super::phase::phase_event;
 
-/// Returns the line of an event of a phase, a subtask or a decision, its further lines indented so far; none for any other value.
+/// Returns the line of an event of a phase, a subtask, a verifier or a decision, its further lines indented so far; none for any other value.
 pub(crate) fn workflow_event(value: &Value, indent: usize) -> Option<String> {
-    phase_event(value, indent).or_else(|| decision_event(value, indent))
+    phase_event(value, indent).or_else(|| decision_event(value, indent)).or_else(|| verifier_event(value, indent))
+}
+
+fn verifier_event(value: &Value, indent: usize) -> Option<String> {
+    let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+    let ended = fields.get("verified")?;
+    let (task, verifier) = (ended["task_id"].as_str()?, ended["verifier"].as_str()?);
+    let (attempt, findings) = (ended["attempt"].as_u64()?, ended["findings"].as_u64()?);
+    let told = match (ended["skipped"].as_str(), findings) {
+        (Some(why), _) => format!("skipped ({why})"),
+        (None, 0) => ended["severity"].as_str()?.replace("info", "ok"),
+        (None, 1) => format!("{}, 1 finding", ended["severity"].as_str()?),
+        (None, count) => format!("{}, {count} findings", ended["severity"].as_str()?),
+    };
+    Some(clean_lines(&format!("{task}, attempt {attempt}: verifier {verifier}: {told}"), indent))
 }
 
 fn decision_event(value: &Value, indent: usize) -> Option<String> {
@@ -31,5 +45,24 @@ mod tests {
         insta::assert_snapshot!(decision_event(&made, 2).unwrap(), @"tides, attempt 2: SPLIT, repeated: twice");
         assert_eq!(decision_event(&json!({"decision": "SPLIT"}), 2), None);
         assert_eq!(decision_event(&json!("decision"), 2), None);
+    }
+
+    #[test]
+    fn the_end_of_a_verifier_is_told_with_the_number_of_its_findings() {
+        let told = |severity: &str, findings: u32, skipped: Option<&str>| {
+            let ended = json!({"verified": {
+                "task_id": "tides", "attempt": 2, "verifier": "build", "severity": severity, "findings": findings, "skipped": skipped,
+            }});
+            verifier_event(&ended, 2).unwrap()
+        };
+        let all =
+            [told("error", 2, None), told("warning", 1, None), told("info", 0, None), told("info", 0, Some("flag"))];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        tides, attempt 2: verifier build: error, 2 findings
+        tides, attempt 2: verifier build: warning, 1 finding
+        tides, attempt 2: verifier build: ok
+        tides, attempt 2: verifier build: skipped (flag)
+        ");
+        assert_eq!(verifier_event(&json!({"verified": 3}), 2), None);
     }
 }

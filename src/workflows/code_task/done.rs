@@ -14,14 +14,29 @@ use crate::nodes::{
 };
 use crate::workflows::Role;
 
+/// The verifiers that are built in and always required.
+const REQUIRED: [&str; 2] = ["build", "secrets"];
+
 pub(super) fn begin(state: &CodeTaskState, begun: BegunTask) -> Update {
-    let BegunTask { run, folder, base, problem, notices } = begun;
+    let BegunTask { run, folder, base, problem, mut notices } = begun;
+    notices.extend(unusual(state));
     let attempt = Attempt { problem: problem.clone(), ..state.attempt.clone() };
     let update = CodeTaskState::update().attempt(attempt).notices(notices);
     match base {
         Some(base) => update.start(Some(Start { run, folder, base })),
         None => update.outcome(Some(TaskOutcome::GaveUp)),
     }
+}
+
+/// What is unusual about a task and may be a slip of its author's: required verifiers that are off, tools that nobody knows.
+fn unusual(state: &CodeTaskState) -> Vec<String> {
+    let Some(spec) = state.spec.as_ref().filter(|_| state.is_first()) else { return vec![] };
+    let is_on = |id: &&str| state.settings.run.verifiers.get(id).is_some();
+    let off = REQUIRED.iter().filter(|id| !is_on(id)).map(|id| format!("the verifier `{id}` is off"));
+    let is_known =
+        |tool: &str| jobs::TOOLS.iter().flat_map(|tools| tools.iter()).any(|known| tool.eq_ignore_ascii_case(known));
+    let unknown = spec.do_agent.allowed_tools.iter().filter(|tool| !is_known(tool));
+    off.chain(unknown.map(|tool| format!("`{tool}` in do_agent.allowed_tools is no tool that is known here"))).collect()
 }
 
 pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {

@@ -76,6 +76,13 @@ pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
     })
 }
 
+/// The names of tools that read, that write, and that run commands, in lower case.
+pub(super) const TOOLS: [&[&str]; 3] = [
+    &["read", "grep", "glob", "ls", "list", "search", "webfetch", "websearch", "todowrite", "task"],
+    &["write", "edit", "multiedit", "notebookedit", "patch", "write_file", "edit_file"],
+    &["shell", "bash", "run", "execute"],
+];
+
 /// What the agent may do besides reading: what the profile allows, narrowed by the task.
 fn access(state: &CodeTaskState) -> Job<Access> {
     let (tools, options) = (&state.settings.profile.tools, &state.spec()?.do_agent);
@@ -84,9 +91,9 @@ fn access(state: &CodeTaskState) -> Job<Access> {
         options.allowed_tools.is_empty() || options.allowed_tools.iter().any(is_one)
     };
     let may_write = options.permission_mode != Some(PermissionMode::Plan);
-    let shell = tools.shell && may_write && is_named(&["shell", "bash", "run", "execute"]);
+    let shell = tools.shell && may_write && is_named(TOOLS[2]);
     Ok(Access {
-        write: may_write && is_named(&["write", "edit", "multiedit", "patch", "write_file", "edit_file"]),
+        write: may_write && is_named(TOOLS[1]),
         shell: shell.then(|| Shell { prefix: tools.command_prefix.clone() }),
     })
 }

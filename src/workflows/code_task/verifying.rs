@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::attempt::{Attempt, Obstacle, OutputChange};
 use super::done;
 use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
@@ -97,9 +99,12 @@ pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> 
             Ok::<_, NodeError>(planned.command.is_some())
         };
         let has_command = ctx.effect("skipped", &task.entry.id, look).await?;
-        return Ok(CodeTaskState::update().outputs(OutputChange::Add(Box::new(skipped(&task, has_command)))));
+        let output = skipped(&task, has_command);
+        tell(&task, &output, &ctx).await?;
+        return Ok(CodeTaskState::update().outputs(OutputChange::Add(Box::new(output))));
     }
     let RanVerifier { output, usage, raised, notices, tampered, is_spent } = run_verifier(&task, &ctx).await?;
+    tell(&task, &output, &ctx).await?;
     let update = done::costing(Role::Verifier, usage).raised(raised).notices(notices);
     let update = match (tampered.is_empty(), is_spent) {
         (false, _) => {
@@ -110,6 +115,20 @@ pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> 
         (true, false) => update,
     };
     Ok(update.outputs(OutputChange::Add(Box::new(output))))
+}
+
+/// Tells the end of a verifier, once.
+async fn tell<C: Agents>(task: &RunVerifier, output: &VerifierOutput, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let findings = output.findings.iter().filter(|finding| finding.severity > Severity::Info).count();
+    let verified = json!({ "verified": {
+        "task_id": task.task.id, "attempt": task.attempt, "verifier": output.verifier, "severity": output.severity,
+        "findings": findings, "skipped": output.skipped,
+    }});
+    let told = |_| async {
+        ctx.keep_event(&verified).await;
+        Ok::<_, NodeError>(())
+    };
+    ctx.effect(format!("verifier/{}/told", output.verifier), &output.severity, told).await
 }
 
 fn skipped(task: &RunVerifier, has_command: bool) -> VerifierOutput {

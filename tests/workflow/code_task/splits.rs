@@ -1,10 +1,13 @@
 //! Tasks that keep failing in the same way, and the children that they are split into.
 
 use serde_json::{Value, json};
+use superstep::drivers::RunLimits;
+use superstep::nodes::{AfterBudget, BudgetReached, Raise};
 use superstep::spec::{Flags, TaskSpec};
 use superstep::workflows::code_task::TaskOutcome;
 
 use super::desk::{CHECK, Desk, agents, asks, proposal, spec, writes};
+use crate::agent::work;
 use crate::phases::stage::Asked;
 
 /// The developer of the task fails in two files; each child mends one of them.
@@ -138,6 +141,30 @@ async fn errors_that_siblings_of_the_parent_settle_are_none_of_a_childs_own() {
     let decision = |path: &str| desk.json(&format!("children/tides.1/{path}/decision.json"))["decision"].clone();
     let made = ["attempt-2", "children/tides.1.1/attempt-1", "children/tides.1.2/attempt-1", "attempt-3"].map(decision);
     assert_eq!(made, ["SPLIT", "DONE", "DONE", "DONE"]);
+}
+
+/// Agents of three depths draw on one budget; it is asked about once, by the first task, whose next attempt follows a larger one.
+#[rstest::rstest]
+#[tokio::test]
+async fn a_budget_is_shared_over_three_depths(#[values(20, 50, 80, 95, 110)] tokens: u64) {
+    let cast = agents(|asked: Asked| async move {
+        if asked.task == "tides" && asked.is_developer() && asked.nth >= 2 {
+            ["in.txt", "out.txt", "up.txt"].into_iter().for_each(|name| drop(writes(&asked, name, "right\n")));
+            return work();
+        }
+        acts_deep(asked).await
+    });
+    let mut desk = Desk::new(cast.clone());
+    desk.settings.profile.budget = RunLimits { tokens: Some(tokens), ..RunLimits::default() };
+    assert_eq!(asks(&desk.run().await), "budget");
+    let (asked, used) = (cast.asked().len(), desk.state().await.usage.tokens());
+    assert_eq!(used, 15 * asked as u64, "each turn takes 15");
+    assert!(used < tokens + 15, "{used} of {tokens}");
+    assert_eq!(desk.decisions().await.pop().unwrap(), "GIVE_UP by budget");
+    let raise = AfterBudget::Raise(Raise { tokens: Some(10_000), ..Raise::default() });
+    desk.thread.resume::<BudgetReached>(raise).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done), "{:?}", desk.decisions().await);
+    desk.tidy();
 }
 
 #[tokio::test]
