@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
+use super::attempt::WrittenOverride;
 use super::folder::thread;
 use super::questions::{AfterBudget, BudgetReached};
 use crate::checkpoint::fnv::Fnv;
@@ -85,15 +86,46 @@ pub(super) struct Spent<'a> {
     pub(super) account: Account,
 }
 
+/// What becomes of a run whose budget is used up.
+pub(super) enum Answered {
+    /// It continues with these limits.
+    Raised(NewLimits),
+    /// It ends.
+    Aborted,
+    /// A person decides on its task.
+    Overridden(WrittenOverride),
+}
+
 /// Asks a person for new limits, until the run can continue; returns those that were set, or none if the run ends.
 pub(super) async fn raised<C: Agents>(ctx: &Ctx<C>, spent: Spent<'_>) -> Result<Option<NewLimits>, NodeError> {
+    let refuse =
+        |_: &WrittenOverride| Some("there is no decision to override here; answer `raise` or `abort`".to_owned());
+    match asked(ctx, spent, refuse).await? {
+        Answered::Raised(limits) => Ok(Some(limits)),
+        Answered::Aborted | Answered::Overridden(_) => Ok(None),
+    }
+}
+
+/// The same, where a person may also decide on the task of the run, unless `problem_of` says why not.
+pub(super) async fn asked<C: Agents>(
+    ctx: &Ctx<C>,
+    spent: Spent<'_>,
+    problem_of: impl Fn(&WrittenOverride) -> Option<String>,
+) -> Result<Answered, NodeError> {
     let Spent { agent, task, key, mut account } = spent;
     let mut problem = None;
     for nth in 0.. {
         let question = BudgetReached { problem, ..BudgetReached::of(&account, &agent.role, task) };
         let to = match ctx.interrupt(question)? {
-            AfterBudget::Abort => return Ok(None),
+            AfterBudget::Abort => break,
             AfterBudget::Raise(to) => RunLimits::from(to),
+            AfterBudget::Override(given) => match problem_of(&given) {
+                None => return Ok(Answered::Overridden(given)),
+                refused => {
+                    problem = refused;
+                    continue;
+                }
+            },
         };
         let set = |key: String| async move {
             let ledger = ledger(ctx, agent)?;
@@ -102,11 +134,11 @@ pub(super) async fn raised<C: Agents>(ctx: &Ctx<C>, spent: Spent<'_>) -> Result<
         };
         let (answer, after) = ctx.effect(format!("{key}/raise/{nth}"), &to, set).await?;
         match answer {
-            LimitsAnswer::Set(limits) => return Ok(Some(limits)),
+            LimitsAnswer::Set(limits) => return Ok(Answered::Raised(limits)),
             LimitsAnswer::Refused(why) => (problem, account) = (Some(why), after),
         }
     }
-    Ok(None)
+    Ok(Answered::Aborted)
 }
 
 /// The time in milliseconds since 1970.

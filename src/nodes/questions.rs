@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::drivers::{Account, RunLimits};
 use crate::graph::Interrupt;
+use crate::nodes::attempt::WrittenOverride;
 use crate::plan::Comment;
 
 /// The question what becomes of a task that did not pass.
@@ -260,7 +261,8 @@ pub struct BudgetReached {
     pub problem: Option<String>,
 }
 
-/// What becomes of a run that has used what it may. As JSON: `{"raise": {"cost": 10}}` or `"abort"`.
+/// What becomes of a run that has used what it may. As JSON: `{"raise": {"cost": 10}}` or `"abort"`; of a task that is decided by rules
+/// also `{"override": {"decision": "DONE", "why": ".."}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterBudget {
@@ -268,6 +270,8 @@ pub enum AfterBudget {
     Raise(Raise),
     /// It ends.
     Abort,
+    /// A person decides on its task in place of the rules. Other runs refuse this answer.
+    Override(WrittenOverride),
 }
 
 /// The new limits of a run, in place of those before. A limit that is not named stays as it is.

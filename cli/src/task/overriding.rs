@@ -56,7 +56,7 @@ pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, R
 /// Returns the question of the task that waits; none if none does.
 fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>, Refusal> {
     let is_meant = |pending: &&Pending| id.is_none_or(|id| pending.id == id);
-    let is_answered = |pending: &&Pending| ["gave_up", "decide"].contains(&pending.name.as_str());
+    let is_answered = |pending: &&Pending| ["gave_up", "decide", "budget"].contains(&pending.name.as_str());
     let open: Vec<&Pending> = found.pending.iter().filter(is_answered).filter(is_meant).collect();
     match (open.as_slice(), id) {
         ([], Some(id)) => Err(Refusal::new(format!("no task waits for a decision with the question {id}"))

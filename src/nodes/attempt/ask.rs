@@ -1,11 +1,11 @@
 //! The node that asks a person about a task: one that was given up, one that a verifier leaves to a person, and one whose run has
 //! used up its budget.
 
-use super::questions::{AfterGivingUp, DecideTask, GaveUp};
+use super::questions::{AfterGivingUp, DecideTask, GaveUp, WrittenOverride};
 use crate::drivers::NewLimits;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::nodes::agents::{AgentSpec, Agents};
-use crate::nodes::purse::{self, Spent};
+use crate::nodes::purse::{self, Answered, Spent};
 use crate::nodes::questions::BudgetReached;
 use crate::nodes::step::step;
 
@@ -57,9 +57,11 @@ async fn perform<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeE
     if let Asking::Budget(agent) = &job.asking {
         let account = ctx.effect("budget/account", &(), |_| async { purse::account(&ctx, agent) }).await?;
         let spent = Spent { agent, task: &job.question.task, key: "budget", account };
-        return Ok(match purse::raised(&ctx, spent).await? {
-            Some(limits) => Reply::Raised(limits),
-            None => Reply::Task(AfterGivingUp::Abort),
+        let problem_of = |given: &WrittenOverride| job.question.problem_of_override(given);
+        return Ok(match purse::asked(&ctx, spent, problem_of).await? {
+            Answered::Raised(limits) => Reply::Raised(limits),
+            Answered::Aborted => Reply::Task(AfterGivingUp::Abort),
+            Answered::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
         });
     }
     loop {

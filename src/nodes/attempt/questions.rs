@@ -92,7 +92,7 @@ impl GaveUp {
         }
     }
 
-    fn problem_of_override(&self, given: &WrittenOverride) -> Option<String> {
+    pub(super) fn problem_of_override(&self, given: &WrittenOverride) -> Option<String> {
         match given.decision.as_str() {
             _ if given.why.trim().is_empty() => Some("an override needs a reason: say `why`".into()),
             "SPLIT" => self.unsplittable(),

@@ -110,6 +110,23 @@ async fn a_verifier_that_uses_the_budget_up_leaves_the_attempt_undecided() {
 }
 
 #[tokio::test]
+async fn a_task_whose_budget_is_used_up_can_be_decided_by_a_person() {
+    let mut desk = stubborn();
+    desk.spec.policy.max_attempts = 3;
+    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    assert_eq!(asks(&desk.run().await), "budget");
+    let given = |why: &str| {
+        AfterBudget::Override(WrittenOverride { decision: "DONE".into(), why: why.into(), by: Some("Ada".into()) })
+    };
+    let ended = desk.thread.resume::<BudgetReached>(given("")).await.unwrap();
+    let problem = ended.questions()[0].payload::<BudgetReached>().unwrap().problem;
+    assert_eq!(problem.as_deref(), Some("an override needs a reason: say `why`"));
+    desk.thread.resume::<BudgetReached>(given("it is good enough")).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+    assert_eq!(desk.decisions().await.pop().unwrap(), "DONE by override");
+}
+
+#[tokio::test]
 async fn a_person_ends_the_run() {
     let desk = stubborn();
     desk.run().await;
