@@ -104,7 +104,7 @@ fn a_status_has_what_subtasks_have_stored_so_far_also_after_a_kill() {
       branch: superstep/t
       Phase 1: ● Running (1/2 subtasks complete)
         ├── ✓ 1 Hands  TIME  $0.0020
-        └── ● 2 Face (running)  TIME  $0.0030
+        └── ● 2 Face (running)  since CLOCK  $0.0030
       Phase 2: ○ Pending
         └── ○ 3 Case
       developer: 10 tokens, $0.0050

@@ -36,6 +36,7 @@ fn part(part: &str) -> &str {
     let is_time = part.ends_with('s') && part.trim_end_matches('s').chars().all(|c| c.is_ascii_digit() || c == 'm');
     let is_commit = part.len() == 9 && part.chars().all(|c| c.is_ascii_hexdigit());
     match (part.len() > 1 && is_time, is_commit) {
+        _ if part.starts_with("since ") => "since CLOCK",
         (true, _) => "TIME",
         (_, true) => "COMMIT",
         _ => part,
@@ -156,8 +157,8 @@ fn the_end_shows_the_tree_and_the_report() {
       cost: $0.0080
       tokens: 500
       final review: approved. fine
-      note: subtask 1: changed files that it does not declare: same.txt
-      note: subtask 2 runs once more on the integrated work: its changes collide with those of subtasks before it: same.txt
+      note: phase 1, subtask 1, attempt 1: changed files that it does not declare: same.txt
+      note: subtask 2 runs once more on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
     ");
 }
 
@@ -176,8 +177,8 @@ fn events_say_why_a_subtask_or_a_phase_runs_again() {
     subtask 1 completed, attempt 1
     subtask 2 started, attempt 1: Face
     subtask 2 completed, attempt 1
-    subtask 2 failed, attempt 1: its changes collide with those of subtasks before it: same.txt
-    subtask 2 started, attempt 1: once more on the integrated work: its changes collide with those of subtasks before it: same.txt
+    subtask 2 failed, attempt 1: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
+    subtask 2 started, attempt 1: once more on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
     subtask 2 completed, attempt 1
     phase 1 started again, attempt 2: the review rejected it: The hands are short.
     subtask 1 started, attempt 2: Hands
