@@ -60,10 +60,10 @@ pub(super) fn error_findings<'o>(
 
 /// Returns the outputs that count as errors.
 pub(super) fn failed<'o>(
-    outputs: &'o [VerifierOutput],
+    outputs: impl IntoIterator<Item = &'o VerifierOutput>,
     verifiers: &Verifiers,
 ) -> impl Iterator<Item = &'o VerifierOutput> {
-    outputs.iter().filter(|output| severity(output, verifiers) == Severity::Error)
+    outputs.into_iter().filter(|output| severity(output, verifiers) == Severity::Error)
 }
 
 /// Returns the reasons why a task cannot be done: required verifiers that failed, were skipped or did not run.
@@ -92,7 +92,7 @@ fn is_missing(entry: &VerifierEntry, outputs: &[VerifierOutput]) -> bool {
 /// Returns `true` if a stage may run after these outputs: nothing failed in the stages before it, and no blocker failed in
 /// the stage itself.
 #[must_use]
-pub fn may_run(stage: Stage, outputs: &[VerifierOutput], verifiers: &Verifiers) -> bool {
+pub fn may_run<'o>(stage: Stage, outputs: impl IntoIterator<Item = &'o VerifierOutput>, verifiers: &Verifiers) -> bool {
     let stops = |output: &VerifierOutput| match verifiers.get(&output.verifier) {
         Some(entry) => entry.place.stage < stage || entry.gate.criticality == Criticality::Blocker,
         None => true,

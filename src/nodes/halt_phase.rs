@@ -113,8 +113,7 @@ async fn leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<O
 
 /// Asks for a larger budget.
 async fn budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPhase, NodeError> {
-    let look = |_| async { purse::account(ctx, &job.agent).map_err(NodeError::permanent) };
-    let account = ctx.effect("account", &job.agent.role, look).await?;
+    let account = purse::account(ctx, "account", &job.agent).await?;
     let spent = Spent { agent: &job.agent, task: "", key: "budget", account };
     let raised = purse::raised(ctx, spent).await?;
     let mut salvage = vec![];

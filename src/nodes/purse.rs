@@ -45,9 +45,10 @@ fn file(home: &Path, thread: &str, birth: u64) -> PathBuf {
     home.join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
 }
 
-/// The account of the run.
-pub(super) fn account<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Account, DriverError> {
-    Ok(ledger(ctx, agent)?.account())
+/// The account of the run; `key` names the effect within the node.
+pub(super) async fn account<C: Agents>(ctx: &Ctx<C>, key: &str, agent: &AgentSpec) -> Result<Account, NodeError> {
+    let look = |_| async { ledger(ctx, agent).map(|ledger| ledger.account()).map_err(NodeError::permanent) };
+    ctx.effect(key, &agent.role, look).await
 }
 
 /// A request for which the budget of its run was not enough.

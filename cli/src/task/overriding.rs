@@ -41,7 +41,6 @@ pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, R
     let over = code_task::overriding(&args.decision, &args.why, &by)?;
     match waiting(&found, args.interrupt.as_deref())? {
         Some(pending) => {
-            ensure_splittable(pending, &over)?;
             let answer = json!({ "decision": over.decision, "why": over.note.why, "by": over.note.by });
             Ok(Said::answer(&pending.id, &json!({ "override": answer }))?.by(by))
         }
@@ -71,15 +70,6 @@ fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>
                 .help(format!("say which one with `--interrupt ID`: {}", lines.join(", "))))
         }
     }
-}
-
-/// Refuses a split of a task that waits and cannot be split.
-fn ensure_splittable(pending: &Pending, over: &Override) -> Result<(), Refusal> {
-    let is_possible = over.decision != Kind::Split || pending.question["may_split"] != false;
-    let task = pending.question["task"].as_str().unwrap_or("?");
-    let refusal =
-        || Refusal::new(format!("task {task} cannot be split: it is at its largest depth, or was split already"));
-    if is_possible { Ok(()) } else { Err(refusal().help("choose DONE, RETRY or FAIL")) }
 }
 
 /// Refuses a split of a task that is over and cannot be split.

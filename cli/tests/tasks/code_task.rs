@@ -183,7 +183,7 @@ fn an_answer_that_cannot_be_followed_is_refused_and_the_question_stays(#[case] a
     assert_eq!(place.call(&["override", "t", "DONE", "--why", "x"]).code(), 0);
 }
 
-/// What can be known to be wrong before an agent works is refused then, and nothing is stored.
+/// A start that is bound to fail is refused before an agent works, and nothing is stored.
 #[rstest]
 #[case::taken_branch("git: {branch: main}", &[], 1, "main")]
 #[case::no_model("do_agent: {driver: api}", &[], 2, "model")]

@@ -55,7 +55,7 @@ where
 
 async fn perform<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeError> {
     if let Asking::Budget(agent) = &job.asking {
-        let account = ctx.effect("budget/account", &(), |_| async { purse::account(&ctx, agent) }).await?;
+        let account = purse::account(&ctx, "budget/account", agent).await?;
         let spent = Spent { agent, task: &job.question.task, key: "budget", account };
         let problem_of = |given: &WrittenOverride| job.question.problem_of_override(given);
         return Ok(match purse::asked(&ctx, spent, problem_of).await? {

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::record::kept_tree;
 use super::snapshot::{SnapshotJob, TakenSnapshot, taken};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::commit::{CommitJob, Moved, commit};
-use crate::nodes::folder::{failed, tampering};
+use crate::nodes::folder::tampering;
 use crate::nodes::step::step;
-use crate::workspace::{CommitId, KeptTree, TreeId};
+use crate::workspace::{CommitId, KeptTree};
 
 /// A task to be ended.
 #[derive(Clone, Debug)]
@@ -21,10 +22,8 @@ pub struct FinishJob {
 /// Files that nothing has noted yet.
 #[derive(Clone, Debug)]
 pub struct LeftFiles {
-    /// The place.
+    /// The place, and the files at which the task began: if they are the same, nothing is kept.
     pub snapshot: SnapshotJob,
-    /// The files before the turn: if they are the same, nothing is kept.
-    pub before: TreeId,
     /// The commit that keeps them; its files are those that are found.
     pub kept: KeptTree,
 }
@@ -81,14 +80,11 @@ impl LeftFiles {
             Err(error) if tampering(&error).is_some() => return Ok(KeptFiles { files: None, commit: None }),
             Err(error) => return Err(error),
         };
-        if files.tree == self.before || !files.leaked.is_empty() {
+        if files.tree == self.snapshot.base.tree || !files.leaked.is_empty() {
             return Ok(KeptFiles { files: Some(files), commit: None });
         }
-        let at = crate::checkpoint::time::millis(ctx.now().await?);
-        let kept = KeptTree { at, tree: files.tree.clone(), ..self.kept.clone() };
-        let folder = &self.snapshot.folder;
-        let keep = |_| async { folder.open().await?.keep_tree(&kept).await.map_err(failed) };
-        let commit = ctx.effect("keep", &(&kept.reference, &kept.tree), keep).await?;
+        let kept = KeptTree { tree: files.tree.clone(), ..self.kept.clone() };
+        let commit = kept_tree(&self.snapshot.folder, &kept, ctx).await?;
         Ok(KeptFiles { files: Some(files), commit: Some(commit) })
     }
 }

@@ -111,11 +111,7 @@ impl RecordJob {
     }
 
     async fn referenced<C: Send + Sync + 'static>(&self, kept: &KeptTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
-        let at = crate::checkpoint::time::millis(ctx.now().await?);
-        let kept = KeptTree { at, ..kept.clone() };
-        let arguments = (&kept.reference, &kept.parent, &kept.tree);
-        let keep = |_| async { self.folder.open().await?.keep_tree(&kept).await.map_err(failed) };
-        let commit = ctx.effect("keep", &arguments, keep).await?;
+        let commit = kept_tree(&self.folder, kept, ctx).await?;
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
@@ -131,6 +127,19 @@ impl RecordJob {
         let transcript = file("agent.ndjson");
         if transcript.exists() { Ok(()) } else { Ok(write_whole(&transcript, "")?) }
     }
+}
+
+/// Keeps a tree as a commit of now.
+pub(super) async fn kept_tree<C: Send + Sync + 'static>(
+    folder: &Folder,
+    kept: &KeptTree,
+    ctx: &Ctx<C>,
+) -> Result<CommitId, NodeError> {
+    let at = crate::checkpoint::time::millis(ctx.now().await?);
+    let kept = KeptTree { at, ..kept.clone() };
+    let arguments = (&kept.reference, &kept.parent, &kept.tree);
+    let keep = |_| async { folder.open().await?.keep_tree(&kept).await.map_err(failed) };
+    ctx.effect("keep", &arguments, keep).await
 }
 
 fn pretty(value: &Value) -> Result<String, NodeError> {

@@ -215,6 +215,6 @@ fn left(state: &CodeTaskState, folder: Folder) -> Job<Option<LeftFiles>> {
         return Ok(None);
     }
     let base = state.base()?;
-    let (before, kept) = (base.tree.clone(), records::kept(state, base.tree.clone())?);
-    Ok(Some(LeftFiles { snapshot: SnapshotJob { folder, base }, before, kept }))
+    let kept = records::kept(state, base.tree.clone())?;
+    Ok(Some(LeftFiles { snapshot: SnapshotJob { folder, base }, kept }))
 }

@@ -50,8 +50,7 @@ fn next(state: &CodeTaskState) -> Vec<&VerifierEntry> {
         let is_beside = |output: &&VerifierOutput| {
             step.verifiers.iter().any(|entry| entry.mode == Mode::Code && entry.id == output.verifier)
         };
-        let before: Vec<_> = state.outputs.iter().filter(|output| !is_beside(output)).cloned().collect();
-        if !may_run(step.stage, &before, verifiers) {
+        if !may_run(step.stage, state.outputs.iter().filter(|output| !is_beside(output)), verifiers) {
             return vec![];
         }
         let of = |mode: Mode| step.verifiers.iter().copied().filter(move |entry| entry.mode == mode).filter(is_left);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::nodes::Agents;
+use superstep::checkpoint::Checkpointer;
+use superstep::nodes::{AfterGivingUp, Agents, WrittenOverride};
 use superstep::prelude::*;
 use superstep::spec::{Flags, RunSettings, SpecId, TaskSpec, VerifierConfig};
 use superstep::workflows::Profile;
@@ -81,6 +82,12 @@ impl Desk {
         Self { repository, thread, spec, settings }
     }
 
+    /// The same repository with another store.
+    pub(crate) fn stored_in(self, store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
+        let graph = graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store);
+        Desk { thread: graph.thread_with("clock", Arc::new(Arc::clone(cast))), ..self }
+    }
+
     pub(crate) fn input(&self) -> CodeTaskStateUpdate {
         CodeTaskState::update().spec(Some(self.spec.clone())).settings(self.settings.clone())
     }
@@ -150,6 +157,11 @@ impl Desk {
 pub(crate) fn proposal(order: &str, children: &[(&str, &str, &[&str])]) -> Value {
     let child = |(title, goal, covers): &(&str, &str, &[&str])| json!({"title": title, "goal": goal, "acceptance": [], "files": [], "covers_fingerprints": covers});
     json!({"order": order, "children": children.iter().map(child).collect::<Vec<_>>()})
+}
+
+/// A decision of Ada's in place of the rules.
+pub(crate) fn overriding(decision: &str, why: &str) -> AfterGivingUp {
+    AfterGivingUp::Override(WrittenOverride { decision: decision.into(), why: why.into(), by: Some("Ada".into()) })
 }
 
 /// The name of the one question.

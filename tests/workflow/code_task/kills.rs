@@ -9,7 +9,7 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::nodes::{AfterGivingUp, GaveUp};
 use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
-use superstep::workflows::code_task::{CodeTaskState, TaskOutcome, graph};
+use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
 
 use super::desk::{CHECK, Desk, agents, spec, writes};
 use super::splits::acts;
@@ -59,14 +59,8 @@ impl Run {
             }
             Self::Question => flags.policy.push("max_attempts=1".into()),
         }
-        again(Desk::with(Arc::clone(cast), CHECK, spec, &flags), store, cast)
+        Desk::with(Arc::clone(cast), CHECK, spec, &flags).stored_in(store, cast)
     }
-}
-
-/// The same repository with another store.
-fn again(desk: Desk, store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
-    let graph = graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store);
-    Desk { thread: graph.thread_with("clock", Arc::new(Arc::clone(cast))), ..desk }
 }
 
 /// Begins, or goes on; has a task that was given up tried again.
@@ -109,7 +103,7 @@ async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] run: Run, #[case] 
             let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
             let desk = run.desk(Arc::new(failing(store.clone(), at)), &cast);
             let _cut = on(&desk).await;
-            let desk = again(desk, store, &cast);
+            let desk = desk.stored_in(store, &cast);
             on(&desk).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
             assert_eq!(end(&desk), expected, "write {at}, stored: {lost}");
             assert_eq!(cast.tasks(), run.turns(), "write {at}, stored: {lost}: no turn is asked again");

@@ -8,15 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{DriverError, ErrorClass, RunLimits};
-use superstep::nodes::{
-    AfterBudget, AfterGivingUp, AfterRefusal, BudgetReached, GaveUp, Raise, SessionRefused, WrittenOverride,
-};
+use superstep::nodes::{AfterBudget, AfterGivingUp, AfterRefusal, BudgetReached, GaveUp, Raise, SessionRefused};
 use superstep::prelude::*;
 use superstep::spec::Flags;
 use superstep::workflows::RetrySession;
 use superstep::workflows::code_task::TaskOutcome;
 
-use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
+use super::desk::{CHECK, Desk, agents, asks, developers, overriding, spec, writes};
 use super::splits::acts;
 use crate::phases::stage::{Asked, Cast};
 use crate::repository::write;
@@ -66,10 +64,6 @@ fn tampering(who: Who) -> Desk {
     Desk::with(cast, &verifiers, spec(), &flags)
 }
 
-fn overriding(decision: &str) -> AfterGivingUp {
-    AfterGivingUp::Override(WrittenOverride { decision: decision.into(), why: "I looked".into(), by: None })
-}
-
 fn again() -> AfterGivingUp {
     AfterGivingUp::Retry { attempts: 1, note: String::new() }
 }
@@ -78,7 +72,8 @@ fn again() -> AfterGivingUp {
 #[tokio::test]
 async fn a_changed_hook_is_asked_about_and_each_answer_is_followed(
     #[values(Who::Agent, Who::Verifier, Who::Child)] who: Who,
-    #[values(again(), overriding("DONE"), overriding("FAIL"), AfterGivingUp::Abort)] answer: AfterGivingUp,
+    #[values(again(), overriding("DONE", "I looked"), overriding("FAIL", "I looked"), AfterGivingUp::Abort)]
+    answer: AfterGivingUp,
 ) {
     let desk = tampering(who);
     let ended = desk.run().await;
@@ -112,7 +107,7 @@ async fn a_hook_that_is_changed_beside_another_child_loses_nothing() {
             Ok(ended) if ended.questions().is_empty() => break,
             Ok(ended) => {
                 let ids: Vec<_> = ended.questions().iter().map(Question::id).collect();
-                let answers = ids.into_iter().map(|id| Answer::json(&json!(overriding("DONE"))).to(id));
+                let answers = ids.into_iter().map(|id| Answer::json(&json!(overriding("DONE", "I looked"))).to(id));
                 desk.thread.run(Request::answers(answers)).await
             }
             Err(error) => {

@@ -11,7 +11,7 @@ use superstep::prelude::*;
 use superstep::spec::Flags;
 use superstep::workflows::code_task::{CodeTask, CodeTaskState, TaskOutcome, code_task};
 
-use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
+use super::desk::{CHECK, Desk, agents, asks, developers, overriding, spec, writes};
 use crate::phases::stage::Cast;
 
 fn stubborn() -> Desk {
@@ -21,10 +21,6 @@ fn stubborn() -> Desk {
         writes(asked, "tides.txt", if asked.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
     });
     Desk::with(cast, CHECK, spec, &Flags::default())
-}
-
-fn overriding(decision: &str, why: &str) -> AfterGivingUp {
-    AfterGivingUp::Override(WrittenOverride { decision: decision.into(), why: why.into(), by: Some("Ada".into()) })
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestRunner};
+use proptest::test_runner::TestRunner;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
@@ -15,10 +15,11 @@ use superstep::nodes::{AfterGivingUp, GaveUp, WrittenOverride};
 use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
 use superstep::workflows::RetrySession;
-use superstep::workflows::code_task::{CodeTaskState, TaskOutcome, graph};
+use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
 
 use super::desk::{Desk, agents, spec};
 use crate::agent::work;
+use crate::phases::random::config;
 use crate::phases::stage::{Asked, Cast};
 use crate::repository::write;
 
@@ -134,7 +135,7 @@ impl Script {
         let flags = Flags { strict: self.is_strict, skip, policy: policy.into() };
         let mut desk = Desk::with(Arc::clone(cast), LINES, spec, &flags);
         desk.settings.profile.retry_session = self.session;
-        again(desk, store, cast)
+        desk.stored_in(store, cast)
     }
 }
 
@@ -146,12 +147,6 @@ fn perform(folder: &Path, name: &str, act: Act) {
         Act::Err(nth) => format!("{name}.c:1:1: error: {name} is wrong in way {}\n", ["one", "two"][nth as usize]),
     };
     write(folder, &format!("{name}.txt"), &text);
-}
-
-/// The same repository with another store.
-fn again(desk: Desk, store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
-    let graph = graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store);
-    Desk { thread: graph.thread_with("clock", Arc::new(Arc::clone(cast))), ..desk }
 }
 
 /// Runs to the end; each question gets the answer of its number, the last ones are aborted.
@@ -322,25 +317,9 @@ async fn holds(script: &Script) {
     let failing = if script.cut.1 { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
     let desk = script.desk(Arc::new(failing(store.clone(), script.cut.0)), &cast);
     let _cut = play(&desk, script).await;
-    let desk = again(desk, store, &cast);
+    let desk = desk.stored_in(store, &cast);
     play(&desk, script).await.unwrap();
     assert_eq!(end(&desk, &cast).await, whole);
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
-/// The same scripts each time, and more and others by the environment.
-fn config(part: u64) -> ProptestConfig {
-    let cases = if number("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 4 };
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(number("CODE_TASK_SEED").unwrap_or(0) * 100 + part),
-        failure_persistence: None,
-        max_shrink_iters: ProptestConfig::default().max_shrink_iters.min(100),
-        ..ProptestConfig::default()
-    }
 }
 
 #[rstest]
@@ -350,5 +329,5 @@ fn random_tasks_come_to_what_the_rules_say(#[values(1, 2)] part: u64) {
         runtime.block_on(holds(&script));
         Ok(())
     };
-    TestRunner::new(config(part)).run(&scripts(), run).unwrap();
+    TestRunner::new(config("CODE_TASK_SEED", part)).run(&scripts(), run).unwrap();
 }

@@ -15,7 +15,7 @@ mod many;
 mod plan_file;
 mod plans;
 mod questions;
-mod random;
+pub(crate) mod random;
 mod repositories;
 mod reviews;
 mod scene;

@@ -61,13 +61,13 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// The same scripts each time, and more and others by the environment.
-fn config(part: u64) -> ProptestConfig {
+/// The same scripts each time, and more and others by the environment: `seed` is the variable that has the seed.
+pub(crate) fn config(seed: &str, part: u64) -> ProptestConfig {
     let cases = if number("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 4 };
     let max_shrink_iters = ProptestConfig::default().max_shrink_iters.min(100);
     ProptestConfig {
         cases,
-        rng_seed: RngSeed::Fixed(number("PHASES_SEED").unwrap_or(0) * 100 + part),
+        rng_seed: RngSeed::Fixed(number(seed).unwrap_or(0) * 100 + part),
         failure_persistence: None,
         max_shrink_iters,
         ..ProptestConfig::default()
@@ -80,5 +80,5 @@ fn random_plans_come_to_what_the_rules_say(#[values(1, 2, 3, 4)] part: u64) {
         check(&script);
         Ok(())
     };
-    TestRunner::new(config(part)).run(&scripts(), holds).unwrap();
+    TestRunner::new(config("PHASES_SEED", part)).run(&scripts(), holds).unwrap();
 }
