@@ -103,6 +103,11 @@ impl Kept {
             }
             if let Some(id) = saved.goes_on_from {
                 thread.state_deep().await.unwrap();
+                if saved.origin_unknown {
+                    let refused = thread.clone().at(id).proceed().await.unwrap_err();
+                    assert!(matches!(refused, RunError::Foreign { .. }), "{refused}: {report}");
+                    assert!(thread.trust().await.unwrap(), "{report}");
+                }
                 thread.clone().at(id).proceed().await.unwrap_or_else(|error| panic!("{error}: {report}"));
             }
         }
@@ -278,6 +283,27 @@ async fn a_thread_goes_on_from_before_what_it_lost() {
     let made = thread.state().await.unwrap().unwrap().id;
     let lost = report.threads.iter().flat_map(|thread| &thread.lost).map(|lost| lost.checkpoint).max().unwrap();
     assert!(made > lost, "no number is given out again");
+}
+
+#[tokio::test]
+async fn a_thread_whose_origin_is_lost_runs_once_it_is_trusted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, to) = (directory.path().join("store"), directory.path().join("repaired"));
+    let named = |store: &Arc<SledCheckpointer>| {
+        graph().named("cartography").with_shared_checkpointer(Arc::clone(store) as _).thread("asked")
+    };
+    let store = Arc::new(SledCheckpointer::open(&path).unwrap());
+    named(&store).invoke(start()).await.unwrap();
+    close(store).await;
+    assert!(wipe(&path.join("db"), b"cartography") > 0, "the record of the origin has the name of the graph");
+    let report = SledCheckpointer::repair(&path, &to).await.unwrap();
+    assert!(report.threads[0].origin_unknown && !report.is_whole(), "{report}");
+    let store = Arc::new(SledCheckpointer::open(&to).unwrap());
+    let thread = named(&store);
+    let refused = thread.resume::<Approve>(true).await.unwrap_err();
+    assert!(matches!(refused, RunError::Foreign { .. }), "{refused}");
+    assert!(thread.trust().await.unwrap());
+    assert!(matches!(thread.resume::<Approve>(true).await.unwrap(), Outcome::Finished(_)));
 }
 
 #[tokio::test]
