@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::checkpoint::StopRecord;
 pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
 use crate::graph::shape::signal::SentShape;
+use crate::graph::shape::snapshot::TaskShape;
 use crate::graph::shape::snapshot::{CheckpointShape, SnapshotShape};
 use crate::graph::shape::status::StatusShape;
-use crate::graph::shape::task::TaskShape;
 pub(crate) use crate::graph::shape::thread::Origin;
 use crate::graph::shape::thread::ThreadShape;
 

@@ -18,8 +18,8 @@ use super::shows::Labels;
 use super::typed::Reading;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
 use crate::graph::shape::snapshot::SnapshotShape;
+use crate::graph::shape::snapshot::TaskShape;
 use crate::graph::shape::status::StatusShape;
-use crate::graph::shape::task::TaskShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
     SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Thread, Writes,

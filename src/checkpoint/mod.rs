@@ -4,7 +4,7 @@
 //! above it. Only `sled` names the embedded store.
 
 mod checkpointer;
-mod codec;
+pub(crate) mod codec;
 mod depth;
 mod effect_record;
 mod envelope;

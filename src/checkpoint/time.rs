@@ -1,6 +1,6 @@
 //! The machine's clock, and the calendar. Knows no zone but UTC.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
 pub(crate) fn now() -> u64 {
@@ -10,6 +10,11 @@ pub(crate) fn now() -> u64 {
 /// A time in milliseconds since 1970.
 pub(crate) fn millis(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Returns the time that is `millis` milliseconds after 1970, or the latest one that can be formatted.
+pub(crate) fn system_time(millis: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or_else(|| UNIX_EPOCH + Duration::from_secs(1 << 40))
 }
 
 /// Returns a time in milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.

@@ -1,99 +1,88 @@
 //! The engine: typed states, graphs over them, supersteps, threads.
 //!
+//! From the bottom to the top; a folder imports only from folders above it in this table.
+//!
 //! | folder | what lives there |
 //! |---|---|
-//! | `channels` | what a state is made of, and how writes meet in it; pure |
-//! | `define` | what a user defines a graph with |
-//! | `compile` | from the builder to tables; every problem at once; the drawing; pure |
-//! | `diff` | what differs between two checkpoints |
-//! | `replay` | a thread's past, walked and told again |
-//! | `run` | the superstep loop, its tasks, events and subgraphs |
-//! | `kit` | what tests of a graph need; feature `test-util` |
-//! | `journal` | effects, recorded values, times: what a task does and learns once |
-//! | `records` | between a run and the [`crate::checkpoint`] contract |
-//! | `runner` | the threads of a store, resumed as soon as they can be |
-//! | `shape` | the JSON of what programs read |
+//! | `state` | states, channels, reducers; values as bytes and back; pure |
+//! | `interrupt` | interrupts, signals and their answers |
+//! | `error` | errors of nodes, of runs, and of threads that another version of the graph stored |
+//! | `records` | records without types: written in order, found again |
+//! | `view` | what readers and listeners get: events, snapshots, journals |
+//! | `context` | `Ctx`: interrupts, effects, recorded values, signals, custom events |
+//! | `node` | nodes, commands, routers, node options |
+//! | `build` | the builder, validation, the compiled graph, drawings |
 //! | `spec` | graphs that are documents |
-//! | `thread` | one conversation: run, answer, read, rewrite |
+//! | `superstep` | the rules of a superstep: plan, apply; pure |
+//! | `persist` | positions to records and back |
+//! | `run` | the superstep loop |
+//! | `thread` | a thread: run, answer, read, update, travel |
+//! | `diff` | the difference between two checkpoints |
+//! | `replay` | recorded runs: replay, verify, what-if |
+//! | `subgraph` | graphs inside nodes |
+//! | `shape` | the JSON of threads, events and errors |
+//! | `runner` | the threads of a store, resumed as soon as they can be |
+//! | `kit` | tests of a graph (feature `test-util`) |
 //!
 //! Nothing here knows agents, plans or a command line.
 
-mod channels;
-mod compile;
-mod define;
+mod build;
+mod context;
 mod diff;
-mod journal;
+mod error;
+mod interrupt;
 #[cfg(feature = "test-util")]
 pub mod kit;
+mod node;
+mod persist;
 mod records;
 mod replay;
 mod run;
 pub(crate) mod runner;
 pub(crate) mod shape;
 mod spec;
+mod state;
+mod subgraph;
+mod superstep;
 mod thread;
+mod view;
 
-pub use channels::reducers;
+pub use superstep_macros::{Interrupt, Labels, NodeId, Route, Signal, State};
+pub use tokio_util::sync::CancellationToken;
 
-pub use channels::channel::{Channel, Codec, Stored};
-pub use channels::data::{DataSchema, DataState, DataWrite, Kind, SchemaError, UnknownKind};
-pub use channels::json::InputError;
-pub use channels::mask::Mask;
-pub use channels::merge::{ApplyError, Merge};
-pub use channels::state::{State, no_channel};
-pub use channels::writes::{
-    ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, IntoWrites, Overwrite, Put, Writes, overwrite,
-};
-pub use compile::compiled::CompiledGraph;
-pub use compile::described::AnyChild;
+pub use crate::graph::runner::resume::runner;
 #[cfg(not(feature = "test-util"))]
 #[doc(hidden)]
-pub use compile::untestable::TestUtil;
-pub use define::blocking::{Blocking, blocking};
-pub use define::builder::{Edges, StateGraph};
-pub use define::command::{Command, END, IntoCommand, Payload, START, Sends, Target, Worker};
-pub use define::defaults::NodeDefaults;
-pub use define::interrupt::{Answer, AnyQuestion, Interrupt, InterruptId, Interrupted, Question};
-pub use define::node::{Boxed, Class, Ended, Input, Name, Node, NodeError, NodeId, SharedNodeError, Work};
-pub use define::not_an_id::NotAnId;
-pub use define::options::{CachePolicy, Failure, NodeExt, NodeOptions, WithOptions, worker};
-pub use define::problem::{CompileError, Lint, Problem};
-pub use define::retry::RetryPolicy;
-pub use define::route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
-pub use define::signal::{AwaitedSignal, SentSignal, Signal, SignalId, SignalRequest};
-pub use define::terms::AskError;
-pub use diff::edits::Edit;
-pub use diff::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, SubgraphDiff};
-pub use journal::effect::Effect;
-pub use journal::task_journal::{
-    ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
+pub use build::TestUtil;
+pub use build::{Child, CompileError, CompiledGraph, Edges, Lint, Persistence, Problem, RECURSION_LIMIT, StateGraph};
+pub use context::{Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, Verdict, Verified, WhatIf};
+pub use diff::{Asked, Change, ChannelDiff, Diff, Edit, Inside, RecordedEntry, Side, SubgraphDiff};
+pub use error::{Class, Misfit, NodeError, RunError, SharedNodeError, Unreadable};
+pub use interrupt::{
+    Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, Question,
+    SentSignal, Signal, SignalId, SignalRequest,
 };
-pub use records::misfit::Misfit;
-pub use records::recorder::Durability;
-pub use replay::report::{Divergence, NotVerified, Verdict, Verified, WhatIf};
-pub use replay::{Replay, Replayed, Replaying};
-pub use run::cache::{MemoryCache, NodeCache};
-pub use run::clock::Clock;
-pub use run::ctx::{Ctx, DefaultContext};
-pub use run::error::{RunError, Unreadable};
-pub use run::event::{CheckpointView, Event, EventKind, Mode, TaskView};
-pub use run::origin::{EventTask, MessageMetadata};
-pub use run::subgraph::{CallError, Child, Mapped, Persistence};
-pub use run::superstep::Budget;
-pub use run::terms::Ask;
-pub use run::view::View;
-pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until, runner};
+pub use node::{
+    Blocking, CachePolicy, Chooser, Command, Declared, END, Ended, Failure, Input, IntoCommand, Name, Node,
+    NodeDefaults, NodeExt, NodeId, NodeOptions, Outcomes, OverContext, OverState, RetryPolicy, Route, Router, START,
+    Sends, Target, WithOptions, Work, Worker, blocking, worker,
+};
+pub use records::{Clock, Durability, MemoryCache, NodeCache};
+pub use replay::{Replay, ReplayStream, Replayed, Replaying};
+pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until};
 pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem};
-pub use superstep_macros::{Interrupt, Labels, NodeId, Route, Signal, State};
-pub use thread::edit::{StateUpdate, Updated};
-pub use thread::filter::{ThreadFilter, ThreadPage};
-pub use thread::handle::{RECURSION_LIMIT, STATE_LIMIT, Thread};
-pub use thread::history::{CheckpointInfo, History};
-pub use thread::listing::{Standing, ThreadInfo};
-pub use thread::outcome::{Outcome, Questions, Rest};
-pub use thread::past::Status;
-pub use thread::request::Request;
-pub use thread::snapshot::{AnswerInfo, Nested, Snapshot, StateSnapshot};
-pub use thread::stream::{ReplayStream, RunStream};
-pub use thread::task_snapshot::{FailureInfo, TaskSnapshot};
-pub use tokio_util::sync::CancellationToken;
+pub use state::{
+    ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError, IntoItems,
+    IntoList, IntoPut, IntoText, IntoWrites, Kind, Mask, Merge, NotAnId, Overwrite, Payload, Put, SchemaError, State,
+    Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
+};
+pub use subgraph::{CallError, Mapped};
+pub use thread::{
+    History, Outcome, Questions, Request, Rest, RunStream, STATE_LIMIT, Standing, StateUpdate, Status, Thread,
+    ThreadFilter, ThreadInfo, ThreadPage, Updated,
+};
+pub use view::{
+    AnyChild, CheckpointInfo, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect,
+    JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, MessageMetadata, Mode, Nested, Snapshot,
+    StateSnapshot, TaskJournal, TaskSnapshot, TaskView, View,
+};

@@ -129,7 +129,7 @@ fn text(report: &RunnerReport) -> String {
         text.push_str(&format!("  {} gets no further: `status` shows it\n", clean(thread.as_str())));
     }
     if let Some(wake) = report.wake {
-        text.push_str(&format!("  the next thread wakes at {}\n", crate::graph::shape::time(wake)));
+        text.push_str(&format!("  the next thread wakes at {}\n", crate::graph::shape::fields::time(wake)));
     }
     text
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::checkpoint::BoxFuture;
-
 use super::edits::{Edit, edits, under};
-use super::face::{Face, growth};
-use super::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
-use crate::graph::channels::channel::{Channel, Stored};
-use crate::graph::channels::mask::Mask;
-use crate::graph::run::error::RunError;
+use super::outline::growth;
+use super::types::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
+use crate::checkpoint::BoxFuture;
+use crate::graph::error::RunError;
+use crate::graph::state::{Channel, Mask, Stored};
+use crate::graph::view::Face;
 
 /// Compares two checkpoints; `deep`: their subgraphs too.
 pub(crate) fn compare<'a>(from: &'a dyn Face, to: &'a dyn Face, deep: bool) -> BoxFuture<'a, Result<Diff, RunError>> {

@@ -8,16 +8,20 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::edits::Edit;
-use super::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, source_word};
+use super::serialize::source_word;
+use super::types::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side};
 use crate::checkpoint::time::{millis, rfc3339};
-use crate::graph::journal::task_journal::{JournalEntry, JournalKind};
+use crate::graph::view::{JournalEntry, JournalKind};
 
 /// How many characters of a value are shown.
 const SHOWN: usize = 120;
+
 /// How many characters before a difference are shown of a long string.
 const BEFORE: usize = 24;
+
 /// How many lines of a unified diff, or edits of a channel, are shown.
 const LINES: usize = 200;
+
 /// How long two texts are compared at most before the rest of them counts as different.
 const PATIENCE: Duration = Duration::from_millis(500);
 

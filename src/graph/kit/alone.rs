@@ -7,19 +7,16 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use super::script::{EffectCall, Script, Test};
+use crate::checkpoint::time::system_time;
 use crate::checkpoint::{CheckpointId, RowId};
-use crate::graph::channels::state::State;
-use crate::graph::define::command::{Payload, Worker};
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::clock;
-use crate::graph::run::ctx::{EarlierQuestion, Level, Shared};
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Packet, Position};
-use crate::graph::run::superstep::Run;
-use crate::graph::run::task::{Stand, Task};
-use crate::graph::run::view::{Shown, View};
-use crate::graph::thread::snapshot::planned;
+use crate::graph::context::{EarlierQuestion, Level, Shared};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::Question;
+use crate::graph::node::{NodeId, Worker};
+use crate::graph::run::Run;
+use crate::graph::state::{Payload, State};
+use crate::graph::superstep::{Finished, Packet, Position, Stand, Task, task::planned};
+use crate::graph::view::{Shown, View};
 
 /// What a node came to by itself.
 #[derive(Clone)]
@@ -160,6 +157,6 @@ fn ended<S: State, N: NodeId, C: Send + Sync + 'static>(
         let names = planned(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
         next = names.collect();
     }
-    let (state, ended_at) = (Arc::clone(&run.pos.state), clock::time(run.shared.now()));
+    let (state, ended_at) = (Arc::clone(&run.pos.state), system_time(run.shared.now()));
     Ok(Alone { state, writes, next, asks, runs, ended_at, effects: script.calls() })
 }

@@ -9,14 +9,10 @@ use crate::checkpoint::{
     CheckpointId, Checkpointer, EffectKind, EffectRecord, FailingCheckpointer, Key, MemoryCheckpointer, Order,
     ThreadId, decode_record,
 };
-use crate::graph::channels::canon::Canon;
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::state::State;
-use crate::graph::channels::value;
-use crate::graph::channels::writes::Writes;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::error::RunError;
-use crate::graph::thread::outcome::Outcome;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::state::{Canon, State, Stored, Writes, value};
+use crate::graph::thread::Outcome;
 
 /// A run that was cut did not come to the end that the undisturbed one came to.
 #[derive(Debug, thiserror::Error)]

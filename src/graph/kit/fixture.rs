@@ -8,14 +8,12 @@ use std::sync::Arc;
 use crate::checkpoint::{
     CheckpointError, ImportOptions, Imported, MemoryCheckpointer, ThreadId, Unpacked, trust, unpack,
 };
-use crate::graph::channels::state::State;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::effect::{Stage, Staged};
-use crate::graph::replay::report::{Verdict, Verified};
-use crate::graph::run::ctx::DefaultContext;
-use crate::graph::run::error::RunError;
-use crate::graph::thread::handle::Thread;
+use crate::graph::build::CompiledGraph;
+use crate::graph::context::{DefaultContext, Stage, Staged, Verdict, Verified};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::state::State;
+use crate::graph::thread::Thread;
 
 /// A recorded thread that a test holds its graph against.
 ///

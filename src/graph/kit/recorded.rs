@@ -2,11 +2,11 @@
 
 use super::script::Test;
 use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, Order, decode_record};
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::entry_key::EntryKey;
-use crate::graph::run::error::RunError;
-use crate::graph::thread::handle::Thread;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::EntryKey;
+use crate::graph::state::State;
+use crate::graph::thread::Thread;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// Lets effects come to what they came to in a thread that has run: the n-th under a key to what the n-th under it did

@@ -7,14 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use crate::graph::channels::state::State;
-use crate::graph::channels::value;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::interrupt::{Answer, Interrupt, InterruptId, Question};
-use crate::graph::define::node::{Class, NodeError, NodeId};
-use crate::graph::journal::effect::{Stage, Staged};
-use crate::graph::run::clock::{self, Outside};
-use crate::graph::run::error::RunError;
+use crate::graph::build::CompiledGraph;
+use crate::graph::context::{Stage, Staged};
+use crate::graph::error::{Class, NodeError, RunError};
+use crate::graph::interrupt::{Answer, Interrupt, InterruptId, Question};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Outside, clock};
+use crate::graph::state::{State, value};
 
 /// When tests begin, unless they say otherwise: 2030-01-01, in seconds since 1970.
 const BEGINS: u64 = 1_893_456_000;
@@ -93,7 +92,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     pub fn effect(mut self, key: impl Into<String>, result: impl Serialize) -> Self {
         let key = key.into();
         let bytes = value::encode(|| format!("result of effect `{key}`"), "scripted", &result);
-        self.comes_to(key, bytes.map_or_else(Scripted::Unfit, Scripted::Value));
+        self.comes_to(key, bytes.map_or_else(|error| Scripted::Unfit(error.into()), Scripted::Value));
         self
     }
 
@@ -156,7 +155,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 }
 
 /// The script of one run.
-pub(super) struct Script {
+pub(crate) struct Script {
     answers: BTreeMap<&'static str, Vec<Answer>>,
     real: bool,
     now: Arc<AtomicU64>,

@@ -5,18 +5,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::script::{EffectCall, Script, Test};
+use crate::checkpoint::time::system_time;
 use crate::checkpoint::{Checkpointer, MemoryCheckpointer};
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::clock;
-use crate::graph::run::error::RunError;
-use crate::graph::run::view::Shown;
-use crate::graph::thread::handle::Thread;
-use crate::graph::thread::outcome::Outcome;
-use crate::graph::thread::past::Status;
-use crate::graph::thread::request::Request;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::Question;
+use crate::graph::node::NodeId;
+use crate::graph::records::clock;
+use crate::graph::state::{State, Writes};
+use crate::graph::thread::{Outcome, Request, Status, Thread};
+use crate::graph::view::Shown;
 
 /// What a run of a whole graph came to.
 pub struct Ran<S: State, N, C = ()> {
@@ -64,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let script = self.script();
         let thread = self.thread(store, &script);
         let end = to_the_end(&thread, Some(input.into()), &script).await?;
-        let (asks, ended_at) = (end.questions().to_vec(), clock::time(thread.outside.now()));
+        let (asks, ended_at) = (end.questions().to_vec(), system_time(thread.outside.now()));
         Ok(Ran { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
     }
 
@@ -78,7 +75,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 }
 
 /// Runs until nothing is left to do, or a question has no answer.
-pub(super) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
+pub(crate) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
     thread: &Thread<S, N, C>,
     input: Option<Writes<S>>,
     script: &Script,
@@ -107,7 +104,7 @@ pub(super) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Goes on with a thread whose process was cut, as a new one would.
-pub(super) async fn go_on<S: State, N: NodeId, C: Send + Sync + 'static>(
+pub(crate) async fn go_on<S: State, N: NodeId, C: Send + Sync + 'static>(
     thread: &Thread<S, N, C>,
     input: Writes<S>,
     script: &Script,

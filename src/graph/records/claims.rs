@@ -1,7 +1,7 @@
 //! Which present channel each stored channel belongs to. Pure: knows names only.
 
 use crate::checkpoint::ChannelShape;
-use crate::graph::channels::channel::Channel;
+use crate::graph::state::Channel;
 
 /// A stored channel: what it was, and the log that its entries are in.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::graph::channels::channel::Stored;
+    use crate::graph::state::channel::Stored;
 
     fn stood(name: &str, rule: &str) -> Stood {
         let channel = ChannelShape { name: name.into(), rule: rule.into(), ..ChannelShape::default() };

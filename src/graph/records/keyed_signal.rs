@@ -7,9 +7,9 @@ use crate::checkpoint::fnv::Fnv;
 use crate::checkpoint::{
     CheckpointError, Checkpointer, Commit, Key, Record, SignalRecord, ThreadId, decode_record, encode_record,
 };
-use crate::graph::channels::value;
-use crate::graph::define::signal::{KEYED, SignalId};
-use crate::graph::run::error::RunError;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{KEYED, SignalId};
+use crate::graph::state::{held, value};
 
 /// A sender's key, and the signal that was sent with it first.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl KeyedSignal {
 
     /// Returns the record that says which signal was sent with the key.
     pub(crate) fn record(self, name: &str, signal: SignalId, at: u64) -> Result<Record, RunError> {
-        let value = value::encode(|| "a key".into(), value::JSON, &Value::Null)?;
+        let value = value::encode(|| "a key".into(), held::JSON, &Value::Null)?;
         let (name, by, note) = (name.to_owned(), Some(self.key), Some(signal.to_string()));
         let record = SignalRecord { name, value, by, at, note };
         Ok((Key::Signal { order: KEYED, id: self.number }, encode_record(&record)?))

@@ -2,23 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::checkpoint::{
-    CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, RowId, SendRecord, Shape, Slot, TaskRecord,
-    WriteRecord,
-};
-
-use super::claims::{Claim, Stood, claims};
-use super::misfit::Misfit;
+use super::claims::{Claim, Stood};
+use super::ids::{COMMAND_KEY, SENT, START_NODE};
+use super::puts::Puts;
 use super::reader::{Reader, Tasks};
-use super::recorder::Puts;
-use super::save::{log_of, row_key};
-use super::settled::taken_as;
-use crate::graph::channels::state::State;
-use crate::graph::compile::table::Table;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::task::{COMMAND_KEY, SENT};
+use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, Key, RowId, Shape};
+use crate::graph::error::{Misfit, RunError};
 
 /// How indexes of a stored shape map to those of the present graph, and what fits no more.
 #[derive(Debug)]
@@ -26,18 +15,18 @@ pub(crate) struct Mapping {
     /// The checkpoint.
     pub at: CheckpointId,
     /// None: the same.
-    pub(super) other: Option<Other>,
+    pub other: Option<Other>,
     /// How many channels the graph has; those that are carried along follow.
-    channels: usize,
+    pub channels: usize,
     /// How many nodes.
-    nodes: usize,
+    pub nodes: usize,
     /// What is carried along, in the order of the present checkpoint.
     pub carried: Vec<CarriedRecord>,
-    noted: Mutex<Noted>,
+    pub noted: Mutex<Noted>,
 }
 
 #[derive(Debug, Default)]
-struct Noted {
+pub(crate) struct Noted {
     misfits: Vec<Misfit>,
     /// Tasks that cannot be planned: their stored keys, and the names of their nodes.
     lost: Vec<(u32, String)>,
@@ -48,25 +37,15 @@ struct Noted {
 }
 
 #[derive(Debug)]
-pub(super) struct Other {
-    pub(super) shape: Shape,
+pub(crate) struct Other {
+    pub shape: Shape,
     /// By stored index, carried ones included.
-    stood: Vec<Stood>,
-    pub(super) claims: Vec<Claim>,
-    nodes: Vec<Option<u32>>,
+    pub stood: Vec<Stood>,
+    pub claims: Vec<Claim>,
+    pub nodes: Vec<Option<u32>>,
 }
 
 impl Mapping {
-    /// Of records that the present graph has made.
-    pub(crate) fn same<S: State, N: NodeId, C>(
-        table: &Table<S, N, C>,
-        at: CheckpointId,
-        carried: Vec<CarriedRecord>,
-    ) -> Self {
-        let (channels, nodes) = (S::channels(&table.schema).len(), table.nodes.len());
-        Self { at, other: None, channels, nodes, carried, noted: Mutex::default() }
-    }
-
     /// The present channel of a stored index; none if it has none.
     pub(crate) fn channel(&self, at: u32) -> Option<u32> {
         match self.claim(at) {
@@ -127,11 +106,6 @@ impl Mapping {
         name.cloned().unwrap_or_else(|| format!("number {at}"))
     }
 
-    /// The present name of a stored node, or the one it had.
-    pub(crate) fn name_now<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, at: u32) -> String {
-        self.node(at).map_or_else(|name| name, |at| table.row(at).name.to_string())
-    }
-
     /// The joins of the stored shape; none if it is the present one.
     pub(crate) fn joins(&self) -> Option<&[(Vec<u32>, u32)]> {
         Some(&self.other.as_ref()?.shape.joins)
@@ -157,54 +131,9 @@ impl Mapping {
         records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))).collect()
     }
 
-    /// Whether a stored write replaces the value of its present channel; none if that cannot apply it.
-    pub(crate) fn taken_as<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, write: &WriteRecord) -> Option<bool> {
-        let (Some(stood), Some(now)) = (self.stood(write.channel), self.channel(write.channel)) else {
-            return Some(write.overwrite);
-        };
-        let now = &S::channels(&table.schema)[now as usize];
-        let taken = taken_as(&stood.channel, now, write.overwrite);
-        if taken.is_none() {
-            let (channel, stored) = (now.name().to_owned(), stood.channel.rule.clone());
-            self.note(Misfit::Rule { channel, stored, expected: now.rule_name().to_owned() });
-        }
-        taken
-    }
-
     /// Whether the stored shape is the present one.
     pub(crate) fn is_same(&self) -> bool {
         self.other.is_none()
-    }
-
-    /// Where the value of a write stands, by the present index of its channel.
-    pub(crate) fn row_key<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        channel: u32,
-        overwrite: bool,
-        row: RowId,
-    ) -> Key {
-        match self.source(channel) {
-            Some(stood) => logged(&stood.channel, &stood.log, overwrite, row),
-            None => self.present_key(table, path, channel, overwrite, row),
-        }
-    }
-
-    /// Where the present graph looks for it.
-    pub(crate) fn present_key<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        channel: u32,
-        overwrite: bool,
-        row: RowId,
-    ) -> Key {
-        let Some(carried) = channel.checked_sub(self.channels as u32) else {
-            return row_key(table, path, channel as usize, overwrite, row);
-        };
-        let carried = self.carried.get(carried as usize);
-        carried.map_or(Key::Row(row), |carried| logged(&carried.channel, &carried.log, overwrite, row))
     }
 
     /// What another version stored for a present channel.
@@ -274,23 +203,6 @@ impl Mapping {
         std::mem::take(&mut self.noted().owed)
     }
 
-    /// A task's record in present indexes.
-    pub(crate) fn translated<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, record: &TaskRecord) -> TaskRecord {
-        let write = |write: &WriteRecord| {
-            let (channel, overwrite) = (self.noted_as(write.channel)?, self.taken_as(table, write)?);
-            Some(WriteRecord { channel, overwrite, ..*write })
-        };
-        let send = |send: &SendRecord| Some(SendRecord { node: self.node(send.node).ok()?, ..*send });
-        let children = record.children.iter().map(|(name, at)| (table.name_now(name.clone()), *at));
-        TaskRecord {
-            writes: record.writes.iter().filter_map(write).collect(),
-            targets: record.targets.iter().filter_map(|at| self.node(*at).ok()).collect(),
-            sends: record.sends.iter().filter_map(send).collect(),
-            children: children.collect(),
-            ..record.clone()
-        }
-    }
-
     /// A thread at rest needs nothing of what is half done; only its pin and its values count.
     pub(crate) fn is_at_rest(&self) {
         self.noted().misfits.retain(|misfit| matches!(misfit, Misfit::Pinned { .. } | Misfit::Channel { .. }));
@@ -301,7 +213,7 @@ impl Mapping {
     }
 }
 
-fn logged(channel: &ChannelShape, log: &str, overwrite: bool, row: RowId) -> Key {
+pub(crate) fn logged(channel: &ChannelShape, log: &str, overwrite: bool, row: RowId) -> Key {
     if channel.logged && !overwrite { Key::Log { channel: log.to_owned(), row } } else { Key::Row(row) }
 }
 
@@ -319,44 +231,6 @@ pub(crate) fn refuse(reader: &Reader, misfits: Vec<Misfit>) -> Result<(), RunErr
 }
 
 impl Reader {
-    pub(crate) async fn mapping<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        at: CheckpointId,
-        record: &CheckpointRecord,
-    ) -> Result<Mapping, RunError> {
-        let known = S::channels(&table.schema);
-        if record.shape == table.fingerprint {
-            return Ok(Mapping::same(table, at, record.carried.clone()));
-        }
-        let shape = self.shape(record).await?;
-        let log = |channel: &ChannelShape| log_of(&record.namespace, &channel.name);
-        let live = shape.channels.iter().map(|channel| Stood { log: log(channel), channel: channel.clone() });
-        let carried = record.carried.iter();
-        let carried = carried.map(|carried| Stood { log: carried.log.clone(), channel: carried.channel.clone() });
-        let stood: Vec<Stood> = live.chain(carried).collect();
-        let claims = claims(&stood, known, &S::removed(&table.schema));
-        let nodes = shape.nodes.iter().map(|name| table.now(name)).collect();
-        let carried = stood.iter().zip(&claims).filter(|(_, claim)| matches!(claim, Claim::Carried(_)));
-        let carried = carried.map(|(stood, _)| CarriedRecord {
-            channel: stood.channel.clone(),
-            log: stood.log.clone(),
-            slot: Slot::Absent,
-        });
-        let mapping = Mapping {
-            at,
-            channels: known.len(),
-            nodes: table.nodes.len(),
-            carried: carried.collect(),
-            noted: Mutex::default(),
-            other: Some(Other { claims, nodes, stood, shape }),
-        };
-        if table.pinned {
-            mapping.note(Misfit::Pinned { stored: record.shape, now: table.fingerprint });
-        }
-        Ok(mapping)
-    }
-
     pub(crate) fn incompatible(&self, node: String) -> RunError {
         RunError::NeedsMigration { thread: self.thread.clone(), misfits: vec![Misfit::Node { node }] }
     }

@@ -1,21 +1,49 @@
-//! Between a run and the checkpoint contract: positions to records and back, in order and as durable as asked.
+//! Records without types: how a run writes them in order and as durably as asked, and how they are found again.
 //!
-//! Knows no task's body.
+//! Knows no state and no graph.
 
-mod claims;
-pub(crate) mod copies;
-pub(crate) mod foremost;
-mod held;
+pub(crate) mod active_child;
+pub(crate) mod cache;
+pub(crate) mod caller;
+pub(crate) mod child_copies;
+pub(crate) mod claims;
+pub(crate) mod clock;
+mod emitted;
+mod entry_key;
+pub(crate) mod ids;
+mod journal;
+pub(crate) mod journal_copy;
 pub(crate) mod keyed_signal;
-pub(crate) mod load;
+mod known_logs;
+mod lineage;
 mod logs;
 pub(crate) mod mailbox;
 pub(crate) mod mapping;
-pub(crate) mod misfit;
-pub(crate) mod noted;
+mod noted;
+mod payloads;
+mod puts;
 pub(crate) mod reader;
+mod receive;
 pub(crate) mod recorder;
-pub(crate) mod save;
-pub(crate) mod settled;
 mod unclaimed;
-mod waiting;
+
+pub use cache::{MemoryCache, NodeCache};
+pub use clock::Clock;
+pub use recorder::Durability;
+
+pub(crate) use active_child::Called;
+pub(crate) use caller::Caller;
+pub(crate) use child_copies::Stamp;
+pub(crate) use claims::{Claim, Stood};
+pub(crate) use clock::Outside;
+pub(crate) use entry_key::EntryKey;
+pub(crate) use ids::{BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NODE, UPDATE_KEY};
+pub(crate) use journal::{EFFECTS_LIMIT, Found, Journal, ORIGIN};
+pub(crate) use keyed_signal::KeyedSignal;
+pub(crate) use known_logs::{Entries, KnownLogs};
+pub(crate) use lineage::Listed;
+pub(crate) use mailbox::{Letter, SIGNAL_BYTES, SIGNALS_LIMIT};
+pub(crate) use mapping::{Mapping, Other};
+pub(crate) use puts::Puts;
+pub(crate) use reader::{Reader, Tasks};
+pub(crate) use recorder::{Held, Recorder};

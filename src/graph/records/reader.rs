@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::logs::KnownLogs;
-use super::mapping::Mapping;
+use super::known_logs::KnownLogs;
 use super::recorder::Recorder;
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, EffectRecord, Key, Order, TaskRecord, ThreadId, decode_record,
+    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record,
 };
-use crate::graph::journal::book::Journal;
-use crate::graph::run::error::RunError;
+use crate::graph::error::RunError;
 
 /// What became of the tasks of a checkpoint, by their keys.
 pub(crate) type Tasks = BTreeMap<u32, TaskRecord>;
@@ -148,31 +146,6 @@ impl Reader {
         Ok(self.scan(end(0)..=end(u32::MAX)).await?.into_iter().filter_map(entry).collect())
     }
 
-    /// What the tasks of a checkpoint did and learned, by their keys.
-    pub(crate) async fn journals(
-        &self,
-        checkpoint: CheckpointId,
-        mapping: &Mapping,
-    ) -> Result<BTreeMap<u32, Arc<Journal>>, RunError> {
-        let journal = |(task, records)| (task, Arc::new(Journal::stored(checkpoint, task, records)));
-        Ok(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal).collect())
-    }
-
-    /// The same as records.
-    pub(crate) async fn entries_of(
-        &self,
-        checkpoint: CheckpointId,
-        mapping: &Mapping,
-    ) -> Result<BTreeMap<u32, Vec<(String, EffectRecord)>>, RunError> {
-        let mut entries = BTreeMap::<u32, Vec<(String, EffectRecord)>>::new();
-        for (task, key, bytes) in self.effects(checkpoint).await? {
-            let record = decode_record(&self.thread, format!("effect `{key}`"), &bytes)?;
-            let task = mapping.task(task).map_err(|reason| self.incompatible(reason))?;
-            entries.entry(task).or_default().push((key, record));
-        }
-        Ok(entries)
-    }
-
     pub(crate) async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {
         if keys.is_empty() {
             return Ok(vec![]);
@@ -180,6 +153,10 @@ impl Reader {
         let found = self.get(keys.clone()).await?;
         let missing = |key: &Key| self.damaged(&format!("{key:?}"), "it is missing");
         found.into_iter().zip(&keys).map(|(row, key)| row.ok_or_else(|| missing(key))).collect()
+    }
+
+    pub(crate) fn missing_subgraph(&self) -> RunError {
+        self.damaged("checkpoint of a subgraph", "it is missing")
     }
 
     pub(crate) fn damaged(&self, what: &str, reason: &str) -> RunError {

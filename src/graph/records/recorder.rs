@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::held::is_dropped;
 use super::mailbox::Mail;
 use super::noted::Noted;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, StopRecord};
-use crate::graph::run::trace;
+use super::puts::Puts;
+use crate::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, StopRecord, ThreadId,
+};
 
 /// When a superstep counts as done. LangGraph: `durability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum Durability {
     Exit,
 }
 
-pub(super) const LAG: usize = 64;
+pub(crate) const LAG: usize = 64;
 
 /// Frees the thread at the end of a run, even while a task that was dropped still holds on to the run's context.
 #[derive(Debug)]
@@ -32,9 +33,6 @@ impl Drop for Held {
         self.0.lease.release();
     }
 }
-
-/// Records of one commit.
-pub(crate) type Puts = Vec<(Key, Vec<u8>)>;
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -51,7 +49,7 @@ pub(crate) struct Recorder {
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(crate) struct Inner {
     head: Head,
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
@@ -340,10 +338,23 @@ impl Recorder {
     }
 
     fn lament(&self, error: &CheckpointError) {
-        trace::commit_failed(self.lease.thread(), error);
+        commit_failed(self.lease.thread(), error);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn commit_failed(thread: &ThreadId, error: &CheckpointError) {
+    tracing::error!(thread = thread.as_str(), %error, "a commit failed");
+}
+
+/// Returns whether a record belongs to a checkpoint that the run has replaced or moved on from.
+fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
+    match key {
+        Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
+        Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => left.contains(checkpoint),
+        _ => false,
     }
 }

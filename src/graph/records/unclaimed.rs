@@ -2,10 +2,9 @@
 
 use super::claims::Claim;
 use super::mapping::Mapping;
-use super::misfit::Misfit;
 use crate::checkpoint::{CarriedRecord, ChannelShape, Slot};
-use crate::graph::channels::channel::{Channel, Stored};
-use crate::graph::channels::state::State;
+use crate::graph::error::Misfit;
+use crate::graph::state::{Channel, State, Stored};
 
 /// How alike two names are, from 0 to 1, that may mean the same.
 const ALIKE: f32 = 0.3;

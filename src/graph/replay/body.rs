@@ -5,22 +5,17 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use crate::checkpoint::TaskRecord;
-
 use super::compare;
-use super::report::{Comparison, Difference};
 use super::unsaved::Unsaved;
 use super::walk::Recorded;
-use crate::graph::channels::state::{State, is_data_defined};
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::book::Journal;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::ctx::{Ctx, TaskCtx};
-use crate::graph::run::error::RunError;
-use crate::graph::run::perform::{Caught, start};
-use crate::graph::run::position::Finished;
-use crate::graph::run::settle::Judged;
-use crate::graph::run::superstep::Run;
+use crate::checkpoint::TaskRecord;
+use crate::graph::context::{Comparison, Ctx, Difference, TaskCtx};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Journal, START_NODE};
+use crate::graph::run::{Caught, Judged, Run, perform::start};
+use crate::graph::state::{State, channels::is_data_defined};
+use crate::graph::superstep::Finished;
 
 /// Why a comparison ends here: a difference that is noted, or a failure.
 pub(crate) type Stopped = Option<RunError>;
@@ -282,7 +277,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 /// A result before its routers have chosen.
-pub(super) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
+pub(crate) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
     let (targets, sends) = recorded.chosen;
     Box::new(Finished {
         writes: recorded.writes.clone(),
@@ -295,7 +290,7 @@ pub(super) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
 }
 
 /// Takes the routes that were recorded.
-pub(super) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
+pub(crate) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
     (now.targets, now.sends, now.routed) = (recorded.targets.clone(), recorded.sends.clone(), true);
 }
 

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use super::compare;
-use super::report::{Comparison, Spot};
 use super::unsaved::Unsaved;
 use super::walk::{Walk, unsaved};
 use crate::checkpoint::Source;
-use crate::graph::channels::state::State;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::children::{began_at, pointed_at};
-use crate::graph::run::ctx::{Ctx, Level};
-use crate::graph::run::delta::Delta;
-use crate::graph::run::enter::{Begin, Way, level};
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::Position;
-use crate::graph::run::subgraph::Left;
-use crate::graph::run::superstep::{Caller, Run};
+use crate::graph::build::CompiledGraph;
+use crate::graph::context::{Comparison, Ctx, Level, Spot};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::Caller;
+use crate::graph::run::{
+    Begin, Delta, Run, Way,
+    children::{began_at, pointed_at},
+    enter::level,
+};
+use crate::graph::state::State;
+use crate::graph::superstep::Position;
+use crate::graph::view::Left;
 
 /// What the subgraph that a task called came to.
 pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
@@ -92,7 +93,7 @@ async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
 async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     run: &Run<T, M, C>,
     walk: &Walk<T, M, C>,
-    input: &crate::graph::channels::writes::Writes<T>,
+    input: &crate::graph::state::writes::Writes<T>,
     comparison: &Comparison,
 ) -> Result<(), RunError> {
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };

@@ -2,18 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::report::Difference;
 use crate::checkpoint::Slot;
-use crate::graph::channels::canon::Canon;
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::state::State;
-use crate::graph::channels::value;
-use crate::graph::compile::table::Table;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Packet, Position};
-use crate::graph::thread::snapshot::planned;
+use crate::graph::build::Table;
+use crate::graph::context::Difference;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::START_NODE;
+use crate::graph::state::{Canon, State, Stored, value};
+use crate::graph::superstep::{Finished, Packet, Position, task::planned};
 
 const SECRET: &str = "(secret)";
 

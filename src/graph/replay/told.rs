@@ -3,46 +3,21 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, BoxFuture, CheckpointId, Key, QuestionRecord, RowId, Source, TaskStatus};
-
-use super::heard::{Heard, Told};
 use super::walk::{Recorded, Walk};
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::compile::described::AnyChild;
-use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::{AnyQuestion, InterruptId, Question, Shows};
-use crate::graph::define::node::NodeId;
-use crate::graph::define::terms::Terms;
-use crate::graph::diff::face::called;
-use crate::graph::records::reader::Reader;
-use crate::graph::run::advance::shows;
-use crate::graph::run::children::BY_HANDLER;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::event::{CheckpointView, EventKind, Mode, Sink, TaskView};
-use crate::graph::run::origin::{EventTask, task_id};
-use crate::graph::run::position::{Finished, Position};
-use crate::graph::run::task::{Stand, Task};
-use crate::graph::run::view::View;
-use crate::graph::thread::journal::Ledger;
-use crate::graph::thread::snapshot::{AnswerInfo, answer_info, planned, with_results};
-
-/// Who listens, and what was emitted.
-pub(crate) struct Telling {
-    pub sink: Sink,
-    pub heard: Heard,
-    /// Whether events were recorded, and somebody wants them.
-    pub listens: bool,
-}
-
-impl Telling {
-    /// Whether a state is shown by anything that is told.
-    pub(crate) fn needs_states(&self, names: &[String]) -> bool {
-        [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names.is_empty()))
-    }
-}
+use crate::checkpoint::{AnswerRecord, BoxFuture, CheckpointId, Key, QuestionRecord, RowId, Source, TaskStatus};
+use crate::graph::build::Table;
+use crate::graph::diff::outline::called;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, Shows, Terms};
+use crate::graph::node::NodeId;
+use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
+use crate::graph::run::apply::shows;
+use crate::graph::state::{Mask, State, Writes};
+use crate::graph::superstep::{Finished, Position, Stand, Task, task::planned};
+use crate::graph::thread::{snapshot::with_results, task_values::answer_info};
+use crate::graph::view::{
+    AnyChild, CheckpointView, EventKind, EventTask, Ledger, Mode, TaskView, Telling, Told, View, origin::task_id,
+};
 
 /// Tells the supersteps of one graph.
 pub(crate) struct Teller<'a, S: State, N, C> {

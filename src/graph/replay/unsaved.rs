@@ -3,12 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::graph::channels::canon::Canon;
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::merge::Merge;
-use crate::graph::channels::state::State;
-use crate::graph::channels::value;
+use crate::graph::state::{Canon, Mask, Merge, State, Stored, value};
 
 /// How many combinations of values are followed; beyond, values count as unknown.
 const MOST: usize = 8;

@@ -5,22 +5,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::checkpoint::{Source, TaskRecord, TaskStatus};
-
 use super::body::{Along, take_routes, taken};
 use super::compare;
-use super::report::{Comparison, Difference, Spot};
 use super::unsaved::{Unsaved, unsaved};
 use super::walk::{Recorded, Walk};
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Position, with_returned};
-use crate::graph::run::superstep::Run;
-use crate::graph::run::task::{COMMAND_KEY, Stand, Task, UPDATE_KEY};
+use crate::checkpoint::{Source, TaskRecord, TaskStatus};
+use crate::graph::context::{Comparison, Difference, Spot};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{COMMAND_KEY, START_NODE, UPDATE_KEY};
+use crate::graph::run::Run;
+use crate::graph::state::{Mask, State, Stored};
+use crate::graph::superstep::{Finished, Position, Stand, Task, position::with_returned};
 
 /// Where a line ends.
 pub(crate) struct End<S: State> {

@@ -5,22 +5,15 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskStatus, WriteRecord};
-
-use super::line::Listed;
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::reading;
-use crate::graph::channels::state::State;
-use crate::graph::compile::table::Table;
-use crate::graph::define::node::NodeId;
-use crate::graph::diff::face::growth;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::records::settled::{Reading, Settled, channel};
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Position};
-use crate::graph::run::task::{COMMAND_KEY, Task};
-use crate::graph::thread::snapshot::{add_command, planned};
+use crate::graph::build::Table;
+use crate::graph::diff::outline::growth;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::persist::{Reading, Settled, settled::channel};
+use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::state::{Mask, State, reading};
+use crate::graph::superstep::{Finished, Position, Task, task::planned};
+use crate::graph::thread::snapshot::add_command;
 
 /// A superstep as it was recorded.
 pub(crate) struct Recorded<S: State> {
@@ -206,7 +199,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
 }
 
 /// The channels of writes that have no row: they are never saved, or an export left them out.
-pub(super) fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
+pub(crate) fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
     let unsaved = writes.iter().filter(|write| write.row.is_none());
     unsaved.filter_map(|write| mapping.channel(write.channel)).map(|channel| channel as usize).collect()
 }

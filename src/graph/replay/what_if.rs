@@ -1,20 +1,18 @@
 //! Running a line of supersteps again with a changed graph, over what was recorded: answers, effects, times, and the writes
 //! of nodes that may not be run. Ends at the first task that nothing is recorded for.
 
-use crate::checkpoint::{CheckpointId, Source};
-
-use super::report::{Comparison, NotVerified, WhatIf};
 use super::unsaved::Unsaved;
 use super::walk::{Recorded, Walk};
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::Finished;
-use crate::graph::run::superstep::Run;
-use crate::graph::run::task::Task;
-use crate::graph::run::view::state_json;
-use crate::graph::thread::snapshot::{add_command, planned};
+use crate::checkpoint::{CheckpointId, Source};
+use crate::graph::context::{Comparison, Divergence, NotVerified, WhatIf};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::START_NODE;
+use crate::graph::run::Run;
+use crate::graph::state::State;
+use crate::graph::superstep::{Finished, Task, task::planned};
+use crate::graph::thread::snapshot::add_command;
+use crate::graph::view::untyped::state_json;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn what_if(
@@ -128,10 +126,10 @@ fn takes_same<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
     payload(recorded) == payload(planned)
 }
 
-fn why(hard: &super::report::Divergence) -> String {
+fn why(hard: &Divergence) -> String {
     format!("{} was recorded with {} and is {} now", hard.what, hard.recorded, hard.now)
 }
 
-fn place(hard: &super::report::Divergence) -> NotVerified {
+fn place(hard: &Divergence) -> NotVerified {
     NotVerified { step: hard.step, namespace: hard.namespace.clone(), node: hard.node.clone(), why: String::new() }
 }

@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
+use super::save::checkpoint;
+use super::tick::Run;
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskRecord, TaskStatus};
-
-use super::error::RunError;
-use super::position::{Finished, Start, apply_writes, named};
-use super::superstep::Run;
-use super::task::{COMMAND_KEY, Resolve, START_KEY};
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::merge::Merge;
-use crate::graph::channels::state::State;
-use crate::graph::channels::value;
-use crate::graph::channels::writes::Writes;
-use crate::graph::define::command::Command;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::recorder::Puts;
-use crate::graph::records::save;
+use crate::graph::error::RunError;
+use crate::graph::node::{Command, NodeId};
+use crate::graph::persist::save;
+use crate::graph::records::{COMMAND_KEY, Puts, START_KEY, START_NODE};
+use crate::graph::state::{Mask, Merge, State, Stored, Writes, value};
+use crate::graph::superstep::{
+    Finished, Resolve, Start,
+    position::{apply_writes, named},
+    task::finished,
+};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Lets START wait with new input. What was unfinished is dropped (I2).
@@ -37,7 +34,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let made_by = (self.pos.id, START_KEY);
             (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
-            save::checkpoint(self, &recorder, &mut puts)?;
+            checkpoint(self, &recorder, &mut puts)?;
         } else {
             self.pos.start = Some(start);
         }
@@ -117,7 +114,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.enter(&recorder);
         self.pos.parent = Some(parent);
         self.pos.line = self.pos.id;
-        save::checkpoint(self, &recorder, &mut puts)?;
+        checkpoint(self, &recorder, &mut puts)?;
         let head = self.is_root().then_some(self.pos.id);
         recorder.commit(puts, head).await?;
         Ok(())
@@ -136,7 +133,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
-        let finished: Finished<S> = super::task::finished(&resolve, command, super::control::START_NODE)?;
+        let finished: Finished<S> = finished(&resolve, command, START_NODE)?;
         self.apply_command(&finished)?;
         let mut record = before.unwrap_or_default();
         record.status = TaskStatus::Done;

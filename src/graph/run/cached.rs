@@ -3,17 +3,14 @@
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
-use super::cache::prefix;
-use super::error::RunError;
-use super::perform::Job;
-use super::position::{Finished, Packet};
+use super::job::Job;
 use crate::checkpoint::{CheckpointId, RowId};
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::channels::{reading, value};
-use crate::graph::compile::table::Table;
-use crate::graph::define::command::Payload;
-use crate::graph::define::node::NodeId;
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{NodeCache, cache::prefix};
+use crate::graph::state::{Payload, State, Writes, reading, value};
+use crate::graph::superstep::{Finished, Packet};
 
 /// A result, in names, so that it outlives a change of the graph's indexes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -52,7 +49,7 @@ fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
 fn state_key<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &S,
-    reads: Option<&crate::graph::channels::mask::Mask>,
+    reads: Option<&crate::graph::state::mask::Mask>,
     key: &mut Vec<u8>,
 ) -> Option<()> {
     key.push(0);
@@ -80,7 +77,7 @@ impl CachedResult {
     pub(crate) fn keep<S: State, N: NodeId, C>(
         table: &Table<S, N, C>,
         node: u32,
-        (cache, now): (&dyn super::cache::NodeCache, u64),
+        (cache, now): (&dyn NodeCache, u64),
         key: Vec<u8>,
         finished: &Finished<S>,
     ) {

@@ -2,22 +2,15 @@
 
 use std::sync::Arc;
 
+use super::tick::Run;
 use crate::checkpoint::CheckpointId;
-
-use super::advance::NEW_LINE;
-use super::control::START_NODE;
-use super::ctx::{Ctx, Level};
-use super::enter::missing;
-use super::error::RunError;
-use super::position::Position;
-use super::subgraph::Persistence;
-use super::superstep::Run;
-use crate::graph::channels::state::State;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::compile::rows::HANDLER;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::Reader;
+use crate::graph::build::{CompiledGraph, Persistence};
+use crate::graph::context::{Ctx, Level};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, START_NODE};
+use crate::graph::state::State;
+use crate::graph::superstep::Position;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
@@ -54,7 +47,7 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
     level: Arc<Level>,
     apart: bool,
 ) -> Result<(Position<T>, Arc<Level>, bool), RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     let path = record.namespace.clone();
     let (mut pos, mapping) = reader.position(&child.table, id, record).await?;
     mapping.check_pin(reader)?;
@@ -80,7 +73,7 @@ pub(crate) async fn began_at<C>(
     call: u32,
 ) -> Result<u64, RunError> {
     let Some(id) = kept_before(ctx, persistence, call) else { return Ok(0) };
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     Ok(record.control.version)
 }
 
@@ -89,9 +82,6 @@ fn own_part(path: &str) -> &str {
     let last = path.rsplit('/').next().unwrap_or_default();
     last.split(['~', ':']).next().unwrap_or_default()
 }
-
-/// The calls of an error handler are pointed at from here on: it shares its body's task, but no subgraph.
-pub(crate) const BY_HANDLER: u32 = 1 << 31;
 
 /// Under which number the task points at its subgraph.
 pub(crate) fn pointed_at<C>(ctx: &Ctx<C>, call: u32) -> u32 {

@@ -1,17 +1,11 @@
 //! What a subgraph over its parent's state has changed: that, and not the whole state, goes back (V8).
 
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
-
-use super::enter::missing;
-use super::error::RunError;
-use super::task::UPDATE_KEY;
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::compile::table::Table;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::{Reader, Tasks};
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Reader, Tasks, UPDATE_KEY};
+use crate::graph::state::{Mask, State, Stored, Writes};
 
 /// What a run over a shared state has changed: reducer writes in order, other channels as a set.
 pub(crate) struct Delta<S: State> {
@@ -102,7 +96,7 @@ async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> 
     let mut line = vec![];
     let mut at = Some(id);
     while let Some(id) = at {
-        let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+        let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
         let made = Made { id, record, tasks: reader.tasks(id).await? };
         at = made.record.parent.filter(|_| !made.begins());
         line.push(made);

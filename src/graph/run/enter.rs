@@ -2,21 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Slot};
-
 use super::children::{began_at, kept_at, kept_before, own_name, pointed_at};
-use super::ctx::{Ctx, Level};
 use super::delta::Delta;
-use super::error::RunError;
-use super::position::Position;
-use super::subgraph::Persistence;
-use super::superstep::{Caller, Run};
-use super::task::SENT;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::{Reader, reader};
+use super::tick::Run;
+use crate::checkpoint::{CheckpointId, Slot};
+use crate::graph::build::{CompiledGraph, Persistence};
+use crate::graph::context::{Ctx, Level};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Caller, Reader, SENT, reader::reader};
+use crate::graph::state::{State, Writes};
+use crate::graph::superstep::Position;
 
 /// How a child is joined to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +64,7 @@ fn places<C>(ctx: &Ctx<C>, call: u32) -> Arc<[String]> {
 }
 
 /// Starts the child, or goes on where it stopped.
-pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
+pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     begin: impl FnOnce() -> Begin<T>,
     way: Way,
@@ -104,10 +100,6 @@ pub(super) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     fresh(child, (pos, apart), begin(), ctx, level, caller).await
 }
 
-pub(crate) fn missing(reader: &Reader) -> RunError {
-    reader.damaged("checkpoint of a subgraph", "it is missing")
-}
-
 /// Goes on where the child stopped.
 async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
@@ -117,7 +109,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     level: Arc<Level>,
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
-    let record = reader.record(id).await?.ok_or_else(|| missing(reader))?;
+    let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     // A fork's child keeps the namespace of its origin, under which its logs stand.
     let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
     let (pos, mut mapping) = reader.position(&child.table, id, record).await?;

@@ -2,30 +2,27 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
-use super::advance::NEW_LINE;
 use super::cached;
-use super::control::START_NODE;
-use super::ctx::{Ctx, Inside, TaskCtx};
-use super::error::RunError;
-use super::perform::{Job, Performed, Running, TakenOver, start};
-use super::permits::Permits;
-use super::position::{Finished, with_returned};
-use super::settle::Ending;
-use super::superstep::Run;
-use super::task::{Resolve, START_KEY, Stand, Task};
+use super::finish::Ending;
+use super::job::{Job, TakenOver};
+use super::perform::{Performed, Running, start};
+use super::tick::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
+use crate::graph::context::{Ctx, Inside, Permits, TaskCtx};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
+use crate::graph::state::State;
+use crate::graph::superstep::{Finished, Resolve, Stand, Task, position::with_returned};
 
 /// A first poll that takes longer means computing, not waiting: what follows is spread over the pool.
 const PATIENCE: Duration = Duration::from_micros(50);

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{FailureRecord, TaskRecord, TaskStatus, encode_record};
-
-use super::error::RunError;
-use super::settle::Ending;
-use super::superstep::Run;
-use super::task::{Stand, Task};
+use super::finish::Ending;
+use super::tick::Run;
 use super::trace;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
+use crate::checkpoint::{FailureRecord, TaskRecord, TaskStatus, encode_record};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::state::State;
+use crate::graph::superstep::{Stand, Task};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A task has failed: its siblings go on.

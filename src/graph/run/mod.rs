@@ -1,45 +1,28 @@
-//! The superstep loop and what it holds: tasks, triggers, positions, events, subgraphs.
-//!
-//! The rules (`control`, `position`) are pure. Of a store it knows records.
+//! The superstep loop: plan, execute, settle, apply, commit.
 
-pub(crate) mod advance;
-mod along;
-pub(crate) mod asking;
-pub(crate) mod attempt;
-pub(crate) mod begin;
-pub(crate) mod cache;
-pub(crate) mod cached;
+pub(crate) mod apply;
+mod begin;
+mod cached;
 pub(crate) mod children;
-pub(crate) mod clock;
-pub(crate) mod control;
-pub(crate) mod ctx;
-pub(crate) mod delta;
-pub(crate) mod effect_scope;
-pub(crate) mod emit;
+mod delta;
 pub(crate) mod enter;
-pub(crate) mod error;
-pub(crate) mod event;
-pub(crate) mod execute;
-pub(crate) mod failing;
-pub(crate) mod keep;
-mod known;
-mod moving;
+mod execute;
+mod failing;
+mod finish;
+mod job;
+mod migrate;
 pub(crate) mod net;
-pub(crate) mod origin;
 pub(crate) mod perform;
-pub(crate) mod permits;
-pub(crate) mod places;
-pub(crate) mod position;
-pub(crate) mod receiving;
-pub(crate) mod routing;
-pub(crate) mod settle;
-pub(crate) mod slow;
-pub(crate) mod subgraph;
-pub(crate) mod superstep;
-pub(crate) mod task;
-pub(crate) mod telling;
-pub(crate) mod terms;
+mod receive;
+mod routing;
+pub(crate) mod save;
+mod telling;
+mod tick;
 pub(crate) mod trace;
-mod unreadable;
-pub(crate) mod view;
 mod waiting;
+
+pub(crate) use delta::Delta;
+pub(crate) use enter::{Begin, Way};
+pub(crate) use finish::Judged;
+pub(crate) use perform::Caught;
+pub(crate) use tick::{Keeper, Run};

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use futures::FutureExt;
 
-use super::error::RunError;
 use crate::checkpoint::panics::caught_in;
+use crate::graph::error::RunError;
 
 /// Runs a call; a panic in it is its error. `doing` names the call: "reading a thread".
 pub(crate) fn netted<T>(

@@ -11,18 +11,15 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::cached;
-use super::ctx::{Ctx, Raised, TaskCtx};
-use super::error::RunError;
-use super::slow::Timed;
-use super::trace;
-use crate::checkpoint::panics::{self, caught};
-use crate::checkpoint::{FailureRecord, HandledRecord};
-use crate::graph::channels::state::State;
-use crate::graph::compile::table::Table;
-use crate::graph::define::command::Payload;
-use crate::graph::define::node::{Boxed, Ended, NodeError, NodeId};
-use crate::graph::define::options::Failure;
+use super::job::Job;
+use super::{cached, trace};
+use crate::checkpoint::panics::caught;
+use crate::checkpoint::{FailureRecord, panics};
+use crate::graph::build::Table;
+use crate::graph::context::{Ctx, Raised, TaskCtx};
+use crate::graph::error::NodeError;
+use crate::graph::node::{Ended, Failure, NodeId, Timed};
+use crate::graph::state::{Boxed, Payload, State};
 
 /// How a body ended: with a result or an error, or by a panic.
 pub(crate) type Caught<S, N> = Result<Ended<S, N>, String>;
@@ -44,23 +41,6 @@ impl<S: State, N, C> Performed<S, N, C> {
         Self { ended, ctx, attempts, handled: None, cache_key: None, failures: vec![] }
     }
 }
-
-/// What a task is started with.
-pub(crate) struct Job<S: State, N, C> {
-    pub table: Arc<Table<S, N, C>>,
-    pub state: Arc<S>,
-    pub payload: Option<Arc<dyn Payload>>,
-    pub ctx: Arc<TaskCtx<C>>,
-    /// The number of the first subgraph that the last attempt of an earlier run called.
-    pub first_call: u32,
-    /// Where the handler took over in an earlier run: only it has still to run.
-    pub handled: Option<HandledRecord>,
-    /// Called when a handler takes over, before it starts.
-    pub taken_over: Option<TakenOver>,
-}
-
-/// Notes that a handler takes over, and waits as the durability asks.
-pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, Result<(), RunError>> + Send + Sync>;
 
 /// A body's future whose panic is a value.
 pub(crate) type Guarded<S, N> = panics::Caught<dyn Future<Output = Ended<S, N>> + Send>;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use super::tick::Run;
 use crate::checkpoint::CheckpointId;
 use crate::checkpoint::panics::caught_as;
-
-use super::control::START_NODE;
-use super::error::RunError;
-use super::position::{Finished, fresh_read, named};
-use super::superstep::Run;
-use super::task::Resolve;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::define::node::NodeId;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::START_NODE;
+use crate::graph::state::{State, Writes};
+use crate::graph::superstep::{
+    Finished, Resolve,
+    position::{fresh_read, named},
+};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Lets the node's routers choose over the state with this task's own writes only (R3).

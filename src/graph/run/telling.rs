@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use super::control::START_NODE;
-use super::event::{CheckpointView, EventKind, Mode, TaskView};
-use super::origin::EventTask;
-use super::settle::{Ending, TookOver};
-use super::superstep::Run;
-use super::task::{Stand, Task};
-use super::view::View;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::recorder::{Durability, Recorder};
+use super::finish::{Ending, TookOver};
+use super::tick::Run;
+use crate::graph::interrupt::Question;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Durability, Recorder, START_NODE};
+use crate::graph::state::{State, Writes};
+use crate::graph::superstep::{Stand, Task};
+use crate::graph::view::{CheckpointView, EventKind, EventTask, Mode, TaskView, View};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The checkpoint that the next superstep starts from.

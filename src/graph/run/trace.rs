@@ -1,19 +1,12 @@
 //! What a run tells a log: spans run > superstep > task, and what goes wrong. Ids, names and words of errors only: no state, no
 //! payload, no answer. Costs a glance at a global when nobody listens.
 
-use std::time::Duration;
-
 use tracing::{Level as Loudness, Span, info_span};
 
-use crate::checkpoint::{CheckpointError, ThreadId};
-
-use super::ctx::TaskCtx;
-use super::error::RunError;
-use super::superstep::Run;
-use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::{NodeError, NodeId};
-use crate::graph::thread::outcome::Outcome;
+use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::graph::context::TaskCtx;
+use crate::graph::error::{NodeError, RunError};
+use crate::graph::interrupt::Question;
 
 /// Whether anybody listens. Asked once a run.
 pub(crate) fn is_on() -> bool {
@@ -33,9 +26,8 @@ pub(crate) fn run_span(thread: Option<&ThreadId>, graph: &str, way: &[String]) -
 }
 
 /// A superstep that is about to start.
-pub(crate) fn superstep_span<S: State, N: NodeId, C: Send + Sync + 'static>(run: &Run<S, N, C>) -> Span {
-    let checkpoint = run.pos.is_stored().then_some(run.pos.id.0);
-    info_span!("superstep", step = run.pos.step + 1, checkpoint, tasks = run.tasks.len())
+pub(crate) fn superstep_span(step: i64, checkpoint: Option<CheckpointId>, tasks: usize) -> Span {
+    info_span!("superstep", step, checkpoint = checkpoint.map(|id| id.0), tasks)
 }
 
 /// An attempt of a task.
@@ -57,36 +49,6 @@ pub(crate) fn asked(way: &[String], questions: &[Question]) {
     }
 }
 
-/// A body blocked the thread it was polled on.
-pub(crate) fn blocked(node: &str, took: Duration) {
-    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    tracing::warn!(
-        node,
-        millis,
-        "a node blocked its thread: other tasks and timeouts waited meanwhile; add it as `blocking(f)`, or await what it waits for"
-    );
-}
-
 pub(crate) fn failed(node: &str, error: &RunError) {
     tracing::warn!(node, %error, "a task failed");
-}
-
-pub(crate) fn commit_failed(thread: &ThreadId, error: &CheckpointError) {
-    tracing::error!(thread = thread.as_str(), %error, "a commit failed");
-}
-
-/// A run came to rest.
-pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
-    let outcome = match outcome {
-        Err(error) => return tracing::error!(%error, "the run failed"),
-        Ok(Outcome::Cancelled(_)) => return tracing::warn!("the run was cancelled"),
-        Ok(Outcome::Finished(_)) => "finished",
-        Ok(Outcome::Interrupted(_)) => "interrupted",
-        Ok(Outcome::Waiting { .. }) => "waiting",
-        Ok(Outcome::AwaitingSignal { .. }) => "awaiting a signal",
-        Ok(Outcome::Stopped(_)) => "stopped",
-        Ok(Outcome::Drained(_)) => "drained",
-        Ok(Outcome::Budget(..)) => "budget",
-    };
-    tracing::info!(outcome, "the run came to rest");
 }

@@ -1,16 +1,15 @@
 //! What becomes of tasks that ask or wait: what is stored of them, how they end a superstep, when they run again.
 
-use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
-
-use super::ctx::TaskCtx;
-use super::error::RunError;
-use super::superstep::{Exit, Run};
-use super::task::{QUESTIONS_LIMIT, Stand, Task};
+use super::tick::Run;
 use super::trace;
-use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::recorder::Puts;
+use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
+use crate::graph::context::{Exit, TaskCtx};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::Question;
+use crate::graph::node::NodeId;
+use crate::graph::records::Puts;
+use crate::graph::state::State;
+use crate::graph::superstep::{QUESTIONS_LIMIT, Stand, Task};
 
 /// What a task waits for besides answers.
 #[derive(Debug, Default)]

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::RunnerStop;
+use super::ledger::Mark;
+use super::report::RunnerStop;
 use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
-use crate::graph::channels::state::State;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::clock::Outside;
-use crate::graph::run::error::RunError;
-use crate::graph::thread::handle::Thread;
-use crate::graph::thread::past::Status;
+use crate::graph::build::CompiledGraph;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::Outside;
+use crate::graph::state::State;
+use crate::graph::thread::{Status, Thread};
 
 /// A graph that a runner drives.
 pub(crate) trait Driven: Send + Sync {
@@ -94,4 +94,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
             Ok(RunnerStop { thread: id, graph: self.graph.name().to_owned(), status, error, is_cancelled: false })
         })
     }
+}
+
+/// A thread that can be resumed.
+pub(crate) struct Ready {
+    pub graph: Arc<dyn Driven>,
+    pub thread: ThreadId,
+    pub mark: Mark,
 }

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::checkpoint::{CheckpointId, ThreadId};
-use crate::graph::define::interrupt::InterruptId;
-use crate::graph::thread::listing::{Progress, Standing, ThreadInfo};
+use crate::graph::interrupt::InterruptId;
+use crate::graph::thread::{Progress, Standing, ThreadInfo};
 
 /// The position of a thread, as far as a list tells it: a thread that got further has another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     checkpoint: Option<CheckpointId>,
     standing: Standing,
     questions: Vec<InterruptId>,
@@ -23,7 +23,7 @@ impl From<&ThreadInfo> for Mark {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     running: HashSet<ThreadId>,
     /// How often a thread was resumed at this position.
     tries: HashMap<ThreadId, (Mark, u32)>,

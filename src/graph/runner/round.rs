@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::Runner;
-use super::driven::Driven;
+use super::driven::{Driven, Ready};
 use super::ledger::{Ledger, Mark};
+use super::resume::Runner;
 use crate::checkpoint::{Checkpointer, ThreadId};
-use crate::graph::run::error::RunError;
-use crate::graph::thread::filter::ThreadFilter;
-use crate::graph::thread::listing::{Standing, ThreadInfo};
-use crate::graph::thread::past::Status;
+use crate::graph::error::RunError;
+use crate::graph::thread::{Standing, Status, ThreadFilter, ThreadInfo};
 
 /// What a look at the stores found.
 #[derive(Default)]
@@ -22,13 +20,6 @@ pub(super) struct Round {
     pub given_up: Vec<ThreadId>,
     /// Threads that their graphs do not resume.
     pub left: Vec<(ThreadId, Mark)>,
-}
-
-/// A thread that can be resumed.
-pub(super) struct Ready {
-    pub graph: Arc<dyn Driven>,
-    pub thread: ThreadId,
-    pub mark: Mark,
 }
 
 impl Runner {

@@ -4,16 +4,13 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::serialize_as;
+use super::fields::serialize_as;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::panics::caught;
-use crate::graph::channels::data::SchemaError;
-use crate::graph::channels::json::InputError;
-use crate::graph::define::node::{Class, NodeError, unprintable};
-use crate::graph::define::problem::{CompileError, Problem};
-use crate::graph::records::misfit::Misfit;
-use crate::graph::run::error::RunError;
+use crate::graph::build::{CompileError, Problem};
+use crate::graph::error::{Class, Misfit, NodeError, RunError, node_error::unprintable};
 use crate::graph::spec::{SpecError, SpecProblem};
+use crate::graph::state::{InputError, SchemaError};
 
 /// An error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

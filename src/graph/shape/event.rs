@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::fields::{serialize_as, source};
 use super::question::{AnswerShape, QuestionShape};
-use super::{serialize_as, source};
-use crate::graph::define::interrupt::Question;
-use crate::graph::run::event::{CheckpointView, Event, EventKind, TaskView};
+use crate::graph::interrupt::Question;
+use crate::graph::view::{CheckpointView, Event, EventKind, TaskView};
 
 fn shape(event: &Event) -> Value {
     let mut told = placed(kind(&event.kind), event);

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::fields::{serialize_as, time};
 use super::question::AnswerShape;
-use super::{serialize_as, time};
 use crate::checkpoint::EffectEnd;
 use crate::checkpoint::time::rfc3339;
-use crate::graph::journal::task_journal::{
+use crate::graph::view::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
 };
 

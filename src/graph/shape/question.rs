@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::serialize_as;
+use super::fields::{serialize_as, time};
 use crate::checkpoint::time::rfc3339;
-use crate::graph::define::interrupt::{InterruptId, Question};
-use crate::graph::define::node::node_path;
-use crate::graph::thread::snapshot::AnswerInfo;
+use crate::graph::interrupt::{AnswerInfo, InterruptId, Question};
+use crate::graph::node::body::node_path;
 
 /// A question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,7 +50,7 @@ impl From<&Question> for QuestionShape {
             node: node_path(question.namespace(), question.node()),
             payload: question.json(),
             takes: question.answer_shape(),
-            expires: question.expires().map(super::time),
+            expires: question.expires().map(time),
             default: question.default_answer(),
             approvals: Some(question.approvals()).filter(|&count| count > 1),
             approvers: question.approvers().to_vec(),

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::serialize_as;
+use super::fields::{serialize_as, time};
 use crate::checkpoint::time::rfc3339;
-use crate::graph::define::node::node_path;
-use crate::graph::define::signal::{AwaitedSignal, SentSignal, SignalId};
+use crate::graph::interrupt::{AwaitedSignal, SentSignal, SignalId};
+use crate::graph::node::body::node_path;
 
 /// A signal that a thread waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ impl From<&AwaitedSignal> for AwaitedShape {
         Self {
             name: signal.name.clone(),
             node: node_path(&signal.namespace, &signal.node),
-            until: signal.until.map(super::time),
+            until: signal.until.map(time),
         }
     }
 }

@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::question::QuestionShape;
-use super::task::TaskShape;
-use super::{metadata, serialize_as, source};
+use super::fields::{metadata, serialize_as, source, state, time};
+use super::question::{AnswerShape, QuestionShape};
+use super::signal::AwaitedShape;
 use crate::checkpoint::time::rfc3339;
-use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Question;
-use crate::graph::thread::history::CheckpointInfo;
-use crate::graph::thread::snapshot::{Nested, Snapshot, StateSnapshot};
+use crate::graph::interrupt::Question;
+use crate::graph::state::State;
+use crate::graph::view::{CheckpointInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 
 /// A checkpoint without its state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,7 +70,7 @@ impl<Q> SnapshotShape<Q> {
 
 impl<S: State> Serialize for StateSnapshot<S> {
     fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
-        let shape: SnapshotShape = SnapshotShape::of(self, super::state(&*self.values), &|question| question.into());
+        let shape: SnapshotShape = SnapshotShape::of(self, state(&*self.values), &|question| question.into());
         shape.serialize(out)
     }
 }
@@ -82,3 +81,103 @@ fn nested(snapshot: &Nested) -> SnapshotShape {
 
 serialize_as!(Nested => nested);
 serialize_as!(CheckpointInfo => CheckpointShape::from);
+
+/// A task of a superstep, with questions as `Q`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TaskShape<Q = QuestionShape> {
+    pub id: String,
+    pub node: String,
+    /// `done`, `interrupted`, `failed`, `waiting` or `pending`.
+    pub status: String,
+    pub attempts: u32,
+    pub error: Option<String>,
+    /// Its failed attempts.
+    pub failures: Vec<FailureShape>,
+    /// The time until which it sleeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// The signals that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<AwaitedShape>,
+    /// The number of entries in its journal.
+    pub effects: u32,
+    /// Its writes: a list of `{channel: value}`.
+    pub writes: Option<Value>,
+    pub questions: Vec<Q>,
+    pub answers: Vec<AnswerShape>,
+    /// What it was started with. The command line prints it for a single task only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// Its journal. Only the command line reads it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Value>,
+    /// The snapshot of its subgraph.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub inside: Option<Box<SnapshotShape<Q>>>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+/// A failed attempt of a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FailureShape {
+    /// Which attempt it was, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    pub error: String,
+    pub at: String,
+}
+
+impl From<&FailureInfo> for FailureShape {
+    fn from(failure: &FailureInfo) -> Self {
+        Self { attempt: failure.attempt, error: failure.error.clone(), at: rfc3339(failure.at) }
+    }
+}
+
+impl<Q> TaskShape<Q> {
+    /// Returns the shape of a task, its questions made by `question`.
+    pub(crate) fn of(task: &TaskSnapshot, question: &dyn Fn(&Question) -> Q) -> Self {
+        Self {
+            id: task.id.clone(),
+            node: task.name.clone(),
+            status: status(task).into(),
+            attempts: task.attempts,
+            error: task.error.clone(),
+            failures: task.failures.iter().map(FailureShape::from).collect(),
+            until: task.wake.map(time),
+            signals: task.awaits.iter().map(AwaitedShape::from).collect(),
+            effects: task.effects,
+            writes: task.result.as_ref().map(|result| result.json()),
+            questions: task.questions.iter().map(question).collect(),
+            answers: task.answers.iter().map(AnswerShape::from).collect(),
+            input: Some(task.input.json()),
+            journal: None,
+            inside: task
+                .state
+                .as_ref()
+                .map(|nested| Box::new(SnapshotShape::of(nested, nested.values.json(), question))),
+        }
+    }
+}
+
+fn status(task: &TaskSnapshot) -> &'static str {
+    let open = task.questions.iter().any(|question| !question.is_answered());
+    match (&task.result, &task.error) {
+        (Some(_), _) => "done",
+        (None, _) if open => "interrupted",
+        (None, Some(_)) => "failed",
+        (None, None) if !task.awaits.is_empty() => "awaiting-signal",
+        (None, None) if task.wake.is_some() => "waiting",
+        (None, None) => "pending",
+    }
+}
+
+fn shape(task: &TaskSnapshot) -> TaskShape {
+    TaskShape::of(task, &|question| question.into())
+}
+
+serialize_as!(TaskSnapshot => shape);
+
+serialize_as!(FailureInfo => FailureShape::from);

@@ -5,15 +5,13 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::fields::{serialize_as, state, time};
 use super::question::QuestionShape;
-use super::serialize_as;
 use super::signal::AwaitedShape;
-use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Question;
-use crate::graph::run::superstep::Budget;
-use crate::graph::thread::listing::Standing;
-use crate::graph::thread::outcome::{Outcome, Rest};
-use crate::graph::thread::past::Status;
+use crate::graph::context::Budget;
+use crate::graph::interrupt::Question;
+use crate::graph::state::State;
+use crate::graph::thread::{Outcome, Rest, Standing, Status};
 
 /// A thread's status with what belongs to it, with questions as `Q`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,11 +43,11 @@ impl<Q> StatusShape<Q> {
             Status::Interrupted { questions } => shape.questions = questions.iter().map(question).collect(),
             Status::Failed { reason } => shape.reason = Some(reason.clone()),
             Status::Waiting { until, next } => {
-                shape.until = Some(super::time(*until));
+                shape.until = Some(time(*until));
                 shape.next.clone_from(next);
             }
             Status::AwaitingSignal { signals, until, next } => {
-                shape.until = until.map(super::time);
+                shape.until = until.map(time);
                 shape.signals = signals.iter().map(AwaitedShape::from).collect();
                 shape.next.clone_from(next);
             }
@@ -91,7 +89,7 @@ impl<S: State> Serialize for Outcome<S> {
             },
             Self::Waiting { until, rest } => waiting(*until, rest),
             Self::AwaitingSignal { signals, until, rest } => StatusShape {
-                until: until.map(super::time),
+                until: until.map(time),
                 signals: signals.iter().map(AwaitedShape::from).collect(),
                 ..resting("awaiting-signal", rest)
             },
@@ -103,7 +101,7 @@ impl<S: State> Serialize for Outcome<S> {
                 resting("budget", rest)
             }
         };
-        OutcomeShape { status, budget, state: super::state(&**self.state()) }.serialize(out)
+        OutcomeShape { status, budget, state: state(&**self.state()) }.serialize(out)
     }
 }
 
@@ -112,7 +110,7 @@ fn resting<S>(word: &str, rest: &Rest<S>) -> StatusShape {
 }
 
 fn waiting<S>(until: SystemTime, rest: &Rest<S>) -> StatusShape {
-    StatusShape { until: Some(super::time(until)), ..resting("waiting", rest) }
+    StatusShape { until: Some(time(until)), ..resting("waiting", rest) }
 }
 
 fn limit(budget: Budget) -> Value {

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fields::{metadata, serialize_as, time};
 use super::question::QuestionShape;
 use super::signal::AwaitedShape;
-use super::{metadata, serialize_as};
 use crate::checkpoint::ForeignRecord;
 use crate::checkpoint::time::rfc3339;
-use crate::graph::define::interrupt::Question;
-use crate::graph::thread::listing::ThreadInfo;
+use crate::graph::interrupt::Question;
+use crate::graph::thread::ThreadInfo;
 
 /// The origin of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl<Q> ThreadShape<Q> {
             updated_at: rfc3339(info.updated_at),
             metadata: info.metadata.clone(),
             origin: info.foreign.clone().into(),
-            until: info.wake.map(super::time),
+            until: info.wake.map(time),
             signals: info.awaits.iter().map(AwaitedShape::from).collect(),
             reason: info.reason.clone(),
             questions: info.questions.iter().map(question).collect(),

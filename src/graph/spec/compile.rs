@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, OneOrMany, RouterSpec};
 use super::problem::{SpecError, SpecProblem};
 use super::registry::{Entry, Registry, SharedNode, SharedWorker, missing};
-use super::{ChannelSpec, EdgeSpec, GraphSpec, OneOrMany, RouterSpec};
-use crate::graph::channels::data::{DataSchema, DataState};
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::builder::{Edges, StateGraph};
-use crate::graph::define::command::{END, Target, Worker};
-use crate::graph::define::node::Name;
-use crate::graph::define::route::Declared;
+use crate::graph::build::{CompiledGraph, Edges, StateGraph};
+use crate::graph::node::{Declared, END, Name, Target, Worker};
+use crate::graph::state::{DataSchema, DataState};
 
 const START_NAME: &str = "START";
 const END_NAME: &str = "END";
@@ -57,7 +54,7 @@ impl GraphSpec {
         }
     }
 
-    fn schema(&self) -> Result<DataSchema, crate::graph::channels::data::SchemaError> {
+    fn schema(&self) -> Result<DataSchema, crate::graph::state::data::schema::SchemaError> {
         let channels = self.channels.iter().map(|(name, channel)| (name.as_str(), channel.kind()));
         let secret = self.channels.iter().filter(|(_, channel)| ChannelSpec::is_secret(channel));
         secret.map(|(name, _)| name).try_fold(DataSchema::new(channels)?, |schema, name| schema.secret(name))

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::graph::channels::data::SchemaError;
-use crate::graph::define::problem::Problem;
+use crate::graph::build::Problem;
+use crate::graph::state::SchemaError;
 
 /// One thing wrong with a document of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]

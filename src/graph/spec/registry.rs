@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::graph::channels::data::{DataSchema, DataState};
-use crate::graph::channels::writes::Writes;
-use crate::graph::define::command::{Command, IntoCommand};
-use crate::graph::define::node::{Boxed, Ended, Name, Node, NodeError, Work};
-use crate::graph::define::options::NodeOptions;
-use crate::graph::run::ctx::Ctx;
+use crate::graph::context::Ctx;
+use crate::graph::error::NodeError;
+use crate::graph::node::{Command, Ended, IntoCommand, Name, Node, NodeOptions, Work};
+use crate::graph::state::{Boxed, DataSchema, DataState, Writes};
 
 type Worker<C> = Arc<dyn Fn(Value, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync>;
 
 /// What a name stands for.
-pub(super) enum Entry<C> {
+pub(crate) enum Entry<C> {
     Node(Arc<dyn Node<DataState, Name, C>>),
     Worker(Worker<C>),
 }
@@ -74,7 +72,7 @@ impl<C: Send + Sync + 'static> Registry<C> {
 }
 
 /// A registered node in one graph of several.
-pub(super) struct SharedNode<C>(pub Arc<dyn Node<DataState, Name, C>>);
+pub(crate) struct SharedNode<C>(pub Arc<dyn Node<DataState, Name, C>>);
 
 impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
     fn run(&self, state: Arc<DataState>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
@@ -87,7 +85,7 @@ impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
 }
 
 /// A registered worker over the channels of a graph.
-pub(super) struct SharedWorker<C> {
+pub(crate) struct SharedWorker<C> {
     pub work: Worker<C>,
     pub schema: DataSchema,
 }
@@ -104,6 +102,6 @@ impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<
 }
 
 /// What stands for a body that nobody registered, so that the rest of the graph can be checked.
-pub(super) async fn missing<C>(_: Arc<DataState>, _: Ctx<C>) -> Result<(), NodeError> {
+pub(crate) async fn missing<C>(_: Arc<DataState>, _: Ctx<C>) -> Result<(), NodeError> {
     Err(NodeError::permanent("its body is not registered"))
 }

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::handle::Thread;
+use super::votes::{Came, came, check};
 use crate::checkpoint::{
     AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
 };
-
-use super::handle::Thread;
-use super::votes::{Came, came, check};
-use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::{Answer, InterruptId, To};
-use crate::graph::define::node::NodeId;
-use crate::graph::define::problem::short;
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::records::recorder::Puts;
-use crate::graph::run::error::RunError;
-use crate::graph::run::superstep::Run;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{Answer, InterruptId, To};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Puts, Reader, Tasks};
+use crate::graph::run::Run;
+use crate::graph::state::{State, type_name::short};
 
 /// A checked answer and the question it is for.
 pub(crate) struct Matched {

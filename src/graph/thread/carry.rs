@@ -2,22 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_record};
-
 use super::handle::Thread;
-use super::snapshot::planned;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::book::Journal;
-use crate::graph::journal::copy;
-use crate::graph::records::copies::Stamp;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::records::recorder::Puts;
-use crate::graph::records::save;
-use crate::graph::run::error::RunError;
-use crate::graph::run::superstep::Run;
-use crate::graph::run::task::COMMAND_KEY;
+use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_record};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::persist::save;
+use crate::graph::records::{
+    COMMAND_KEY, Journal, Mapping, Puts, Reader, Stamp, Tasks, child_copies::copy_children, journal_copy,
+};
+use crate::graph::run::Run;
+use crate::graph::state::State;
+use crate::graph::superstep::task::planned;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// What is written on copies made for a fork.
@@ -68,11 +63,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
             puts.push((run.task_key(key), encode_record(record)?));
             let to = (run.pos.id, key);
-            super::travel::copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
+            copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
-        let way = copy::Way { from, to: run.pos.id, mapping, parts: parts.then_some(records) };
-        puts.extend(copy::journals(reader, way, planned).await?);
+        let way = journal_copy::Way { from, to: run.pos.id, mapping, parts: parts.then_some(records) };
+        puts.extend(journal_copy::journals(reader, way, planned).await?);
         Ok(puts)
     }
 }

@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::handle::Thread;
 use crate::checkpoint::{
     AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
     ThreadId, decode_record, encode_record,
 };
-
-use super::handle::Thread;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
-use crate::graph::run::clock;
-use crate::graph::run::error::RunError;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Reader, clock};
+use crate::graph::state::State;
 
 /// How many records are copied at once.
 const PAGE: usize = 1000;

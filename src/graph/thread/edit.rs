@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointId;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::{IntoWrites, Writes};
+use crate::graph::state::{IntoWrites, State, Writes};
 
 /// One update from outside.
 #[must_use]

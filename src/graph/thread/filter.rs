@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
+use super::listing::{Listing, ThreadInfo};
+use super::status::Standing;
 use crate::checkpoint::{Checkpointer, ThreadId};
-
-use super::listing::{Listing, Standing, ThreadInfo};
-use crate::graph::run::clock;
-use crate::graph::run::error::RunError;
+use crate::graph::error::RunError;
+use crate::graph::records::clock;
 
 /// A choice of threads: by name, status, graph, metadata and time, a page at a time. A filter without conditions chooses all.
 ///

@@ -4,32 +4,24 @@ use std::sync::{Arc, PoisonError};
 
 use tracing::Instrument;
 
-use crate::checkpoint::{CheckpointId, Source, TaskStatus, encode_record};
-
 use super::carry;
 use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::{Kind, Request};
 use super::snapshot::add_command;
+use super::trace::ended;
 use super::unfinished::{counted, unfinished};
-use crate::graph::channels::channel::Stored;
-use crate::graph::channels::state::State;
-use crate::graph::define::command::Command;
-use crate::graph::define::interrupt::Answer;
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::copy;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::{Reader, Tasks, reader};
-use crate::graph::records::recorder::Held;
-use crate::graph::run::advance::NEW_LINE;
-use crate::graph::run::ctx::{Level, Shared};
-use crate::graph::run::error::RunError;
-use crate::graph::run::event::Sink;
-use crate::graph::run::net::netted;
-use crate::graph::run::position::Position;
-use crate::graph::run::superstep::{Exit, Run};
-use crate::graph::run::task::COMMAND_KEY;
-use crate::graph::run::trace;
+use crate::checkpoint::{Source, TaskStatus, encode_record};
+use crate::graph::context::{Exit, Level, Shared};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::Answer;
+use crate::graph::node::{Command, NodeId};
+use crate::graph::persist::load::position;
+use crate::graph::records::{COMMAND_KEY, Held, Mapping, NEW_LINE, Reader, Tasks, journal_copy, reader::reader};
+use crate::graph::run::{Run, net::netted, trace};
+use crate::graph::state::{State, Stored};
+use crate::graph::superstep::{Position, task::planned};
+use crate::graph::view::Sink;
 
 const RUNNING: &str = "running a thread";
 
@@ -40,7 +32,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         let span = trace::run_span(self.id.as_ref(), &self.graph.name, &[]);
         let outcome = Box::pin(netted(RUNNING, self.performed(request, sink))).instrument(span.clone()).await;
-        span.in_scope(|| trace::ended(&outcome));
+        span.in_scope(|| ended(&outcome));
         outcome
     }
 
@@ -169,7 +161,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(());
         }
         let thread = self.id.clone().unwrap_or_else(|| "".into());
-        let waiting = super::snapshot::planned(&run.table, &run.pos);
+        let waiting = planned(&run.table, &run.pos);
         let names = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
         let asked = self.open_questions(run).await?;
         let reason = match asked.len() {
@@ -267,8 +259,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.tasks.iter().map(|task| task.key);
-            let way = copy::Way { from: origin, to: run.pos.id, mapping: &mapping, parts: behind.then_some(&records) };
-            recorder.commit_now(copy::journals(&reader, way, tasks).await?).await?;
+            let way = journal_copy::Way {
+                from: origin,
+                to: run.pos.id,
+                mapping: &mapping,
+                parts: behind.then_some(&records),
+            };
+            recorder.commit_now(journal_copy::journals(&reader, way, tasks).await?).await?;
         }
         if !travels {
             let table = Arc::clone(&run.table);
@@ -387,14 +384,4 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         self.hand_in(run, reader, records, matched).await
     }
-}
-
-pub(crate) async fn position<S: State, N: NodeId, C>(
-    reader: &Reader,
-    table: &crate::graph::compile::table::Table<S, N, C>,
-    id: CheckpointId,
-) -> Result<(Position<S>, Mapping), RunError> {
-    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
-    let record = reader.record(id).await?.ok_or_else(unknown)?;
-    reader.position(table, id, record).await
 }

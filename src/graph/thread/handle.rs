@@ -5,29 +5,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::checkpoint::{CheckpointId, Head, ThreadId};
-
 use super::outcome::Outcome;
 use super::request::Request;
-use super::scope::Scope;
-use super::stream::RunStream;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::IntoWrites;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::define::builder::Stops;
-use crate::graph::define::command::Command;
-use crate::graph::define::interrupt::{Answer, Interrupt};
-use crate::graph::define::node::NodeId;
-use crate::graph::journal::effect::Stage;
-use crate::graph::records::recorder::Durability;
-use crate::graph::run::clock::Outside;
-use crate::graph::run::ctx::Limits;
-use crate::graph::run::error::RunError;
-use crate::graph::run::event::Mode;
-use crate::graph::run::position::Position;
+use crate::checkpoint::{CheckpointId, Head, ThreadId};
+use crate::graph::build::{CompiledGraph, Stops};
+use crate::graph::context::{Limits, Stage};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{Answer, Interrupt};
+use crate::graph::node::{Command, NodeId};
+use crate::graph::records::{Durability, Outside};
+use crate::graph::state::{IntoWrites, State};
+use crate::graph::superstep::Position;
 
-/// The default recursion limit, in supersteps.
-pub const RECURSION_LIMIT: u64 = 10_000;
 /// How many bytes all values of a stored state may have together, unless [`Thread::max_state_bytes`] says otherwise: 1 GiB.
 pub const STATE_LIMIT: u64 = 1 << 30;
 
@@ -351,33 +340,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub async fn run(&self, request: Request<S, N>) -> Result<Outcome<S>, RunError> {
         self.perform(request, None).await
     }
+}
 
-    /// Runs a request and yields its events as they happen. The run goes on only while the stream is read; dropping it
-    /// cancels the run, which can go on later. LangGraph: `stream`.
-    ///
-    /// ```
-    /// # use superstep::graph::{NodeId, State, Writes};
-    /// # use superstep::prelude::*;
-    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, input: Writes<S>) -> Result<Outcome<S>, RunError> {
-    /// let mut run = thread.stream(Request::input(input), [Mode::Updates]);
-    /// while let Some(event) = run.next().await {
-    ///     if let EventKind::Update { node, writes, .. } = event.kind { println!("{node}: {}", writes.json()) }
-    /// }
-    /// run.outcome().await
-    /// # }
-    /// ```
-    pub fn stream(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
-    where
-        N: 'static,
-    {
-        RunStream::new(self.clone(), request, modes.into_iter().collect(), false)
-    }
-
-    /// The same, with the events of subgraphs.
-    pub fn stream_deep(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
-    where
-        N: 'static,
-    {
-        RunStream::new(self.clone(), request, modes.into_iter().collect(), true)
-    }
+/// The subgraph a thread handle is about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    /// The nodes on the way down; empty for the root graph.
+    pub nodes: Vec<String>,
+    /// The names that each of them has and had.
+    pub names: Vec<Vec<String>>,
+    /// One of them that the graph above does not have.
+    pub unknown: Option<String>,
 }

@@ -8,32 +8,14 @@ use std::task::{Context, Poll};
 use futures::Stream;
 
 use crate::checkpoint::panics::caught;
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, decode_record};
-
-use super::snapshot::{Seen, Snapshot, StateSnapshot};
-use crate::graph::channels::state::State;
-use crate::graph::compile::table::Table;
-use crate::graph::define::node::{Boxed, NodeId};
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::run::error::RunError;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, decode_record};
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Reader, Tasks};
 use crate::graph::run::net::netted;
-
-/// A checkpoint without its state.
-#[derive(Clone, Debug)]
-pub struct CheckpointInfo {
-    /// Its number.
-    pub id: CheckpointId,
-    /// The checkpoint it followed.
-    pub parent: Option<CheckpointId>,
-    /// Why it was made.
-    pub source: Source,
-    /// Counts along the parent chain, from -1.
-    pub step: i64,
-    /// When it was made, in milliseconds since 1970.
-    pub created_at: u64,
-    /// Words of the user's: [`Thread::metadata`](super::handle::Thread::metadata).
-    pub metadata: Vec<(String, String)>,
-}
+use crate::graph::state::{Boxed, State};
+use crate::graph::view::{CheckpointInfo, Seen, Snapshot, StateSnapshot};
 
 type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
 

@@ -1,71 +1,27 @@
 //! Reading the journal of a task of a snapshot: from the entries of the root graph's task, recorded events and pointers to
 //! subgraphs. Knows no run.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::checkpoint::{CheckpointId, Checkpointer, EventRecord, Key, ThreadId, decode_record};
-
-use super::snapshot::{Nested, answer_info, name};
-use super::task_snapshot::TaskSnapshot;
-use crate::graph::channels::state::State;
-use crate::graph::compile::rows::HANDLER;
-use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
-use crate::graph::define::node::{NodeId, node_path};
-use crate::graph::journal::place::escaped;
-use crate::graph::journal::secrets::Secrets;
-use crate::graph::journal::task_journal::{ChildRun, JournalEntry, JournalMessage, JournalQuestion, TaskJournal};
-use crate::graph::journal::told::entries;
-use crate::graph::records::foremost::is_over;
-use crate::graph::records::reader::Reader;
-use crate::graph::run::children::BY_HANDLER;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
+use super::task_values::answer_info;
+use crate::checkpoint::{CheckpointId, EventRecord, Key, decode_record};
+use crate::graph::build::{Table, table::name};
+use crate::graph::context::place::escaped;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{AnyQuestion, Question, Shows};
+use crate::graph::node::{NodeId, body::node_path};
+use crate::graph::records::{BY_HANDLER, HANDLER, Reader, SENT, START_NODE, active_child::is_over};
 use crate::graph::run::net::netted;
-use crate::graph::run::origin::{place, task_id};
-use crate::graph::run::position::Position;
-use crate::graph::run::task::{SENT, Stand, Task};
-
-/// Where the journal of a task is.
-#[derive(Clone)]
-pub(crate) struct Ledger {
-    /// A snapshot keeps no store open.
-    store: Weak<dyn Checkpointer>,
-    thread: ThreadId,
-    birth: u64,
-    /// The checkpoint that planned the task, and its key as it is stored.
-    own: (CheckpointId, u32),
-    /// The task as a namespace names it.
-    place: String,
-    /// The same for the task of the root graph that it is in.
-    root: Option<(CheckpointId, u32)>,
-    /// What the keys of its entries begin with, and those of its error handler: where they stand below the root's task.
-    prefixes: Vec<String>,
-    /// The version of the graph's control when it was planned.
-    version: u64,
-    /// The name in journals, with the place among sends.
-    segment: String,
-    questions: Vec<JournalQuestion>,
-    secrets: Secrets,
-}
-
-/// Which activation of a subgraph a snapshot is of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Activation {
-    /// The number of the call, from the first of the last attempt.
-    pub call: u32,
-    pub by_handler: bool,
-    /// The version of the subgraph's control at which it began.
-    pub base: u64,
-}
-
-impl std::fmt::Debug for Ledger {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ledger").field("own", &self.own).field("root", &self.root).finish_non_exhaustive()
-    }
-}
+use crate::graph::state::State;
+use crate::graph::superstep::{Position, Stand, Task};
+use crate::graph::view::{
+    Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, Nested, Secrets, TaskJournal,
+    TaskSnapshot,
+    journal_entries::entries,
+    origin::{place, task_id},
+};
 
 impl Ledger {
     /// The ledger of a task that is planned at a position. Of one in a subgraph, [`below`](Self::below) says the rest.

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{self, CheckpointId, Checkpointer, Retention, Swept, ThreadId};
-
 use super::handle::Thread;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::run::error::RunError;
+use crate::checkpoint;
+use crate::checkpoint::{CheckpointId, Checkpointer, Retention, Swept, ThreadId};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::state::State;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Gives the checkpoint that this handle is [at](Self::at), or the newest, a name, by which [`gc`](Self::gc) keeps it. A

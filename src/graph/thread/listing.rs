@@ -3,22 +3,17 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
 
+use super::resting::{Came, may_wait, rests};
+use super::snapshot::is_failed;
+use super::status::Standing;
+use crate::checkpoint::time::system_time;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
     Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,
 };
-
-use super::resting::{Came, may_wait, rests};
-use super::snapshot::is_failed;
-pub use super::standing::Standing;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::signal::{AwaitedSignal, SignalId};
-use crate::graph::define::terms::Terms;
-use crate::graph::records::reader::Tasks;
-use crate::graph::run::clock;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::task::COMMAND_KEY;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{AwaitedSignal, Question, SignalId, Terms};
+use crate::graph::records::{COMMAND_KEY, START_NODE, Tasks, clock};
 
 /// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
 #[derive(Clone, Debug)]
@@ -108,7 +103,7 @@ impl ThreadInfo {
 }
 
 /// A reading of many threads: what they share is read once.
-pub(super) struct Listing<'a> {
+pub(crate) struct Listing<'a> {
     store: &'a dyn Checkpointer,
     /// How many sources each join has, by the graph's fingerprint.
     joins: HashMap<u64, Vec<(usize, u32)>>,
@@ -151,7 +146,7 @@ impl<'a> Listing<'a> {
             foreign: of_store(self.store, about.foreign),
             metadata,
             questions,
-            wake: wake.map(clock::time),
+            wake: wake.map(system_time),
             awaits,
             reason: None,
             ready,

@@ -1,16 +1,14 @@
 //! The mailbox of a thread: sending signals to it, reading and clearing it. Needs no lease to send: a run may hold the thread.
 
-use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
-
 use super::handle::Thread;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::define::problem::short;
-use crate::graph::define::signal::{SentSignal, Signal, SignalId, SignalRequest, untyped};
-use crate::graph::records::keyed_signal::{KeyedSignal, check_key};
-use crate::graph::records::mailbox::{Letter, SIGNAL_BYTES, SIGNALS_LIMIT, letters};
-use crate::graph::records::reader::Reader;
-use crate::graph::run::error::RunError;
+use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest, signal::untyped};
+use crate::graph::node::NodeId;
+use crate::graph::records::{
+    KeyedSignal, Letter, Reader, SIGNAL_BYTES, SIGNALS_LIMIT, keyed_signal::check_key, mailbox::letters,
+};
+use crate::graph::state::{State, type_name::short};
 
 /// Held from the look for a key until its signal is stored. The other processes of a store send through this one.
 static KEYED_SENDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

@@ -1,34 +1,48 @@
-//! One conversation with a graph: run it, answer it, read and rewrite its past.
-//!
-//! Knows runs as a whole, and writes the state by hand as a superstep would; the tasks of a superstep are not its business.
+//! A thread: run it, answer it, read it, change its state, go back in its history.
 
-pub(crate) mod answer;
-pub(crate) mod carry;
-pub(crate) mod copy;
-pub(crate) mod diff;
-pub(crate) mod edit;
-pub(crate) mod filter;
-pub(crate) mod go;
+mod answer;
+mod carry;
+mod compiled;
+mod copy;
+mod edit;
+mod filter;
+mod go;
 pub(crate) mod handle;
-pub(crate) mod history;
-pub(crate) mod journal;
+mod history;
+mod journal;
 mod keep;
-pub(crate) mod listing;
+mod listing;
 mod mailbox;
-mod moving;
-pub(crate) mod open;
+mod migrate;
+mod open;
 pub(crate) mod outcome;
 pub(crate) mod past;
-pub(crate) mod request;
-pub(crate) mod resting;
-pub(crate) mod scope;
+mod request;
+mod resting;
+mod scope;
+mod secrets;
 pub(crate) mod snapshot;
-pub(crate) mod standing;
-pub(crate) mod stops;
-pub(crate) mod stream;
-pub(crate) mod task_snapshot;
-pub(crate) mod travel;
+mod status;
+mod stops;
+mod stream;
+mod task_snapshot;
+pub(crate) mod task_values;
+mod trace;
+mod travel;
 mod unfinished;
-pub(crate) mod update;
-pub(crate) mod verify;
-pub(crate) mod votes;
+mod update;
+mod votes;
+
+pub use edit::{StateUpdate, Updated};
+pub use filter::{ThreadFilter, ThreadPage};
+pub use handle::{STATE_LIMIT, Thread};
+pub use history::History;
+pub use listing::ThreadInfo;
+pub use outcome::{Outcome, Questions, Rest};
+pub use past::Status;
+pub use request::Request;
+pub use status::Standing;
+pub use stream::RunStream;
+
+pub(crate) use listing::Progress;
+pub(crate) use stream::Told;

@@ -5,22 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
+use super::handle::Thread;
 use crate::checkpoint::near::near_threads;
 use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
-
-use super::handle::Thread;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
-use crate::graph::records::recorder::Recorder;
-use crate::graph::run::clock::{self, Clock};
-use crate::graph::run::ctx::Shared;
-use crate::graph::run::error::RunError;
-use crate::graph::run::event::Sink;
-use crate::graph::run::keep::Keeps;
-use crate::graph::run::permits::semaphore;
-use crate::graph::run::superstep::Budgets;
+use crate::graph::context::{Budgets, Keeps, Shared, permits::semaphore};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Clock, Reader, Recorder, clock};
 use crate::graph::run::trace;
+use crate::graph::state::State;
+use crate::graph::view::Sink;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {

@@ -5,15 +5,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::graph::channels::state::State;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::define::signal::AwaitedSignal;
-use crate::graph::run::clock;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::superstep::{Budget, Exit, Run};
-use crate::graph::run::task::Task;
-use crate::graph::run::view::Shown;
+use crate::checkpoint::time::system_time;
+use crate::graph::context::{Budget, Exit};
+use crate::graph::interrupt::{AwaitedSignal, Question};
+use crate::graph::node::NodeId;
+use crate::graph::records::START_NODE;
+use crate::graph::run::Run;
+use crate::graph::state::State;
+use crate::graph::superstep::Task;
+use crate::graph::view::Shown;
 
 /// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
 ///
@@ -163,10 +163,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Exit::Interrupted if !questions.is_empty() => {
                 Outcome::Interrupted(Questions { questions, state: self.live() })
             }
-            Exit::Waiting(until) => Outcome::Waiting { until: clock::time(until), rest: self.rest() },
+            Exit::Waiting(until) => Outcome::Waiting { until: system_time(until), rest: self.rest() },
             Exit::Awaiting(until) => {
                 let signals = self.receives().map(AwaitedSignal::from).collect();
-                Outcome::AwaitingSignal { signals, until: until.map(clock::time), rest: self.rest() }
+                Outcome::AwaitingSignal { signals, until: until.map(system_time), rest: self.rest() }
             }
             Exit::Interrupted | Exit::Stopped => Outcome::Stopped(self.rest()),
             Exit::Cancelled => Outcome::Cancelled(self.rest()),

@@ -3,30 +3,21 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::checkpoint::{CheckpointId, Claim, Source};
-
-use super::go::position;
 use super::handle::Thread;
 use super::history::History;
 use super::resting::Resting;
-use super::snapshot::{Seen, Snapshot, StateSnapshot, is_failed, planned};
-use super::task_snapshot::TaskSnapshot;
-use crate::graph::channels::merge::Merge;
-use crate::graph::channels::state::State;
-use crate::graph::compile::draw::DrawOptions;
-use crate::graph::compile::table::Table;
-use crate::graph::compile::{ascii, dot};
-use crate::graph::define::builder::Stops;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::define::signal::AwaitedSignal;
-use crate::graph::records::misfit::Misfit;
-use crate::graph::records::reader::Reader;
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
+use super::snapshot::is_failed;
+use crate::checkpoint::{CheckpointId, Claim, Source};
+use crate::graph::build::{DrawOptions, Stops, Table, ascii, dot};
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::interrupt::{AwaitedSignal, Question};
+use crate::graph::node::NodeId;
+use crate::graph::persist::load::position;
+use crate::graph::records::{Reader, START_NODE};
 use crate::graph::run::net::netted;
-use crate::graph::run::position::Position;
-use crate::graph::run::task::Stand;
+use crate::graph::state::{Merge, State};
+use crate::graph::superstep::{Position, Stand, task::planned};
+use crate::graph::view::{Seen, Snapshot, StateSnapshot, TaskSnapshot};
 
 /// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
 #[derive(Clone, Debug)]
@@ -244,11 +235,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         for task in tasks {
             let Stand::Done(done) = task.stand else { return Ok(None) };
             writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
-            if let Err(error) = crate::graph::run::position::apply_writes(table, &mut state, done.writes.0, &mut merge)
+            if let Err(error) =
+                crate::graph::superstep::position::apply_writes(table, &mut state, done.writes.0, &mut merge)
             {
                 let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
                 let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
-                return Ok(Some(crate::graph::run::position::named(table, pos.step + 1, error, nodes).to_string()));
+                return Ok(Some(
+                    crate::graph::superstep::position::named(table, pos.step + 1, error, nodes).to_string(),
+                ));
             }
         }
         pos.state = Arc::new(state);

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::{IntoWrites, Writes};
-use crate::graph::define::command::Command;
-use crate::graph::define::interrupt::{Answer, Interrupt};
+use crate::graph::interrupt::{Answer, Interrupt};
+use crate::graph::node::Command;
+use crate::graph::state::{IntoWrites, State, Writes};
 
 /// What to run a thread with.
 #[must_use]

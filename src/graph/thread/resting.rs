@@ -3,17 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, TaskRecord, TaskStatus, ThreadId};
-
 use super::handle::Thread;
-use super::snapshot::StateSnapshot;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::NodeId;
-use crate::graph::define::signal::{AwaitedSignal, SignalId};
-use crate::graph::records::mailbox::{Letter, letters};
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::run::clock;
-use crate::graph::run::error::RunError;
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, TaskRecord, TaskStatus, ThreadId};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{AwaitedSignal, SignalId};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Letter, Reader, Tasks, clock, mailbox::letters};
+use crate::graph::state::State;
+use crate::graph::view::StateSnapshot;
 
 /// What the tasks of a checkpoint wait for, where none can run.
 #[derive(Debug)]

@@ -2,40 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
-
 use super::edit::Updated;
-use super::go::position;
-use super::handle::Thread;
+use super::handle::{Scope, Thread};
 use super::history::History;
-use super::update::Loaded;
-use crate::graph::channels::state::State;
-use crate::graph::compile::compiled::CompiledGraph;
-use crate::graph::compile::rows::HANDLER;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::foremost::Called;
-use crate::graph::records::reader::{Reader, reader};
-use crate::graph::records::recorder::Puts;
-use crate::graph::records::save;
-use crate::graph::run::advance::NEW_LINE;
-use crate::graph::run::children::BY_HANDLER;
-use crate::graph::run::ctx::{Level, Shared};
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::Position;
-use crate::graph::run::subgraph::Persistence;
-use crate::graph::run::superstep::{Caller, Keeper, Run};
-use crate::graph::run::task::{COMMAND_KEY, SENT};
-
-/// The subgraph a thread handle is about.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
-    /// The nodes on the way down; empty for the root graph.
-    pub nodes: Vec<String>,
-    /// The names that each of them has and had.
-    pub names: Vec<Vec<String>>,
-    /// One of them that the graph above does not have.
-    pub unknown: Option<String>,
-}
+use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
+use crate::graph::build::{CompiledGraph, Persistence};
+use crate::graph::context::{Level, Shared};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::persist::load::position;
+use crate::graph::records::{
+    BY_HANDLER, COMMAND_KEY, Called, Caller, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT, reader::reader,
+};
+use crate::graph::run::{Keeper, Run, save};
+use crate::graph::state::State;
+use crate::graph::superstep::Position;
 
 impl Scope {
     /// The nodes and numbers of calls on the way down to the subgraph that these tasks run.
@@ -357,3 +338,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         self
     }
 }
+
+/// What a reader needs to map stored indexes; kept beside a loaded run.
+pub(crate) type Loaded = (Reader, Mapping);

@@ -1,129 +1,22 @@
 //! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::checkpoint::{AnswerRecord, CheckpointId, CheckpointRecord, Slot, Source, TaskRecord, TaskStatus};
-
-use super::history::CheckpointInfo;
-use super::moving::{Lost, inside, nested};
-use super::task_snapshot::{TaskSnapshot, task_snapshot};
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::merge::Merge;
-use crate::graph::channels::state::State;
-use crate::graph::compile::described::AnyChild;
-use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::{AnyQuestion, Question, Shows};
-use crate::graph::define::node::NodeId;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::misfit::Misfit;
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::run::control::{Control, START_NODE};
-use crate::graph::run::error::RunError;
-use crate::graph::run::position::{Finished, Packet, Position, apply_writes, merged};
-use crate::graph::run::task::{COMMAND_KEY, Stand, Task, plan};
-use crate::graph::run::view::{Shown, View, state_json};
-
-/// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
-///
-/// Its `Debug` shows a derived state as JSON, without secret channels.
-#[derive(Clone)]
-pub struct Snapshot<V> {
-    /// The state.
-    pub values: V,
-    /// The checkpoint.
-    pub id: CheckpointId,
-    /// The checkpoint it followed.
-    pub parent: Option<CheckpointId>,
-    /// Why it was made.
-    pub source: Source,
-    /// Counts along the parent chain, from -1.
-    pub step: i64,
-    /// When it was made, in milliseconds since 1970.
-    pub created_at: u64,
-    /// What runs next: a name for each task.
-    pub next: Vec<String>,
-    /// The tasks of the superstep that starts here.
-    pub tasks: Vec<TaskSnapshot>,
-    /// Words of the user's.
-    pub metadata: Vec<(String, String)>,
-    /// Stored channels that the state does not have. They are carried along, for the version of the graph that has them, until
-    /// the state says that they are `removed`.
-    pub carried: Vec<String>,
-    /// Why this version of the graph cannot continue from here, if it cannot. A channel that cannot be read is among them
-    /// ([`Misfit::Value`]): `values` has its initial value, or the entries of its log before the first unreadable one.
-    pub misfits: Vec<Misfit>,
-}
-
-/// A snapshot of a graph over `S`.
-pub type StateSnapshot<S> = Snapshot<Arc<S>>;
-/// A snapshot of a subgraph of any type.
-pub type Nested = Snapshot<View>;
-
-impl<S: State> fmt::Debug for StateSnapshot<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.show(&Shown(&*self.values), f)
-    }
-}
-
-impl fmt::Debug for Nested {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.show(&self.values, f)
-    }
-}
-
-impl<V> Snapshot<V> {
-    fn show(&self, values: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Snapshot");
-        shown.field("values", values).field("id", &self.id).field("parent", &self.parent);
-        shown.field("source", &self.source).field("step", &self.step).field("created_at", &self.created_at);
-        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata);
-        if !self.carried.is_empty() {
-            shown.field("carried", &self.carried);
-        }
-        if !self.misfits.is_empty() {
-            shown.field("misfits", &self.misfits);
-        }
-        shown.finish()
-    }
-
-    /// Returns the snapshot without its state.
-    pub fn info(&self) -> CheckpointInfo {
-        let Self { id, parent, source, step, created_at, .. } = *self;
-        CheckpointInfo { id, parent, source, step, created_at, metadata: self.metadata.clone() }
-    }
-
-    /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
-    pub fn questions(&self) -> impl Iterator<Item = &Question> {
-        self.tasks.iter().flat_map(|task| &task.questions)
-    }
-}
-
-/// An answer that a task has got.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AnswerInfo {
-    /// The name of the question's type.
-    pub name: String,
-    /// The answer as JSON.
-    pub value: serde_json::Value,
-    /// Who answered.
-    pub by: Option<String>,
-    /// When, in milliseconds since 1970.
-    pub at: u64,
-    /// What they noted.
-    pub note: Option<String>,
-}
-
-/// How a checkpoint is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// As it was.
-    Past,
-    /// With the results of tasks that have ended since, and only what is still open.
-    Live,
-    /// The same, and with what commands from outside led to since, which LangGraph shows only once it has run.
-    Now,
-}
+use super::migrate::{Lost, inside, nested};
+use super::task_snapshot::task_snapshot;
+use super::task_values::result;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Slot, TaskRecord, TaskStatus};
+use crate::graph::build::{Table, table::name};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
+use crate::graph::state::{Mask, Merge, State};
+use crate::graph::superstep::{
+    Control, Finished, Packet, Position,
+    position::{apply_writes, merged},
+    task::planned,
+};
+use crate::graph::view::{Nested, Seen, Snapshot, View, untyped::state_json};
 
 impl<S: State> Snapshot<Arc<S>> {
     /// Returns the state as JSON, without secret channels. The schema is the graph's.
@@ -217,17 +110,6 @@ fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
     RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }
 }
 
-pub(crate) fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
-    if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
-}
-
-/// The tasks that a position plans.
-pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Position<S>) -> Vec<Task<S>> {
-    let mut tasks = vec![];
-    plan(table, pos, &mut vec![], &mut tasks);
-    tasks
-}
-
 impl Reader {
     /// Brings a position to where commands from outside led it since its checkpoint was made.
     pub(crate) async fn commanded<S: State, N: NodeId, C>(
@@ -263,13 +145,6 @@ pub(crate) fn add_command<S: State, N: NodeId, C>(
     control.end(&table.wiring, &applying, false);
 }
 
-pub(crate) fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
-    match &task.stand {
-        Stand::Done(done) => Some(done),
-        Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
-    }
-}
-
 /// The state with results applied that no checkpoint holds yet, as a reader sees it: what lives for one superstep is not
 /// shown, what waits for the end of the run is. As it is, if they cannot be applied (V3).
 pub(crate) fn with_results<S: State, N: NodeId, C>(
@@ -282,37 +157,6 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
     merged.end_step(&table.schema, &Mask::default(), &mut changed);
     merged.finish(&table.schema, &mut changed);
     Arc::new(merged)
-}
-
-pub(crate) fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
-    pos: &Position<S>,
-    task: &Task<S>,
-) -> View {
-    let reads = (task.node != START_NODE).then(|| table.row(task.node).reads.clone()).flatten();
-    match (&task.packet, reads) {
-        (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
-        (None, Some(only)) => View::of_part(Arc::clone(&pos.state), Arc::clone(table), only),
-        (None, None) => View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
-    }
-}
-
-/// The answers that a task has got, as a reader sees them.
-pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
-    let values = task.answers.iter().flat_map(|known| known.answers.values());
-    let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
-    let info = |(record, bytes): (&AnswerRecord, &Vec<u8>)| AnswerInfo {
-        name: record.name.clone(),
-        value: (shows(&record.name).answer)(bytes),
-        by: record.by.clone(),
-        at: record.at,
-        note: record.note.clone(),
-    };
-    task.answered.iter().zip(values).map(info).collect()
-}
-
-pub(crate) fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
-    if node == START_NODE { &[] } else { &table.row(node).children }
 }
 
 /// Whether a record says that its task failed.

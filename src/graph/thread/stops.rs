@@ -1,14 +1,12 @@
 //! Stop points that are stored with a thread: handles without stop points of their own stop there too.
 
-use crate::checkpoint::{AboutRecord, Key, StopRecord, about_thread, encode_record};
-
 use super::handle::Thread;
-use crate::graph::channels::state::State;
-use crate::graph::define::builder::Stops;
-use crate::graph::define::node::NodeId;
-use crate::graph::records::reader::Reader;
-use crate::graph::records::recorder::Recorder;
-use crate::graph::run::error::RunError;
+use crate::checkpoint::{AboutRecord, Key, StopRecord, about_thread, encode_record};
+use crate::graph::build::Stops;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Reader, Recorder};
+use crate::graph::state::State;
 
 /// Before which nodes and after which a run stops, where that is not left to the graph.
 pub(crate) type BeforeAfter = (Option<Stops<u32>>, Option<Stops<u32>>);

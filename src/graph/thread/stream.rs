@@ -10,24 +10,23 @@ use super::handle::Thread;
 use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::ThreadId;
-use crate::graph::channels::state::State;
-use crate::graph::define::node::{Boxed, NodeId};
-use crate::graph::replay::Replayed;
-use crate::graph::run::error::RunError;
-use crate::graph::run::event::{Event, Mode, Sink};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::state::{Boxed, State};
+use crate::graph::view::{Event, Mode, Sink};
 
 /// How many events may wait for the reader.
 const BUFFER: usize = 64;
 
 /// What tells events, and what it comes to in the end.
-struct Told<T> {
+pub(crate) struct Told<T> {
     events: mpsc::Receiver<Event>,
-    run: Option<Boxed<'static, Result<T, RunError>>>,
+    pub run: Option<Boxed<'static, Result<T, RunError>>>,
     end: Option<Result<T, RunError>>,
 }
 
 impl<T: Unpin> Told<T> {
-    fn new(
+    pub(crate) fn new(
         modes: Vec<Mode>,
         subgraphs: bool,
         thread: Option<ThreadId>,
@@ -37,11 +36,11 @@ impl<T: Unpin> Told<T> {
         Self { events, run: Some(run(Sink::new(sender, modes, subgraphs, thread))), end: None }
     }
 
-    async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
 
-    async fn finish(mut self) -> Result<T, RunError> {
+    pub(crate) async fn finish(mut self) -> Result<T, RunError> {
         while self.next().await.is_some() {}
         match self.end.take() {
             Some(end) => end,
@@ -49,7 +48,7 @@ impl<T: Unpin> Told<T> {
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         loop {
             // Pending need not mean empty: tokio also says so to a reader that has taken many events in a row.
             let waiting = self.events.poll_recv(cx);
@@ -120,44 +119,33 @@ where
     }
 }
 
-/// The events of a replay, in order, and what it came to. Dropping it ends the replay.
-#[must_use = "a replay goes on only while its stream is read"]
-pub struct ReplayStream<S: State>(Told<Replayed<S>>);
-
-impl<S: State> std::fmt::Debug for ReplayStream<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReplayStream").field("running", &self.0.run.is_some()).finish_non_exhaustive()
-    }
-}
-
-impl<S: State> ReplayStream<S> {
-    pub(crate) fn new(
-        modes: Vec<Mode>,
-        subgraphs: bool,
-        thread: Option<ThreadId>,
-        run: impl FnOnce(Sink) -> Boxed<'static, Result<Replayed<S>, RunError>>,
-    ) -> Self {
-        Self(Told::new(modes, subgraphs, thread, run))
-    }
-
-    /// Returns the next event; none once the replay has ended.
-    pub async fn next(&mut self) -> Option<Event> {
-        self.0.next().await
-    }
-
-    /// Replays to the end, leaving out what events are left, and returns what it came to.
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Runs a request and yields its events as they happen. The run goes on only while the stream is read; dropping it
+    /// cancels the run, which can go on later. LangGraph: `stream`.
     ///
-    /// # Errors
-    /// If there is no store, it cannot be read, or a value in it does not fit its channel; whatever a live replay failed with.
-    pub async fn finish(self) -> Result<Replayed<S>, RunError> {
-        self.0.finish().await
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, input: Writes<S>) -> Result<Outcome<S>, RunError> {
+    /// let mut run = thread.stream(Request::input(input), [Mode::Updates]);
+    /// while let Some(event) = run.next().await {
+    ///     if let EventKind::Update { node, writes, .. } = event.kind { println!("{node}: {}", writes.json()) }
+    /// }
+    /// run.outcome().await
+    /// # }
+    /// ```
+    pub fn stream(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
+    where
+        N: 'static,
+    {
+        RunStream::new(self.clone(), request, modes.into_iter().collect(), false)
     }
-}
 
-impl<S: State> Stream for ReplayStream<S> {
-    type Item = Event;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.0.poll(cx)
+    /// The same, with the events of subgraphs.
+    pub fn stream_deep(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
+    where
+        N: 'static,
+    {
+        RunStream::new(self.clone(), request, modes.into_iter().collect(), true)
     }
 }

@@ -1,74 +1,23 @@
 //! A task of a snapshot. Reads no record.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
+use super::journal::Inside;
+use super::task_values::{answer_info, input, result};
 use crate::checkpoint::FailureRecord;
+use crate::checkpoint::time::system_time;
+use crate::graph::build::{
+    Table,
+    table::{children_of, name},
+};
+use crate::graph::interrupt::AwaitedSignal;
+use crate::graph::node::NodeId;
+use crate::graph::records::{Mapping, Reader};
+use crate::graph::state::{State, Writes};
+use crate::graph::superstep::{Finished, Position, Stand, Task};
+use crate::graph::view::{FailureInfo, Ledger, TaskSnapshot, View, origin::task_id};
 
-use super::journal::{Activation, Inside, Ledger};
-use super::snapshot::{AnswerInfo, Nested, answer_info, children_of, input, name, result};
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::Writes;
-use crate::graph::compile::table::Table;
-use crate::graph::define::interrupt::Question;
-use crate::graph::define::node::NodeId;
-use crate::graph::define::signal::AwaitedSignal;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::Reader;
-use crate::graph::run::clock;
-use crate::graph::run::origin::task_id;
-use crate::graph::run::position::{Finished, Position};
-use crate::graph::run::task::{Stand, Task};
-use crate::graph::run::view::View;
-
-/// A task of a snapshot.
-#[derive(Clone, Debug)]
-pub struct TaskSnapshot {
-    /// What names it within its thread: [`Ctx::task_id`](crate::graph::Ctx::task_id).
-    pub id: String,
-    /// The node.
-    pub name: String,
-    /// What it is started with: what it reads of the state, or its payload.
-    pub input: View,
-    /// How it failed.
-    pub error: Option<String>,
-    /// What it wrote, once it has ended.
-    pub result: Option<View>,
-    /// Its questions.
-    pub questions: Vec<Question>,
-    /// The answers it has got, in the order of its questions.
-    pub answers: Vec<AnswerInfo>,
-    /// Whether it runs a subgraph.
-    pub subgraph: bool,
-    /// The subgraph's state, if asked for and there is one.
-    pub state: Option<Box<Nested>>,
-    /// How often it was started.
-    pub attempts: u32,
-    /// How its attempts failed, oldest first: at most the last 100.
-    pub failures: Vec<FailureInfo>,
-    /// When it goes on by itself, if it waits for a time.
-    pub wake: Option<SystemTime>,
-    /// The signals that it, or a task of its subgraphs, waits for.
-    pub awaits: Vec<AwaitedSignal>,
-    /// How many entries its journal has.
-    pub effects: u32,
-    pub(super) ledger: Ledger,
-    /// Which activation of the subgraph `state` is of.
-    pub(super) activation: Option<Activation>,
-}
-
-/// A failed attempt of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailureInfo {
-    /// Which attempt it was, from 1; unknown for a failure that an earlier release recorded.
-    pub attempt: Option<u32>,
-    /// Why it failed.
-    pub error: String,
-    /// When, in milliseconds since 1970.
-    pub at: u64,
-}
-
-pub(super) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
+pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
     reader: &Reader,
     (pos, mapping): (&Position<S>, &Mapping),
@@ -90,7 +39,7 @@ pub(super) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         state,
         attempts: task.attempts,
         failures: failures(task),
-        wake: task.wake.filter(|_| !task.is_done()).map(clock::time),
+        wake: task.wake.filter(|_| !task.is_done()).map(system_time),
         awaits: awaited(task),
         effects: task.effects,
         ledger: Ledger::of(table, reader, pos, (pos.id, mapping.stored_task(task.key)), task, is_root),

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, encode_record};
-
 use super::handle::Thread;
 use super::scope::Above;
-use crate::graph::channels::state::State;
-use crate::graph::compile::rows::HANDLER;
-use crate::graph::define::node::NodeId;
-pub(crate) use crate::graph::records::copies::copy_children;
-use crate::graph::records::copies::{Stamp, copy_child, forked, unknown};
-use crate::graph::records::reader::{Reader, reader};
-use crate::graph::records::recorder::Recorder;
-use crate::graph::records::save::pointer;
-use crate::graph::run::children::BY_HANDLER;
-use crate::graph::run::error::RunError;
-use crate::graph::run::superstep::Caller;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, encode_record};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{
+    BY_HANDLER, Caller, HANDLER, Reader, Recorder, Stamp,
+    caller::pointer,
+    child_copies::{copy_child, forked, unknown},
+    reader::reader,
+};
+use crate::graph::state::State;
 
 /// Forks a checkpoint of a subgraph and everything above it, and moves the head there.
 pub(crate) async fn inside(

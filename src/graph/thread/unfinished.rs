@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-pub(super) fn unfinished(tasks: Vec<String>) -> String {
+pub(crate) fn unfinished(tasks: Vec<String>) -> String {
     let has = if tasks.len() == 1 { "has" } else { "have" };
     format!("{} {has} not finished", counted(tasks))
 }
 
 /// The names in order, each once, with how often it stands there.
-pub(super) fn counted(names: Vec<String>) -> String {
+pub(crate) fn counted(names: Vec<String>) -> String {
     let mut times = BTreeMap::<String, usize>::new();
     names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
     let told = times.into_iter().map(|(name, times)| if times == 1 { name } else { format!("{name} ({times} times)") });

@@ -2,27 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
-
 use super::edit::{By, StateUpdate, Updated};
 use super::handle::Thread;
 use super::scope::Scoped;
 use super::travel;
-use crate::graph::channels::mask::Mask;
-use crate::graph::channels::state::State;
-use crate::graph::channels::writes::{IntoWrites, Writes};
-use crate::graph::define::node::NodeId;
-use crate::graph::records::mapping::Mapping;
-use crate::graph::records::reader::{Reader, reader};
-use crate::graph::records::recorder::{Durability, Held, Puts};
-use crate::graph::records::save;
-use crate::graph::run::advance::{NEW_LINE, fire};
-use crate::graph::run::control::START_NODE;
-use crate::graph::run::error::RunError;
-use crate::graph::run::net::netted;
-use crate::graph::run::position::{Finished, Start, apply_writes, named, with_returned};
-use crate::graph::run::superstep::Run;
-use crate::graph::run::task::{SENT, START_KEY};
+use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::persist::save;
+use crate::graph::records::{Durability, Held, NEW_LINE, Puts, SENT, START_KEY, START_NODE, reader::reader};
+use crate::graph::run::{Run, apply::fire, net::netted};
+use crate::graph::state::{IntoWrites, Mask, State, Writes};
+use crate::graph::superstep::{
+    Finished, Start,
+    position::{apply_writes, named, with_returned},
+};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
@@ -222,7 +216,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
         let from = (made_by, SENT * 2 + at as u32);
-        let seen = crate::graph::run::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
+        let seen = crate::graph::superstep::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
             .map_err(|error| words(run, error, node))?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
@@ -259,8 +253,9 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 /// The key of the planned task that the update stands for, or one that no task has.
 fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
-    let open =
-        |task: &&crate::graph::run::task::Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
+    let open = |task: &&crate::graph::superstep::task::Task<S>| {
+        task.node == node && !task.is_done() && !used.contains(&task.key)
+    };
     let planned = run.tasks.iter().find(open);
     let key = planned.map_or(SENT * 2 + at as u32, |task| task.key);
     used.push(key);
@@ -303,7 +298,7 @@ fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
 
 fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
-    error: crate::graph::channels::merge::ApplyError,
+    error: crate::graph::state::merge::ApplyError,
     node: u32,
 ) -> RunError {
     named(&run.table, run.pos.step + 1, error, vec![format!("`{}`", run.node_name(node))])
@@ -360,6 +355,3 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.checkpoint(Source::Update, puts).await
     }
 }
-
-/// What a reader needs to map stored indexes; kept beside a loaded run.
-pub(crate) type Loaded = (Reader, Mapping);

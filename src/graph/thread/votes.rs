@@ -1,16 +1,16 @@
 //! What an answer does to a question with terms: it may be one of several that are needed, come too late, or be no answer at
 //! all. Pure, but for records.
 
-use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
-
 use super::handle::Thread;
-use crate::graph::channels::state::State;
-use crate::graph::channels::value;
-use crate::graph::define::interrupt::{Answer, InterruptId, To};
-use crate::graph::define::node::NodeId;
-use crate::graph::define::terms::{Closed, Closing, EXPIRY, terms_of, votes_of};
-use crate::graph::records::reader::{Reader, Tasks};
-use crate::graph::run::error::RunError;
+use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{
+    Answer, Closed, Closing, EXPIRY, InterruptId, To,
+    terms::{terms_of, votes_of},
+};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Reader, Tasks};
+use crate::graph::state::{State, value};
 
 /// What an answer comes to.
 pub(crate) enum Came {

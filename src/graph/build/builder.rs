@@ -1,0 +1,342 @@
+//! The builder: collects nodes, edges and routers under the user's ids. `compile` turns them into tables.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::marker::PhantomData;
+
+use serde::de::DeserializeOwned;
+
+use super::child::Child;
+use super::problem::Lint;
+use super::stops::Stops;
+use crate::graph::context::Ctx;
+use crate::graph::node::{
+    Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Node, NodeDefaults, NodeId, NodeOptions, Router,
+    START, StateBody, Target, Work, WorkBody, Worker,
+};
+use crate::graph::state::{Payload, State};
+use crate::graph::view::AnyChild;
+
+/// Where an edge starts: START, a node, or several nodes (a join).
+#[derive(Clone, Debug)]
+pub enum Edges<N> {
+    /// START.
+    Start,
+    /// One node.
+    One(N),
+    /// Several nodes: the edge fires when all have finished at least once since it fired last.
+    Join(Vec<N>),
+    /// END: never right, reported by `compile`.
+    End,
+}
+
+impl<N> From<START> for Edges<N> {
+    fn from(_: START) -> Self {
+        Self::Start
+    }
+}
+
+impl<N> From<END> for Edges<N> {
+    fn from(_: END) -> Self {
+        Self::End
+    }
+}
+
+impl<N: NodeId> From<N> for Edges<N> {
+    fn from(node: N) -> Self {
+        Self::One(node)
+    }
+}
+
+impl<N: NodeId, const K: usize> From<[N; K]> for Edges<N> {
+    fn from(nodes: [N; K]) -> Self {
+        Self::Join(nodes.into())
+    }
+}
+
+impl<N: NodeId> From<Vec<N>> for Edges<N> {
+    fn from(nodes: Vec<N>) -> Self {
+        Self::Join(nodes)
+    }
+}
+
+pub(crate) struct AddedNode<S: State, N, C> {
+    pub id: N,
+    pub body: Box<dyn Body<S, N, C>>,
+    pub options: NodeOptions<S, N, C>,
+    pub children: Vec<AnyChild>,
+}
+
+pub(crate) struct AddedBranch<S, N, C> {
+    pub from: Edges<N>,
+    pub name: Option<String>,
+    pub choose: Choose<S, N, C>,
+    pub declared: Declared<N>,
+    /// Whether the outcomes are all there are, so that nothing has to be checked when the router has chosen.
+    pub closed: bool,
+}
+
+/// A graph being built: nodes, edges and routers over the state `S`, under ids `N`, with a run context `C`.
+///
+/// ```
+/// use std::sync::Arc;
+/// use superstep::prelude::*;
+///
+/// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+/// struct Count {
+///     n: u32,
+/// }
+/// #[derive(NodeId)]
+/// enum Step {
+///     Add,
+/// }
+/// async fn add(count: Arc<Count>, _: Ctx) -> Result<CountUpdate, NodeError> {
+///     Ok(Count::update().n(count.n + 1))
+/// }
+/// let graph = StateGraph::<Count, Step>::new().add_node(Step::Add, add).add_edge(START, Step::Add).compile()?;
+/// # Ok::<(), CompileError>(())
+/// ```
+#[must_use]
+pub struct StateGraph<S: State, N, C = ()> {
+    pub(crate) schema: S::Schema,
+    pub(crate) name: String,
+    pub(crate) nodes: Vec<AddedNode<S, N, C>>,
+    pub(crate) calls: Vec<(N, AnyChild)>,
+    pub(crate) edges: Vec<(Edges<N>, Target<N>)>,
+    pub(crate) branches: Vec<AddedBranch<S, N, C>>,
+    pub(crate) before: Stops<N>,
+    pub(crate) after: Stops<N>,
+    pub(crate) allowed: BTreeSet<Lint>,
+    pub(crate) defaults: NodeDefaults,
+    pub(crate) input: Option<Vec<String>>,
+    pub(crate) output: Option<Vec<String>>,
+    pub(crate) renamed: Vec<(String, N)>,
+    pub(crate) history: History,
+}
+
+impl<S: State<Schema = ()>, N, C> StateGraph<S, N, C> {
+    /// Returns an empty graph.
+    #[allow(clippy::new_without_default, reason = "an empty graph is no useful default")]
+    pub fn new() -> Self
+    where
+        N: NodeId,
+        C: Send + Sync + 'static,
+    {
+        Self::with_schema(())
+    }
+}
+
+impl<S: State, N, C> std::fmt::Debug for StateGraph<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StateGraph({}, {} nodes)", self.name, self.nodes.len())
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
+    /// Returns an empty graph over a state whose channels are known at run time. Lints are off for such a graph.
+    pub fn with_schema(schema: S::Schema) -> Self {
+        let allowed = if N::all().is_empty() {
+            [Lint::Unreachable, Lint::TrappedLoop, Lint::ConditionalJoin].into()
+        } else {
+            BTreeSet::new()
+        };
+        Self {
+            schema,
+            name: "graph".into(),
+            nodes: vec![],
+            calls: vec![],
+            edges: vec![],
+            branches: vec![],
+            before: Stops::None,
+            after: Stops::None,
+            allowed,
+            defaults: NodeDefaults::default(),
+            input: None,
+            output: None,
+            renamed: vec![],
+            history: History::default(),
+        }
+    }
+
+    /// Names the graph in drawings and spans.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Adds a node over the state.
+    pub fn add_node(self, id: N, node: impl Node<S, N, C>) -> Self {
+        let options = node.options();
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![] })
+    }
+
+    /// Adds a worker: a node that sends start, each with a payload of its own. Options: [`worker`](crate::graph::worker).
+    pub fn add_worker<I: Payload + DeserializeOwned>(self, at: Worker<N, I>, work: impl Work<S, N, C, I>) -> Self {
+        let options = work.options();
+        self.add(AddedNode { id: at.node, body: Box::new(WorkBody(work, PhantomData)), options, children: vec![] })
+    }
+
+    /// Adds a node that edges start with the state and sends with a payload, for graphs that are read from data.
+    pub fn add_either<I, F, Fut>(self, id: N, body: F, options: NodeOptions<S, N, C>) -> Self
+    where
+        I: Payload + DeserializeOwned,
+        F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Ended<S, N>> + Send + 'static,
+    {
+        self.add(AddedNode { id, body: Box::new(EitherBody(body, PhantomData)), options, children: vec![] })
+    }
+
+    /// Adds a whole graph as one node. Over the same state it returns only what it changed; over another state it needs
+    /// [`mapped`](CompiledGraph::mapped).
+    pub fn add_subgraph(self, id: N, child: impl Child<S, N, C>) -> Self {
+        let nested = child.describe();
+        let node = child.into_node();
+        let options = node.options().of_subgraph();
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
+    }
+
+    /// Adds a whole graph as one node, with options.
+    pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
+        let nested = child.describe();
+        let node = child.into_node();
+        let options = options.of_subgraph();
+        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
+    }
+
+    fn add(mut self, node: AddedNode<S, N, C>) -> Self {
+        self.nodes.push(node);
+        self
+    }
+
+    /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join). To
+    /// sends, it starts their worker once for each payload: `.add_edge(Step::Plan, SEARCH.each(queries))`.
+    pub fn add_edge(mut self, from: impl Into<Edges<N>>, to: impl Into<Target<N>>) -> Self {
+        self.edges.push((from.into(), to.into()));
+        self
+    }
+
+    /// Adds edges from START through the nodes, one after the other, to END.
+    pub fn add_sequence(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        let mut from = Edges::Start;
+        for node in nodes {
+            self.edges.push((from, Target::Node(node.clone())));
+            from = Edges::One(node);
+        }
+        self.add_edge(from, END)
+    }
+
+    /// Lets the graph begin at a node: the same as an edge from START.
+    pub fn set_entry_point(self, node: N) -> Self {
+        self.add_edge(START, node)
+    }
+
+    /// Lets the graph end after a node: the same as an edge to END.
+    pub fn set_finish_point(self, node: N) -> Self {
+        self.add_edge(node, END)
+    }
+
+    /// Adds a router with an outcome enum after a node, or after START; see [`Route`](crate::graph::Route) for an example. It chooses
+    /// once the node has ended, over the state with the node's own writes. LangGraph: `add_conditional_edges`.
+    pub fn add_conditional_edges<M>(
+        mut self,
+        from: impl Into<Edges<N>>,
+        router: impl Router<S, N, C, M> + 'static,
+    ) -> Self {
+        let declared = Declared::Only(router.outcomes());
+        let choose: Choose<S, N, C> = Box::new(move |state, context| router.route(state, context));
+        self.branches.push(AddedBranch { from: from.into(), name: None, choose, declared, closed: true });
+        self
+    }
+
+    /// Adds a router that returns node ids, sends or a [`Target`], with the targets it may choose:
+    /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`; see [`Chooser`], and
+    /// [`Declared`] for several kinds of targets. To choose another target is an error (V1).
+    pub fn add_conditional_edges_to<M>(
+        self,
+        from: impl Into<Edges<N>>,
+        router: impl Chooser<S, N, C, M> + 'static,
+        targets: impl Into<Declared<N>>,
+    ) -> Self {
+        self.branch(from.into(), None, router, targets.into())
+    }
+
+    /// The same, under a name: two routers of one name after one node are refused.
+    pub fn add_branch<M>(
+        self,
+        from: impl Into<Edges<N>>,
+        name: impl Into<String>,
+        router: impl Chooser<S, N, C, M> + 'static,
+        targets: impl Into<Declared<N>>,
+    ) -> Self {
+        self.branch(from.into(), Some(name.into()), router, targets.into())
+    }
+
+    fn branch<M>(
+        mut self,
+        from: Edges<N>,
+        name: Option<String>,
+        router: impl Chooser<S, N, C, M> + 'static,
+        declared: Declared<N>,
+    ) -> Self {
+        let choose: Choose<S, N, C> = Box::new(move |state, context| router.choose(state, context));
+        self.branches.push(AddedBranch { from, name, choose, declared, closed: false });
+        self
+    }
+
+    /// Stops runs before these nodes start. LangGraph: `interrupt_before`.
+    pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        self.before = Stops::At(nodes.into_iter().collect());
+        self
+    }
+
+    /// Stops runs after these nodes have ended. LangGraph: `interrupt_after`.
+    pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
+        self.after = Stops::At(nodes.into_iter().collect());
+        self
+    }
+
+    /// Stops runs before every superstep.
+    pub fn interrupt_before_all(mut self) -> Self {
+        self.before = Stops::All;
+        self
+    }
+
+    /// Stops runs after every superstep.
+    pub fn interrupt_after_all(mut self) -> Self {
+        self.after = Stops::All;
+        self
+    }
+
+    /// Sets what applies to every node that does not say otherwise.
+    pub fn node_defaults(mut self, defaults: NodeDefaults) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// Turns a check off.
+    pub fn allow(mut self, lint: Lint) -> Self {
+        self.allowed.insert(lint);
+        self
+    }
+
+    /// Limits which channels input may write; other writes are dropped.
+    pub fn input_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
+        self.input = Some(channels.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Limits which channels the graph's events show when it runs as a subgraph; snapshots show all.
+    pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
+        self.output = Some(channels.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// Which earlier versions a graph goes on from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct History {
+    /// Given by hand.
+    pub version: u32,
+    /// Whether it goes on from none.
+    pub pinned: bool,
+}

@@ -1,0 +1,31 @@
+//! The trait of graphs that can be subgraphs, and how long their state is kept.
+
+use crate::graph::node::Node;
+use crate::graph::state::State;
+use crate::graph::view::AnyChild;
+
+/// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persistence {
+    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. Each
+    /// attempt of a retry policy begins the subgraph anew, as in LangGraph.
+    #[default]
+    Inherit,
+    /// For the whole thread: each activation begins with the state the last one ended with.
+    PerThread,
+    /// Not at all: a resumed subgraph starts over.
+    Stateless,
+}
+
+/// A graph that can be a node of a graph over `S`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a subgraph of a graph over `{S}`",
+    note = "a child over another state needs two closures: \
+            `child.mapped(|parent| Child::update(), |child| Parent::update())`"
+)]
+pub trait Child<S: State, N, C>: Sized {
+    #[doc(hidden)]
+    fn describe(&self) -> AnyChild;
+    #[doc(hidden)]
+    fn into_node(self) -> impl Node<S, N, C>;
+}

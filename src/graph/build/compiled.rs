@@ -1,0 +1,266 @@
+//! A graph that runs: tables, and where its threads are kept. Cheap to clone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::child::Persistence;
+use super::draw::{DrawOptions, Drawing};
+use super::rows::declared;
+use super::stops::Stops;
+use super::table::Table;
+use super::{ascii, dot, draw};
+use crate::checkpoint::{Checkpointer, ThreadId};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{Asks, Receives};
+use crate::graph::node::NodeId;
+use crate::graph::records::{HANDLER, NodeCache};
+use crate::graph::state::State;
+use crate::graph::view::AnyChild;
+
+/// A graph that runs. A clone shares the tables, so the same graph on another store costs nothing.
+pub struct CompiledGraph<S: State, N, C = ()> {
+    pub(crate) table: Arc<Table<S, N, C>>,
+    pub(crate) store: Option<Arc<dyn Checkpointer>>,
+    pub(crate) cache: Option<Arc<dyn NodeCache>>,
+    pub(crate) persistence: Persistence,
+    pub(crate) name: Arc<str>,
+    /// How many supersteps a run of its threads may take.
+    pub(crate) recursion: u64,
+}
+
+impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
+    fn clone(&self) -> Self {
+        Self {
+            table: Arc::clone(&self.table),
+            store: self.store.clone(),
+            cache: self.cache.clone(),
+            persistence: self.persistence,
+            name: Arc::clone(&self.name),
+            recursion: self.recursion,
+        }
+    }
+}
+
+impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CompiledGraph({}, {} nodes)", self.name, self.table.nodes.len())
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
+    pub(crate) fn new(table: Table<S, N, C>) -> Self {
+        let name = table.name.as_str().into();
+        let (persistence, recursion) = (Persistence::default(), RECURSION_LIMIT);
+        Self { table: Arc::new(table), store: None, cache: None, persistence, name, recursion }
+    }
+
+    /// Gives the graph the name under which its threads are listed.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets how many supersteps a run of the graph's threads may take before it is an error, unless
+    /// [`Thread::recursion_limit`] says otherwise; [`RECURSION_LIMIT`] unless set. For a graph whose loops end by rules of its
+    /// own, however long they are: `u64::MAX`.
+    #[must_use]
+    pub fn recursion_limit(mut self, supersteps: u64) -> Self {
+        self.recursion = supersteps;
+        self
+    }
+
+    /// Keeps the graph's threads in a store.
+    #[must_use]
+    pub fn with_checkpointer(mut self, store: impl Checkpointer) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Keeps the graph's threads in a store that others use too. Threads of several graphs share one space of names.
+    #[must_use]
+    pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache: results
+    /// are told apart by the graph's name and [`fingerprint`](Self::fingerprint), the nodes on the way down to a subgraph, and
+    /// the type of the node's body. Give graphs a name each if one function makes their bodies from other values.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Sets how long the state is kept when the graph runs as a subgraph:
+    /// `.add_subgraph(Step::Chat, chat.persistence(Persistence::PerThread))` gives it a memory of its own.
+    #[must_use]
+    pub fn persistence(mut self, persistence: Persistence) -> Self {
+        self.persistence = persistence;
+        self
+    }
+
+    /// Returns the schema of the state.
+    pub fn schema(&self) -> &S::Schema {
+        &self.table.schema
+    }
+
+    /// Returns the graph's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the names of the nodes, in the order in which their results are applied.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.table.nodes.iter().map(|row| &*row.name)
+    }
+
+    /// Returns the id of the node with this name.
+    pub fn node(&self, name: &str) -> Option<N> {
+        self.table.named(name).map(|at| self.table.row(at).id.clone())
+    }
+
+    /// Returns whether the graph has breakpoints: `interrupt_before`, `interrupt_after`.
+    pub fn has_breakpoints(&self) -> bool {
+        !matches!((&self.table.before, &self.table.after), (Stops::None, Stops::None))
+    }
+
+    /// Returns the questions that nodes declare, here and in subgraphs: the name, and the name of the question's type.
+    pub fn questions(&self) -> Vec<(&'static str, &'static str)> {
+        let mut questions: Vec<_> = self.table.nodes.iter().flat_map(declared).collect();
+        questions.sort_unstable();
+        questions.dedup();
+        questions
+    }
+
+    /// Returns the declared edges: from, to and the outcome's name; `START` and `END` stand for the virtual nodes.
+    pub fn edges(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let outline = &self.table.outline;
+        let name = move |at: Option<usize>, none| at.map_or(none, |at| outline.nodes[at].name.as_str());
+        let edges = outline.edges.iter();
+        let edges = edges.map(move |edge| (name(edge.from, "START"), name(edge.to, "END"), edge.label.as_str()));
+        let joins = outline.joins.iter().flat_map(move |(sources, target)| {
+            sources.iter().map(move |&source| (name(Some(source), ""), name(Some(*target), ""), "join"))
+        });
+        edges.chain(joins)
+    }
+
+    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version, rule), nodes, joins, what
+    /// it says of earlier versions, and [`version`](crate::graph::StateGraph::version).
+    /// Each checkpoint carries it. It is the same on every machine.
+    pub fn fingerprint(&self) -> u64 {
+        self.table.fingerprint
+    }
+
+    /// Returns the names of up to `limit` threads after `after`.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, RunError> {
+        let store = self.store.as_ref().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
+        Ok(store.threads(after, limit).await?)
+    }
+
+    /// Returns the nodes that blocked the thread they ran on for more than 100 ms without awaiting, each with the longest time, in
+    /// runs of this process that somebody listened to ([`Thread::stream`], or a `tracing` subscriber that takes warnings).
+    /// Make them [`blocking`](crate::graph::blocking()) nodes: until such a node awaits, no other task on its thread runs, and no
+    /// timeout or cancellation reaches it.
+    pub fn blocking_nodes(&self) -> Vec<(String, Duration)> {
+        let rows = self.table.nodes.iter();
+        rows.filter_map(|row| Some((row.name.to_string(), row.longest.get()?))).collect()
+    }
+
+    /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep; 0 draws each
+    /// as one node. Routers are labelled by their outcomes. LangGraph: `get_graph(xray=depth).draw_mermaid()`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Write }
+    /// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+    /// assert!(graph.mermaid(0).starts_with("flowchart TD"));
+    /// # Ok::<(), CompileError>(())
+    /// ```
+    pub fn mermaid(&self, depth: usize) -> String {
+        self.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
+    }
+
+    /// Returns the graph in the language of Graphviz, with subgraphs expanded so deep.
+    pub fn dot(&self, depth: usize) -> String {
+        dot::dot(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
+    }
+
+    /// Returns the graph as plain text: a line for each way from a node, with subgraphs expanded so deep.
+    pub fn ascii(&self, depth: usize) -> String {
+        ascii::ascii(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
+    }
+
+    pub(crate) fn draw(&self, options: &DrawOptions) -> String {
+        draw::mermaid(&self.drawing(), options)
+    }
+
+    pub(crate) fn drawing(&self) -> Drawing<'_> {
+        let children = self.table.nodes.iter().enumerate();
+        let children =
+            children.filter_map(|(at, row)| row.children.first().map(|child| (at, drawing_of(child)))).collect();
+        Drawing { outline: &self.table.outline, children }
+    }
+}
+
+fn drawing_of(child: &AnyChild) -> Drawing<'_> {
+    let inside = &child.0;
+    let outline = inside.outline();
+    let nodes = outline.nodes.iter().enumerate();
+    let children = nodes
+        .filter_map(|(at, node)| inside.children(&node.name).first().map(|child| (at, drawing_of(child))))
+        .collect();
+    Drawing { outline, children }
+}
+
+impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
+    /// Returns the names of the signals that nodes declare, those of subgraphs included.
+    pub fn signals(&self) -> impl Iterator<Item = &'static str> {
+        self.table.signals().into_iter()
+    }
+}
+
+impl<S: State, N: NodeId, C> Table<S, N, C> {
+    /// How a question of this name was declared, here or in a subgraph; none if nobody did.
+    pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
+        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first().copied());
+        let mut children = self.nodes.iter().flat_map(|row| &row.children);
+        own.or_else(|| children.find_map(|child| child.0.asks(question)))
+    }
+
+    /// How a signal of this name was declared, here or in a subgraph; none if nobody did.
+    pub(crate) fn receives(&self, signal: &str) -> Option<Receives> {
+        let own = self.nodes.iter().find_map(|row| row.options.receives.get(signal).copied());
+        let mut children = self.nodes.iter().flat_map(|row| &row.children);
+        own.or_else(|| children.find_map(|child| child.0.receives(signal)))
+    }
+
+    /// The names of all signals that are declared, here or in a subgraph.
+    pub(crate) fn signals(&self) -> BTreeSet<&'static str> {
+        let own = self.nodes.iter().flat_map(|row| row.options.receives.keys().copied());
+        let children = self.nodes.iter().flat_map(|row| &row.children);
+        own.chain(children.flat_map(|child| child.0.signals())).collect()
+    }
+
+    /// How the question of a node was declared, along the nodes on the way down to it.
+    pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+        let Some((first, rest)) = namespace.split_first() else {
+            let row = self.row(self.now(node.strip_prefix(HANDLER).unwrap_or(node))?);
+            return row.options.asks.get(question)?.first().copied();
+        };
+        let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
+        let row = self.row(self.now(first.strip_prefix(HANDLER).unwrap_or(first))?);
+        row.children.iter().find_map(|child| child.0.asked(&rest[calls..], node, question))
+    }
+}
+
+/// The default recursion limit, in supersteps.
+pub const RECURSION_LIMIT: u64 = 10_000;

@@ -1,0 +1,29 @@
+//! The names behind a graph's indexes.
+
+use super::join::Join;
+use super::table::Row;
+use crate::checkpoint::{ChannelShape, Shape};
+use crate::graph::state::{Channel, State};
+
+pub(crate) fn shape<S: State, N, C>(
+    schema: &S::Schema,
+    nodes: &[Row<S, N, C>],
+    joins: &[Join],
+    (version, past): (u32, Vec<String>),
+) -> Shape {
+    let channel = |channel: &Channel| ChannelShape {
+        name: channel.name().to_owned(),
+        type_name: channel.type_name().to_owned(),
+        version: channel.schema_version(),
+        secret: channel.is_secret(),
+        rule: channel.rule_name().to_owned(),
+        logged: channel.stored().is_logged(),
+    };
+    Shape {
+        channels: S::channels(schema).iter().map(channel).collect(),
+        nodes: nodes.iter().map(|row| row.name.to_string()).collect(),
+        joins: joins.iter().map(|join| (join.sources.clone(), join.target)).collect(),
+        version,
+        past,
+    }
+}

@@ -1,0 +1,35 @@
+//! The builder, the validation that reports every problem at once, the compiled graph and its drawings.
+//!
+//! Knows no run and no store.
+
+pub(crate) mod ascii;
+pub(crate) mod builder;
+mod child;
+pub(crate) mod compiled;
+pub(crate) mod dot;
+mod draw;
+mod fingerprint;
+mod history;
+mod join;
+mod names;
+mod problem;
+mod renames;
+mod resolve;
+pub(crate) mod rows;
+mod stops;
+pub(crate) mod table;
+#[cfg(not(feature = "test-util"))]
+mod untestable;
+mod validate;
+
+pub use builder::{Edges, StateGraph};
+pub use child::{Child, Persistence};
+pub use compiled::{CompiledGraph, RECURSION_LIMIT};
+pub use problem::{CompileError, Lint, Problem};
+#[cfg(not(feature = "test-util"))]
+pub use untestable::TestUtil;
+
+pub(crate) use draw::DrawOptions;
+pub(crate) use join::{Join, Wiring};
+pub(crate) use stops::Stops;
+pub(crate) use table::{Branch, Table};

@@ -1,0 +1,22 @@
+//! How problems name the ends of edges, and types.
+
+use super::builder::Edges;
+use crate::graph::node::{NodeId, Target};
+
+pub(crate) fn source_name<N: NodeId>(from: &Edges<N>) -> String {
+    match from {
+        Edges::Start => "START".into(),
+        Edges::End => "END".into(),
+        Edges::One(node) => node.name().to_owned(),
+        Edges::Join(nodes) => nodes.iter().map(NodeId::name).collect::<Vec<_>>().join(" & "),
+    }
+}
+
+pub(crate) fn target_name<N: NodeId>(to: &Target<N>) -> String {
+    match to {
+        Target::End => "END".into(),
+        Target::Node(node) => node.name().to_owned(),
+        Target::Sends(sends) => sends.node.name().to_owned(),
+        Target::Many(many) => many.iter().map(target_name).collect::<Vec<_>>().join(", "),
+    }
+}

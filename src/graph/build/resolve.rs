@@ -1,0 +1,396 @@
+//! From the builder to tables: resolves names to indexes and gathers every problem on the way.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::builder::{AddedBranch, Edges, StateGraph};
+use super::compiled::CompiledGraph;
+use super::fingerprint::shape;
+use super::join::{Join, Wiring};
+use super::names::{source_name, target_name};
+use super::problem::{CompileError, Lint, Problem};
+use super::renames::{past, renames};
+use super::rows::{asks, declared, rows};
+use super::stops::Stops;
+use super::table::{Branch, Exits, Row, Table};
+use crate::graph::node::{Choose, Declared, NodeId, Sends, Target};
+use crate::graph::state::{
+    Mask, State,
+    type_name::{short, told_apart},
+};
+use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
+
+pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
+    graph: StateGraph<S, N, C>,
+) -> Result<CompiledGraph<S, N, C>, CompileError> {
+    let StateGraph { schema, name, nodes, calls, edges, branches, before, after, allowed, defaults, .. } = graph;
+    let (input, output, renamed, history) = (graph.input, graph.output, graph.renamed, graph.history);
+    let mut problems = vec![];
+    let nodes = rows(nodes, &defaults, &renamed, &mut problems);
+    let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
+    let mut building = Building { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
+    calls.into_iter().for_each(|(node, child)| building.call(&node, child));
+    edges.into_iter().for_each(|(from, to)| building.edge(&from, &to));
+    branches.into_iter().for_each(|branch| building.branch(branch));
+    building.commands();
+    let before = building.stops(before);
+    let after = building.stops(after);
+    building.questions();
+    let Building { mut nodes, index, entry, joins, edges, mut problems } = building;
+    if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
+        problems.push(Problem::NoEntry);
+    }
+    let renamed = renames(&nodes, renamed, &mut problems);
+    let outline = outline(&nodes, edges, &joins);
+    let has_all_edges = !problems.iter().any(Problem::loses_an_edge);
+    problems.extend(outline.lints(&allowed, has_all_edges));
+    let input = mask::<S>(&schema, input, &mut problems);
+    let output = mask::<S>(&schema, output, &mut problems);
+    for row in &mut nodes {
+        row.reads = mask::<S>(&schema, row.options.reads.clone(), &mut problems);
+    }
+    if !problems.is_empty() {
+        return Err(CompileError::new(problems));
+    }
+    let shape = shape::<S, N, C>(&schema, &nodes, &joins, (history.version, past::<S>(&schema, &renamed)));
+    let deferred = nodes.iter().map(|row| row.options.defer).collect();
+    let can_ask = nodes.iter().any(|row| asks(row));
+    let table = Table {
+        name,
+        fingerprint: shape.fingerprint(),
+        schema,
+        nodes,
+        entry,
+        wiring: Wiring { joins, deferred },
+        index,
+        shape,
+        input,
+        output,
+        before,
+        after,
+        outline,
+        can_ask,
+        may_be_unresumable: allowed.contains(&Lint::Unresumable),
+        renamed,
+        pinned: history.pinned,
+    };
+    Ok(CompiledGraph::new(table))
+}
+
+struct Building<S: State, N, C> {
+    nodes: Vec<Row<S, N, C>>,
+    index: HashMap<N, u32>,
+    entry: Exits<S, N, C>,
+    joins: Vec<Join>,
+    edges: Vec<Edge>,
+    problems: Vec<Problem>,
+}
+
+impl<S: State, N: NodeId, C> Building<S, N, C> {
+    fn call(&mut self, node: &N, child: AnyChild) {
+        match self.index.get(node) {
+            Some(&at) => self.nodes[at as usize].children.push(child),
+            None => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
+        }
+    }
+
+    fn edge(&mut self, from: &Edges<N>, to: &Target<N>) {
+        if let Edges::Join(sources) = from {
+            return self.join(sources, to);
+        }
+        let Some(source) = self.source(from, to) else { return };
+        let label = source_name(from);
+        let to = &settled(to);
+        let targets = self.targets(&label, to);
+        if targets.iter().any(|target| target.sent) {
+            self.sends(source, to);
+        }
+        for target in targets {
+            self.edges.push(Edge { from: source, to: target.node, kind: EdgeKind::Always, label: String::new() });
+            if target.sent {
+                continue;
+            }
+            self.startable(&label, target.node);
+            if let Some(node) = target.node {
+                self.exits(source).targets.push(node as u32);
+            }
+        }
+    }
+
+    /// The sends of an edge start their workers each time the edge fires.
+    fn sends(&mut self, source: Option<usize>, to: &Target<N>) {
+        let sends = only_sends(to);
+        let choose: Choose<S, N, C> = Box::new(move |_, _| sends.clone());
+        self.exits(source).routers.push(Branch { choose, only: None });
+    }
+
+    fn exits(&mut self, source: Option<usize>) -> &mut Exits<S, N, C> {
+        match source {
+            Some(node) => &mut self.nodes[node].exits,
+            None => &mut self.entry,
+        }
+    }
+
+    /// The inner None is START.
+    fn source(&mut self, from: &Edges<N>, to: &Target<N>) -> Option<Option<usize>> {
+        match from {
+            Edges::Start => Some(None),
+            Edges::End => self.wrong(Problem::EndAsSource),
+            Edges::One(node) if node.name() == "__end__" => self.wrong(Problem::EndAsSource),
+            Edges::One(node) if node.name() == "__start__" => Some(None),
+            Edges::One(node) => match self.index.get(node) {
+                Some(&at) => Some(Some(at as usize)),
+                None => self.wrong(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
+            },
+            Edges::Join(_) => None,
+        }
+    }
+
+    fn wrong<T>(&mut self, problem: Problem) -> Option<T> {
+        self.problems.push(problem);
+        None
+    }
+
+    fn join(&mut self, sources: &[N], to: &Target<N>) {
+        let name = format!("[{}]", sources.iter().map(NodeId::name).collect::<Vec<_>>().join(", "));
+        let known: Vec<u32> = sources.iter().filter_map(|node| self.join_node(node, &name)).collect();
+        let known = dedup(known);
+        if let Target::Node(node) = to
+            && self.join_node(node, &name).is_none()
+        {
+            return;
+        }
+        for target in self.targets(&name, &settled(to)) {
+            let Some(node) = target.node else { continue };
+            if target.sent {
+                self.only_sent(&name, node);
+            } else {
+                self.startable(&name, target.node);
+            }
+            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
+                self.problems.push(Problem::JoinOfOne { target: target_name(to) });
+            }
+            let join = self.joins.len() as u32;
+            for (bit, &source) in (0u32..).zip(&known) {
+                self.nodes[source as usize].exits.arrivals.push((join, bit));
+            }
+            self.joins.push(Join { target: node as u32, sources: known.clone() });
+        }
+    }
+
+    fn join_node(&mut self, node: &N, join: &str) -> Option<u32> {
+        let found = self.index.get(node).copied();
+        if found.is_none() {
+            let problem = match node.name() {
+                "__end__" => Problem::EndAsSource,
+                name => Problem::UnknownJoinNode { node: name.to_owned(), join: join.to_owned() },
+            };
+            self.problems.push(problem);
+        }
+        found
+    }
+
+    fn branch(&mut self, branch: AddedBranch<S, N, C>) {
+        let AddedBranch { from, name, choose, declared, closed } = branch;
+        let label = source_name(&from);
+        let Some(source) = self.source(&from, &Target::End) else { return };
+        if let Some(name) = name {
+            self.branch_name(source, &label, &name);
+        }
+        let only = match declared {
+            Declared::Anywhere => None,
+            Declared::Only(outcomes) => Some(self.outcomes(source, &label, outcomes)),
+        };
+        let only = if closed { None } else { only };
+        self.exits(source).routers.push(Branch { choose, only });
+    }
+
+    fn branch_name(&mut self, source: Option<usize>, label: &str, name: &str) {
+        let tag = format!("\u{0}{name}");
+        let taken = self.edges.iter().any(|edge| edge.from == source && edge.label == tag);
+        if taken {
+            self.problems.push(Problem::BranchTwice { from: label.to_owned(), name: name.to_owned() });
+        }
+        // remembered as an edge to nowhere, dropped when the outline is made
+        self.edges.push(Edge { from: source, to: None, kind: EdgeKind::Commanded, label: tag });
+    }
+
+    fn outcomes(&mut self, source: Option<usize>, label: &str, outcomes: Vec<(String, Target<N>)>) -> Vec<u32> {
+        let mut only = vec![];
+        for (outcome, target) in outcomes {
+            for to in self.targets(label, &target) {
+                let kind = if to.sent { EdgeKind::Sent } else { EdgeKind::Routed };
+                self.edges.push(Edge { from: source, to: to.node, kind, label: outcome.clone() });
+                only.extend(to.node.map(|node| node as u32));
+                if !to.sent {
+                    self.startable(label, to.node);
+                }
+            }
+        }
+        only
+    }
+
+    /// Declared destinations of commands become edges for validation and drawing, and a check at run time.
+    fn commands(&mut self) {
+        for at in 0..self.nodes.len() {
+            let Some(declared) = self.nodes[at].options.destinations.clone() else { continue };
+            let label = self.nodes[at].name.to_string();
+            let mut only = vec![];
+            let declared: Vec<Resolved> = declared.iter().flat_map(|target| self.targets(&label, target)).collect();
+            for to in declared {
+                self.edges.push(Edge { from: Some(at), to: to.node, kind: EdgeKind::Commanded, label: String::new() });
+                only.extend(to.node.map(|node| node as u32));
+            }
+            self.nodes[at].destinations = Some(only);
+        }
+    }
+
+    fn stops(&mut self, stops: Stops<N>) -> Stops<u32> {
+        match stops {
+            Stops::None => Stops::None,
+            Stops::All => Stops::All,
+            Stops::At(nodes) => Stops::At(nodes.iter().filter_map(|node| self.stop(node)).collect()),
+        }
+    }
+
+    fn stop(&mut self, node: &N) -> Option<u32> {
+        let found = self.index.get(node).copied();
+        if found.is_none() {
+            self.problems.push(Problem::UnknownBreakpoint { node: node.name().to_owned() });
+        }
+        found
+    }
+
+    fn questions(&mut self) {
+        let mut known: BTreeMap<&'static str, &'static str> = BTreeMap::new();
+        for (name, type_name) in self.nodes.iter().flat_map(declared) {
+            let first = *known.entry(name).or_insert(type_name);
+            if first != type_name {
+                let (first, second) = told_apart(first, type_name);
+                self.problems.push(Problem::QuestionTwice { name: name.to_owned(), first, second });
+            }
+        }
+    }
+
+    fn startable(&mut self, from: &str, node: Option<usize>) {
+        if let Some(node) = node.filter(|&node| !self.nodes[node].body.by_edges()) {
+            self.only_sent(from, node);
+        }
+    }
+
+    fn only_sent(&mut self, from: &str, node: usize) {
+        let row = &self.nodes[node];
+        let takes = row.body.takes().map_or(String::new(), |(_, takes)| short(takes));
+        let (from, worker) = (from.to_owned(), row.name.to_string());
+        self.problems.push(Problem::EdgeToWorker { from, worker, takes });
+    }
+
+    /// Resolves and type-checks a target.
+    fn targets(&mut self, from: &str, to: &Target<N>) -> Vec<Resolved> {
+        match to {
+            Target::End => vec![Resolved { node: None, sent: false }],
+            Target::Node(node) if node.name() == "__end__" => vec![Resolved { node: None, sent: false }],
+            Target::Node(node) => {
+                self.known(from, node).map(|at| Resolved { node: Some(at), sent: false }).into_iter().collect()
+            }
+            Target::Sends(sends) => {
+                let sent = self.send(from, sends);
+                let empty = sends.empty.as_deref().map(|target| self.targets(from, target));
+                sent.into_iter().chain(empty.into_iter().flatten()).collect()
+            }
+            Target::Many(many) => many.iter().flat_map(|target| self.targets(from, target)).collect(),
+        }
+    }
+
+    fn known(&mut self, from: &str, node: &N) -> Option<usize> {
+        if let Some(&at) = self.index.get(node) {
+            return Some(at as usize);
+        }
+        if node.name() == "__start__" {
+            self.problems.push(Problem::StartAsTarget { from: from.to_owned() });
+        } else {
+            self.problems.push(Problem::UnknownTarget { from: from.to_owned(), to: node.name().to_owned() });
+        }
+        None
+    }
+
+    fn send(&mut self, from: &str, sends: &Sends<N>) -> Option<Resolved> {
+        let at = self.known(from, &sends.node)?;
+        let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), short(sends.type_name));
+        match self.nodes[at].body.takes() {
+            Some((takes, _)) if takes == sends.takes => {}
+            _ if self.nodes[at].body.is_missing() => {}
+            Some((_, takes)) => {
+                let takes = short(takes);
+                self.problems.push(Problem::WrongPayload { from, worker, takes, sent });
+            }
+            None => self.problems.push(Problem::SendToNode { from, node: worker, sent }),
+        }
+        Some(Resolved { node: Some(at), sent: true })
+    }
+}
+
+struct Resolved {
+    /// None: END.
+    node: Option<usize>,
+    sent: bool,
+}
+
+/// A target with each list of sends resolved that has a target for being empty: those of an edge never change.
+fn settled<N: NodeId>(to: &Target<N>) -> Target<N> {
+    match to {
+        Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => settled(target),
+        Target::Sends(sends) => Target::Sends(Sends { empty: None, ..sends.clone() }),
+        Target::Many(many) => Target::Many(many.iter().map(settled).collect()),
+        Target::End | Target::Node(_) => to.clone(),
+    }
+}
+
+fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
+    match to {
+        Target::End | Target::Node(_) => Target::End,
+        Target::Sends(_) => to.clone(),
+        Target::Many(many) => Target::Many(many.iter().map(only_sends).collect()),
+    }
+}
+
+fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
+    let mut seen = Mask::default();
+    nodes.retain(|&node| seen.insert(node as usize));
+    nodes
+}
+
+fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
+    edges.retain(|edge| !edge.label.starts_with('\u{0}'));
+    let node = |row: &Row<S, N, C>| OutlineNode {
+        name: row.name.to_string(),
+        defer: row.options.defer,
+        is_handled: row.options.on_error.is_some(),
+        is_missing: row.body.is_missing(),
+    };
+    let joins =
+        joins.iter().map(|join| (join.sources.iter().map(|&at| at as usize).collect(), join.target as usize)).collect();
+    Outline { nodes: nodes.iter().map(node).collect(), edges, joins }
+}
+
+fn mask<S: State>(schema: &S::Schema, names: Option<Vec<String>>, problems: &mut Vec<Problem>) -> Option<Mask> {
+    let channels = S::channels(schema);
+    let mut find = |name: String| {
+        let found = channels.iter().position(|channel| channel.name() == name);
+        if found.is_none() {
+            problems.push(Problem::UnknownChannel { channel: name });
+        }
+        found
+    };
+    names.map(|names| names.into_iter().filter_map(&mut find).collect())
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
+    /// Checks the graph and turns it into tables.
+    ///
+    /// # Errors
+    /// [`CompileError`] with every problem at once, [`Lint`]s included. A variant without a node counts as a node of its name, so
+    /// that it hides nothing else.
+    pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
+        compile(self)
+    }
+}

@@ -1,0 +1,108 @@
+//! From added nodes to rows of the table, in name order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::builder::AddedNode;
+use super::problem::Problem;
+use super::table::{Exits, Row};
+use super::validate::is_reserved;
+use crate::graph::context::{Facts, permits};
+use crate::graph::node::{MissingBody, NodeDefaults, NodeId, NodeOptions};
+use crate::graph::records::HANDLER;
+use crate::graph::state::{State, channels::is_data_defined};
+
+/// Whether a node, or its subgraph, can ask questions.
+pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
+    let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
+    own || row.children.iter().any(|child| child.0.can_ask())
+}
+
+/// The questions that a node and its subgraphs declare: names and types.
+pub(crate) fn declared<S: State, N, C>(row: &Row<S, N, C>) -> Vec<(&'static str, &'static str)> {
+    let own = row.options.asks.iter();
+    let own = own.flat_map(|(name, asks)| asks.iter().map(move |ask| (*name, ask.type_name)));
+    own.chain(row.children.iter().flat_map(|child| child.0.declared())).collect()
+}
+
+pub(crate) fn rows<S: State, N: NodeId, C>(
+    added: Vec<AddedNode<S, N, C>>,
+    defaults: &NodeDefaults,
+    renamed: &[(String, N)],
+    problems: &mut Vec<Problem>,
+) -> Vec<Row<S, N, C>> {
+    let mut by_name: BTreeMap<String, AddedNode<S, N, C>> = BTreeMap::new();
+    for node in added {
+        let name = node.id.name().to_owned();
+        if is_reserved(&name) {
+            problems.push(Problem::ReservedName { node: name.clone() });
+        }
+        if by_name.insert(name.clone(), node).is_some() {
+            problems.push(Problem::AddedTwice { node: name });
+        }
+    }
+    for id in N::all() {
+        let name = id.name().to_owned();
+        by_name.entry(name.clone()).or_insert_with(|| {
+            problems.push(Problem::NotAdded { node: name });
+            AddedNode { id, body: Box::new(MissingBody), options: NodeOptions::default(), children: vec![] }
+        });
+    }
+    let first_name = |id: &N| {
+        let first = renamed.iter().find(|(_, node)| node.name() == id.name());
+        first.map_or_else(|| id.name().into(), |(was, _)| was.as_str().into())
+    };
+    by_name
+        .into_values()
+        .map(|node| (first_name(&node.id), node))
+        .map(|(first, node)| row(node, first, defaults))
+        .collect()
+}
+
+fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaults: &NodeDefaults) -> Row<S, N, C> {
+    let AddedNode { id, body, mut options, children } = node;
+    if options.retry.is_empty() {
+        options.retry.clone_from(&defaults.retry);
+    }
+    options.timeout = options.timeout.or(defaults.timeout);
+    options.idle_timeout = options.idle_timeout.or(defaults.idle_timeout);
+    options.cache = options.cache.or(defaults.cache);
+    options.replayable |= defaults.replayable;
+    let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
+    let receives = Arc::new(options.receives.clone());
+    let group = options.group.as_ref().map(|(name, limit)| permits::group(name, *limit));
+    let simple = is_simple(&options);
+    let name: Arc<str> = id.name().into();
+    let by_position = is_data_defined::<S>();
+    let tags: Arc<[String]> = std::mem::take(&mut options.tags).into();
+    let facts = |name, first_name, handler| {
+        let (asks, receives, tags) = (asks.clone(), Arc::clone(&receives), Arc::clone(&tags));
+        Arc::new(Facts { name, first_name, asks, receives, tags, handler, by_position })
+    };
+    let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
+    let facts = facts(Arc::clone(&name), first, false);
+    Row {
+        id,
+        name,
+        facts,
+        handler,
+        body,
+        options,
+        destinations: None,
+        reads: None,
+        exits: Exits::default(),
+        children,
+        group,
+        simple,
+        longest: Arc::default(),
+    }
+}
+
+/// A node that needs no clock, cache or handler around its body.
+fn is_simple<S: State, N, C>(options: &NodeOptions<S, N, C>) -> bool {
+    options.retry.is_empty()
+        && options.timeout.is_none()
+        && options.idle_timeout.is_none()
+        && options.cache.is_none()
+        && options.on_error.is_none()
+}

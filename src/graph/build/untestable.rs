@@ -1,0 +1,28 @@
+//! What the compiler says of `test()` where its feature is off. Nothing here can be used.
+
+use super::compiled::CompiledGraph;
+use crate::graph::node::NodeId;
+use crate::graph::state::State;
+
+/// Implemented by nothing: what asks for it needs the feature `test-util`.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`test()` needs the feature `test-util` of superstep",
+    label = "the feature `test-util` is off",
+    note = "add it for tests: `cargo add --dev superstep --features test-util`, with the same path or git source"
+)]
+pub trait TestUtil {}
+
+impl<S, N, C> CompiledGraph<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+{
+    #[doc(hidden)]
+    pub fn test(&self)
+    where
+        S: TestUtil,
+    {
+    }
+}

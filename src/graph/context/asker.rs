@@ -1,0 +1,111 @@
+//! Who asks: the task, its error handler, an effect, or a task of a subgraph that is not saved.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::effect_scope::escaped;
+use super::known::{EarlierQuestion, Known, Rematch};
+use super::level::Borrowed;
+use super::places::{Asking, Place, PlaceRule, Places};
+use super::task::{Inside, TaskCtx};
+use crate::graph::interrupt::Question;
+
+impl<C> TaskCtx<C> {
+    /// Returns the place of a question among all that are asked in the name of the same saved task.
+    pub(crate) fn place_of(&self, asking: &Asking) -> Place {
+        let lent = self.lend();
+        let mut places = lent.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inside = self.inside();
+        let Inside { places: taken, .. } = &mut *inside;
+        let place = places.find(asking, &lent.answers, |place| taken.contains(&place));
+        if let Place::At(place) = place {
+            taken.insert(place);
+        }
+        place
+    }
+
+    /// Returns who asks, how many questions it has asked before, and by which rule: the node, or the effect that it is in.
+    pub(crate) fn asks_as(&self, key: Option<&str>) -> (String, usize, PlaceRule) {
+        let scope = self.effect_scope();
+        let asker = format!("{}{}", self.asker(), scope.as_ref().map_or("", |scope| scope.path()));
+        if let Some(key) = key {
+            return (format!("{asker}={}", escaped(key)), 0, PlaceRule::Key);
+        }
+        let nth = match scope {
+            Some(scope) => scope.next_question(),
+            None => self.asked.fetch_add(1, Ordering::Relaxed),
+        };
+        (asker, nth as usize, if self.facts.by_position { PlaceRule::Position } else { PlaceRule::Payload })
+    }
+
+    /// The nearest task that is saved: it asks in its own name, and tasks of a child that is not saved in that name too.
+    pub(crate) fn lend(&self) -> Arc<Borrowed> {
+        if let Some(borrowed) = &self.level.borrowed {
+            return Arc::clone(borrowed);
+        }
+        let lend = || {
+            let (answers, places) = (self.answers.clone(), Mutex::new(Places::of(&self.answers)));
+            Arc::new(Borrowed { answers, places, checkpoint: self.checkpoint, task: self.task, id: self.id() })
+        };
+        Arc::clone(self.inside().lent.get_or_insert_with(lend))
+    }
+
+    /// Which of those that ask in one name this is: the same in each attempt, and when the subgraphs it is in start over.
+    pub(crate) fn asker(&self) -> String {
+        let by = if self.facts.handler { "!" } else { "" };
+        match &self.level.borrowed {
+            Some(_) => format!("{}:{}.{:x}{by}", self.level.asker, self.step, self.task),
+            None => by.to_owned(),
+        }
+    }
+
+    /// The same for the tasks of a subgraph that this task calls, before their own part. Another attempt calls anew.
+    pub(crate) fn asker_inside(&self, call: u32) -> String {
+        format!("{}/{}", self.asker(), call - self.inside().first_call)
+    }
+
+    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
+    pub(crate) fn left_anything(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns the answers for another run of the body if it asked something new and left answers unused: the state may have
+    /// been updated, or the payload varies. Only the end of an attempt shows this, as branches of a join ask in any order.
+    pub(crate) fn rematched(&self, questions: &[Question]) -> Option<Arc<Known>> {
+        let known = self.answers.as_ref().filter(|known| known.rematch == Rematch::New && !self.facts.by_position)?;
+        let inside = self.inside();
+        let is_unused = |asker: &str, place: &u32| {
+            !inside.places.contains(place) && known.asked.get(place).is_some_and(|asked| asked.asker == asker)
+        };
+        let is_new = |asked: &&Question| {
+            let own = (asked.id.checkpoint, asked.id.task) == (self.checkpoint, self.task);
+            own && self.own_part(&asked.asker).is_some() && !known.asked.contains_key(&asked.id.place)
+        };
+        let stray = |asked: &&Question| known.answers.keys().any(|place| is_unused(&asked.asker, place));
+        let mut types = BTreeSet::new();
+        let stray: Vec<&Question> = questions.iter().filter(is_new).filter(stray).collect();
+        let rematch = match stray.iter().all(|asked| types.insert((&asked.asker, &asked.name))) {
+            _ if stray.is_empty() => return None,
+            true => Rematch::ByType,
+            false => Rematch::Refused,
+        };
+        Some(Arc::new(Known { rematch, ..Known::clone(known) }))
+    }
+
+    /// Returns the key or the effects by which the body itself asks as `asker`; none if a task in one of its subgraphs does.
+    fn own_part<'a>(&self, asker: &'a str) -> Option<&'a str> {
+        asker.strip_prefix(&self.asker()).filter(|part| part.is_empty() || part.starts_with(['=', '@']))
+    }
+
+    /// Returns the type of a question of the body's own that was answered before and that this attempt has not asked. What an
+    /// effect asked is not asked again once the effect is recorded.
+    pub(crate) fn unasked(&self) -> Option<String> {
+        let known = self.answers.as_ref()?;
+        let inside = self.inside();
+        let own = |asked: &EarlierQuestion| self.own_part(&asked.asker).is_some_and(|part| !part.starts_with('@'));
+        let mut left = known.answers.keys().filter(|place| !inside.places.contains(place));
+        let asked = left.find_map(|place| known.asked.get(place).filter(|asked| own(asked)))?;
+        Some(asked.name.clone())
+    }
+}

@@ -1,0 +1,246 @@
+//! How a node asks a person, and gets the answer when it runs again. Knows no store.
+
+use std::any::type_name;
+use std::sync::Arc;
+
+use super::ctx::Ctx;
+use super::known::EarlierQuestion;
+use super::level::Borrowed;
+use super::places::{Asking, Place};
+use super::task::{Raised, TaskCtx};
+use crate::checkpoint::TermsRecord;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{Closed, Interrupt, InterruptId, Interrupted, Question, Shows, Terms};
+use crate::graph::records::clock;
+use crate::graph::state::{Canon, reading, value};
+
+impl<C> Ctx<C> {
+    /// Returns a number that tells the run's thread from others of its name.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows ask for it"))]
+    pub(crate) fn birth(&self) -> u64 {
+        self.0.birth()
+    }
+
+    /// Returns the answer to a question, or stops the node until there is one.
+    ///
+    /// The node runs again from its beginning once the answer is there. The question is stored with the task, the answer when
+    /// it is given. An answer belongs to the question with the same type and payload, in whatever order a node asks; if the
+    /// payload has changed because the state was updated meanwhile, it belongs to the only question of its type that is left.
+    /// In a loop, or beside others in a `join!`, use [`interrupt_as`](Self::interrupt_as). LangGraph: `interrupt`, which goes by
+    /// position alone, as graphs read from data do here.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { title: String }
+    /// # #[derive(Serialize, Deserialize)] struct Title { old: String }
+    /// # impl Interrupt for Title { type Resume = String; const NAME: &'static str = "title"; }
+    /// async fn entitle(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
+    ///     let title: String = ctx.interrupt(Title { old: draft.title.clone() })?; // on the node: `.asks::<Title>()`
+    ///     Ok(Draft::update().title(title))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Interrupted`] is no failure: pass it on with `?`. If the node asks something else than what was answered, it fails
+    /// with [`RunError::QuestionChanged`], and no answer is used.
+    pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
+        self.0.interrupted(None, &question)
+    }
+
+    /// Returns the answer to the question with this key, or stops the node until there is one.
+    ///
+    /// As [`interrupt`](Self::interrupt), for questions in loops and joins: the key, unique within an attempt of the task, says
+    /// which answer belongs to which question. An answer is never used for a question whose payload has changed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(Clone, Debug, Serialize, Deserialize)] struct ToolCall { id: String, command: String }
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    /// # struct Chat { calls: Vec<ToolCall>, #[channel(append)] results: Vec<String> }
+    /// # async fn run(call: ToolCall) -> Result<String, std::io::Error> { Ok(call.command) }
+    /// #[derive(Serialize, Deserialize)]
+    /// struct MayRun(ToolCall);
+    /// impl Interrupt for MayRun {
+    ///     type Resume = bool;
+    ///     const NAME: &'static str = "may_run";
+    /// }
+    /// async fn tools(chat: Arc<Chat>, ctx: Ctx) -> Result<ChatUpdate, NodeError> {
+    ///     let mut results = vec![];
+    ///     for call in &chat.calls {
+    ///         if ctx.interrupt_as(&call.id, MayRun(call.clone()))? {
+    ///             results.push(ctx.effect(&call.id, call, |_| run(call.clone())).await?);
+    ///         }
+    ///     }
+    ///     Ok(Chat::update().results(results))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`interrupt`](Self::interrupt). A key that is used twice in one attempt fails the node.
+    pub fn interrupt_as<I: Interrupt>(&self, key: impl Into<String>, question: I) -> Result<I::Resume, Interrupted> {
+        self.0.interrupted(Some(&key.into()), &question)
+    }
+}
+
+/// What a question came to.
+pub(crate) enum Answered<T> {
+    Given(T),
+    Closed(Closed),
+}
+
+impl<C> TaskCtx<C> {
+    fn interrupted<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
+        let raised = match self.interrupt(key, question, None) {
+            Ok(Answered::Given(answer)) => return Ok(answer),
+            Ok(Answered::Closed(closed)) => {
+                let (node, question) = (Arc::clone(&self.facts.name), I::NAME.to_owned());
+                Raised::Wrong(RunError::QuestionClosed { node, reason: closed.error(&question).to_string() })
+            }
+            Err(raised) => *raised,
+        };
+        self.raise(raised);
+        Err(Interrupted::new())
+    }
+
+    /// Returns what a question came to, or what is to be raised.
+    pub(crate) fn interrupt<I: Interrupt>(
+        &self,
+        key: Option<&str>,
+        question: &I,
+        terms: Option<&TermsRecord>,
+    ) -> Result<Answered<I::Resume>, Box<Raised>> {
+        let (asker, nth, rule) = self.asks_as(key);
+        if let Some(key) = key
+            && !self.inside().used.insert(format!("={asker}"))
+        {
+            return Err(wrong(RunError::EffectTwice { node: Arc::clone(&self.facts.name), key: key.to_owned() }));
+        }
+        let payload = Canon::of(|| format!("question `{}`", I::NAME), question).ok();
+        let asking = Asking { asker, nth, rule, name: I::NAME, payload };
+        let lent = self.lend();
+        let place = match self.place_of(&asking) {
+            Place::At(place) => place,
+            Place::Changed(place) => return Err(wrong(self.changed(&lent, place, &asking))),
+        };
+        let Some(bytes) = lent.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
+            return Err(Box::new(self.ask(place, asking.asker, question, terms)));
+        };
+        if let Some(differs) = self.asks_otherwise(&lent, place, &asking) {
+            return Err(wrong(differs));
+        }
+        if let Some(closed) = Closed::decode(bytes) {
+            return Ok(Answered::Closed(closed));
+        }
+        reading::decode(bytes)
+            .map(Answered::Given)
+            .map_err(|reason| wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
+    }
+
+    /// A question must be declared, by its type: an answer is checked against what was declared.
+    fn check_declared<I: Interrupt>(&self) -> Result<(), RunError> {
+        let Some(asks) = &self.facts.asks else { return Ok(()) };
+        let (node, question, type_name) = (Arc::clone(&self.facts.name), I::NAME, type_name::<I>());
+        match asks.get(question).map(Vec::as_slice) {
+            Some(all) if all.iter().any(|asks| asks.type_name == type_name) => Ok(()),
+            Some([asks, ..]) => {
+                Err(RunError::QuestionNameTaken { node, question, type_name, declared: asks.type_name })
+            }
+            Some([]) | None => Err(RunError::UndeclaredQuestion { node, question, type_name }),
+        }
+    }
+
+    fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I, terms: Option<&TermsRecord>) -> Raised {
+        if let Err(error) = self.check_declared::<I>() {
+            return Raised::Wrong(error);
+        }
+        if !self.shared.may_ask {
+            return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
+        }
+        match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
+            Ok(payload) => Raised::Ask(Question {
+                id: self.question_id(place),
+                terms: self.agreed(place, terms),
+                name: I::NAME.to_owned(),
+                node: self.facts.name.to_string(),
+                namespace: self.level.names.to_vec(),
+                payload,
+                shows: Shows::of::<I>(),
+                answered: false,
+                asker,
+            }),
+            Err(error) => Raised::Wrong(error.into()),
+        }
+    }
+
+    /// The terms of a question that is asked now. The task runs again when it expires.
+    fn agreed(&self, place: u32, terms: Option<&TermsRecord>) -> Terms {
+        let Some(terms) = terms else { return Terms::default() };
+        self.inside().note_wake(terms.expires);
+        let Borrowed { checkpoint, task, .. } = *self.lend();
+        Terms { record: TermsRecord { checkpoint, task, place, ..terms.clone() }, votes: vec![] }
+    }
+
+    fn question_id(&self, place: u32) -> InterruptId {
+        let birth = self.birth();
+        let Borrowed { checkpoint, task, .. } = *self.lend();
+        InterruptId { birth, checkpoint, task, place }
+    }
+
+    /// Tells the run's thread from others of its name.
+    pub(crate) fn birth(&self) -> u64 {
+        match &self.shared.recorder {
+            Some(recorder) => recorder.birth(),
+            None => *self.shared.birth.get_or_init(|| self.shared.noise() & clock::BIRTH),
+        }
+    }
+
+    fn changed(&self, lent: &Borrowed, place: u32, asking: &Asking) -> RunError {
+        let before = earlier(lent, place);
+        RunError::QuestionChanged {
+            node: Arc::clone(&self.facts.name),
+            place: place as usize,
+            before: before.map(|before| before.name.clone()).unwrap_or_default(),
+            before_payload: before.and_then(|before| value::canon(before.payload.as_ref()?).ok()).as_ref().map(shown),
+            now: asking.name,
+            now_payload: asking.payload.as_ref().map(shown),
+        }
+    }
+
+    /// How a question differs from the answered one in its place: in its type, or, in a replay, in its payload.
+    fn asks_otherwise(&self, lent: &Borrowed, place: u32, asking: &Asking) -> Option<RunError> {
+        let before = earlier(lent, place)?;
+        if before.name != asking.name {
+            return Some(self.changed(lent, place, asking));
+        }
+        if self.shared.replay.as_ref().is_none_or(|replay| replay.goes_on) || !before.here {
+            return None;
+        }
+        let (recorded, now) = (value::canon(before.payload.as_ref()?).ok()?, asking.payload.as_ref()?);
+        (recorded != *now).then(|| RunError::Diverged {
+            node: Arc::clone(&self.facts.name),
+            what: format!("question `{}`", asking.name),
+            recorded: recorded.json().to_string(),
+            now: now.json().to_string(),
+        })
+    }
+}
+
+fn wrong(error: RunError) -> Box<Raised> {
+    Box::new(Raised::Wrong(error))
+}
+
+fn earlier(lent: &Borrowed, place: u32) -> Option<&EarlierQuestion> {
+    lent.answers.as_ref()?.asked.get(&place)
+}
+
+/// A payload in an error, cut to a line.
+fn shown(payload: &Canon) -> String {
+    const LONGEST: usize = 200;
+    let text = payload.json().to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

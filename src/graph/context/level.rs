@@ -1,0 +1,70 @@
+//! The place of a graph in a run: the root, or a subgraph of a task.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+
+use super::known::Answers;
+use super::places::Places;
+use crate::checkpoint::CheckpointId;
+use crate::graph::records::Journal;
+use crate::graph::view::origin::task_id;
+
+/// Where a graph runs: the root, or a subgraph in a task.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Level {
+    /// The nodes on the way down.
+    pub names: Arc<[String]>,
+    /// The same for events, with their tasks; empty where no event is sent or stored.
+    pub places: Arc<[String]>,
+    /// For the store: tells activations apart.
+    pub path: String,
+    /// Whether it is a subgraph that keeps its state for the thread.
+    pub keeps_own: bool,
+    /// Whether the run is inside a subgraph whose state is not kept.
+    pub unsaved: bool,
+    /// In whose name the tasks of such a subgraph ask.
+    pub borrowed: Option<Arc<Borrowed>>,
+    /// Which of its subgraphs this is, then.
+    pub asker: String,
+    /// The idle timeouts of the nodes on the way down.
+    pub beats: Vec<Arc<Notify>>,
+    /// The journal of the root graph's task that this is in; none in the root graph, whose tasks have one each.
+    pub journal: Option<Arc<Journal>>,
+    /// Where the tasks of this graph write in it.
+    pub place: String,
+    /// The version of the graph's control at which this activation began: places count from there.
+    pub base: u64,
+}
+
+/// The nearest task that is saved, for the questions of a subgraph that is not.
+#[derive(Debug)]
+pub(crate) struct Borrowed {
+    pub answers: Answers,
+    pub places: Mutex<Places>,
+    pub checkpoint: CheckpointId,
+    pub task: u32,
+    /// Its id.
+    pub id: String,
+}
+
+impl Level {
+    /// Names a task of this graph within its thread. A superstep that is not stored has no checkpoint to name it by: its
+    /// number takes the place, below the nearest task that is stored.
+    pub(crate) fn task_id(&self, checkpoint: CheckpointId, step: i64, task: u32) -> String {
+        match &self.borrowed {
+            Some(lender) => format!("{}{}-{step}.{task:x}", lender.id, self.asker.replace(['/', ':'], "-")),
+            None if checkpoint.0 == 0 => format!("{step}-{task:x}"),
+            None => task_id(checkpoint, task),
+        }
+    }
+
+    /// The nodes whose subgraphs this is in are alive.
+    pub(crate) fn beat(&self) {
+        self.beats.iter().for_each(|beat| beat.notify_one());
+    }
+
+    pub(crate) fn root() -> Arc<Self> {
+        Arc::new(Self::default())
+    }
+}

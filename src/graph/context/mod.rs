@@ -1,0 +1,39 @@
+//! [`Ctx`](crate::graph::Ctx) and what is behind it: interrupts, effects, recorded values, signals, events of a node's own.
+//!
+//! Knows no superstep.
+
+mod asker;
+mod asking;
+mod attempt;
+pub(crate) mod ctx;
+mod effect;
+mod effect_scope;
+mod emit;
+mod exit;
+mod keep;
+mod known;
+mod level;
+pub(crate) mod permits;
+pub(crate) mod place;
+mod places;
+pub(crate) mod receive;
+mod recorded;
+pub(crate) mod report;
+mod runs;
+mod shared;
+mod task;
+mod terms;
+
+pub use ctx::{Ctx, DefaultContext};
+pub use effect::Effect;
+pub use exit::Budget;
+pub use report::{Divergence, NotVerified, Verdict, Verified, WhatIf};
+pub use terms::Ask;
+
+pub(crate) use exit::{Budgets, Exit};
+pub(crate) use known::{Answers, EarlierQuestion, Known};
+pub(crate) use level::Level;
+pub(crate) use permits::Permits;
+pub(crate) use report::{Comparison, Difference, Spot};
+pub(crate) use shared::{Keeps, Limits, Shared, Stage, Staged};
+pub(crate) use task::{Facts, Inside, Kept, Raised, TaskCtx};

@@ -1,0 +1,185 @@
+//! How a node receives signals: from the thread's mailbox, each once, in order; and which tasks wait for them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::ctx::Ctx;
+use super::effect::{Begun, Entry, told};
+use super::recorded::PLAIN;
+use super::task::{Raised, TaskCtx};
+use crate::checkpoint::{EffectKind, ReceiveRecord};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::{Interrupted, Signal};
+use crate::graph::records::{Letter, Recorder};
+use crate::graph::state::{Canon, reading};
+
+impl<C: Send + Sync + 'static> Ctx<C> {
+    /// Returns the next signal of this type that was sent to the thread, or stops the node until there is one.
+    ///
+    /// Signals are kept in the thread's mailbox from [`Thread::signal`](crate::graph::Thread::signal) until a task receives
+    /// them: each is received once, in the order in which they were sent, by the task that asks first. The node runs again from
+    /// its beginning when a signal has come; the n-th call for a type in a task returns the same signal in every attempt,
+    /// process and replay. Declare the type on the node with `.receives::<T>()`.
+    ///
+    /// While a task waits for a signal, the thread's status is
+    /// [`AwaitingSignal`](crate::graph::Status::AwaitingSignal); a [`runner`](crate::graph::runner()) resumes it when one has
+    /// come.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Order { cents: u64 }
+    /// #[derive(Signal, Serialize, Deserialize)]
+    /// struct Paid {
+    ///     cents: u64,
+    /// }
+    /// async fn pay(_: Arc<Order>, ctx: Ctx) -> Result<OrderUpdate, NodeError> {
+    ///     let paid: Paid = ctx.receive().await?; // on the node: `.receives::<Paid>()`
+    ///     Ok(Order::update().cents(paid.cents))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Interrupted`] is no failure: pass it on with `?`. A signal that the type does not read fails the node with
+    /// [`RunError::MistypedSignal`], and stays in the mailbox. Without a store the node fails.
+    pub async fn receive<T: Signal>(&self) -> Result<T, Interrupted> {
+        match self.0.received(None).await {
+            Ok(Some(signal)) => Ok(signal),
+            Ok(None) => Err(self.0.stopped(Raised::Wrong(RunError::NotRecorded {
+                node: self.0.facts.name.clone(),
+                what: format!("signal `{}`", T::NAME),
+                now: "waited for without an end".into(),
+            }))),
+            Err(raised) => Err(self.0.stopped(*raised)),
+        }
+    }
+
+    /// Returns the next signal of this type as [`receive`](Self::receive) does; none if none has come within this time, across
+    /// processes. The time counts from the first attempt. With [`Duration::ZERO`] it returns what is there now.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub async fn receive_within<T: Signal>(&self, time: Duration) -> Result<Option<T>, Interrupted> {
+        self.0.received(Some(time)).await.map_err(|raised| self.0.stopped(*raised))
+    }
+}
+
+/// A wait for signals of one type.
+struct Wait<'a> {
+    recorder: &'a Recorder,
+    name: &'static str,
+    /// The key of the entry, for people.
+    key: String,
+}
+
+impl<C: Send + Sync + 'static> TaskCtx<C> {
+    fn stopped(&self, raised: Raised) -> Interrupted {
+        self.raise(raised);
+        Interrupted::new()
+    }
+
+    async fn received<T: Signal>(&self, within: Option<Duration>) -> Result<Option<T>, Box<Raised>> {
+        if !self.facts.receives.contains_key(T::NAME) {
+            let (node, type_name) = (self.facts.name.clone(), std::any::type_name::<T>());
+            return Err(wrong(RunError::UndeclaredSignal { node, signal: T::NAME, type_name }));
+        }
+        let key = self.counted(EffectKind::Signal, T::NAME);
+        let mut entry = match self.begin_entry(EffectKind::Signal, &key, Ok(Canon::Nil)).await.map_err(wrong)? {
+            Begun::Recorded(record) => return self.taken(&key, &record).map_err(wrong),
+            Begun::Failed(_) => {
+                let (node, what) = (self.facts.name.clone(), told(EffectKind::Signal, &key));
+                return Err(wrong(RunError::NotRecorded { node, what, now: String::new() }));
+            }
+            Begun::New(entry) => entry,
+        };
+        let Some(recorder) = self.shared.recorder.as_deref() else {
+            return Err(wrong(RunError::NoCheckpointer { what: "a node that receives signals" }));
+        };
+        let until = self.until(&key, within).await.map_err(wrong)?;
+        let wait = Wait { recorder, name: T::NAME, key };
+        loop {
+            let Some((letter, signal)) = self.first::<T>(&wait).await? else { break };
+            if let Some(signal) = self.take(&wait, &mut entry, letter, signal).map_err(wrong)? {
+                return Ok(Some(signal));
+            }
+        }
+        if until.is_none_or(|until| until > self.shared.now()) {
+            return Err(Box::new(self.awaits(T::NAME, until, entry.key())));
+        }
+        entry.set::<Option<T>>(&wait.key, &None).map_err(wrong)?;
+        self.note(entry);
+        Ok(None)
+    }
+
+    /// The key of the next signal or question of a type: they are counted by type.
+    pub(crate) fn counted(&self, kind: EffectKind, name: &str) -> String {
+        let place = self.entry_key(kind, name);
+        let nth = &mut *self.inside();
+        let nth = nth.received.entry(place).or_default();
+        *nth += 1;
+        format!("{name}#{}", *nth - 1)
+    }
+
+    /// Until when to wait, as the first attempt noted it.
+    async fn until(&self, key: &str, within: Option<Duration>) -> Result<Option<u64>, RunError> {
+        let Some(time) = within else { return Ok(None) };
+        let length = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let until = || self.shared.now().saturating_add(length);
+        self.recorded(EffectKind::Sleep, (key, PLAIN), until).await.map(Some)
+    }
+
+    /// The first signal of the type that no task has.
+    async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(Letter, T)>, Box<Raised>> {
+        let letters = wait.recorder.letters().await.map_err(|error| wrong(error.into()))?;
+        let Some(letter) = letters.into_iter().find(|letter| letter.record.name == wait.name) else { return Ok(None) };
+        match reading::decode::<T>(&letter.record.value) {
+            Ok(signal) => Ok(Some((letter, signal))),
+            Err(reason) => {
+                let (id, signal) = (letter.id, wait.name.to_owned());
+                Err(wrong(RunError::MistypedSignal { id: Some(id), signal, reason }))
+            }
+        }
+    }
+
+    /// Takes a signal, unless another task was faster.
+    fn take<T: Signal>(
+        &self,
+        wait: &Wait<'_>,
+        entry: &mut Entry,
+        letter: Letter,
+        signal: T,
+    ) -> Result<Option<T>, RunError> {
+        let signal = Some(signal);
+        entry.set(&wait.key, &signal)?;
+        entry.of_signal(&letter.id);
+        let journal = self.journal();
+        let took = wait.recorder.take_letter(letter.id, journal.checkpoint(), || {
+            self.note(entry.clone());
+            journal.take_riders()
+        })?;
+        Ok(signal.filter(|_| took))
+    }
+
+    /// The task waits for a signal.
+    fn awaits(&self, name: &str, until: Option<u64>, entry: &str) -> Raised {
+        let (node, namespace) = (self.facts.name.to_string(), self.level.names.to_vec());
+        let mut inside = self.inside();
+        inside.note_wake(until);
+        let (name, entry) = (name.to_owned(), entry.to_owned());
+        inside.receives.push(ReceiveRecord { name: name.clone(), node, namespace, until, entry });
+        Raised::Signal(name)
+    }
+}
+
+fn wrong(error: RunError) -> Box<Raised> {
+    Box::new(Raised::Wrong(error))
+}
+
+/// How many signals there are of each type.
+pub(crate) fn counted(letters: &[Letter]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for letter in letters {
+        *counts.entry(letter.record.name.as_str()).or_default() += 1;
+    }
+    counts
+}

@@ -1,0 +1,307 @@
+//! What a replay that compares finds. Knows no graph.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::checkpoint::CheckpointId;
+use crate::graph::records::Reader;
+
+/// What came of comparing a thread with what its graph does now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Verified {
+    /// How many supersteps were compared, those of subgraphs included.
+    pub verified: u64,
+    /// How many bodies ran again and came to what was recorded, those of subgraphs included.
+    pub bodies: u64,
+    /// How many routers ran again.
+    pub routers: u64,
+    /// What was taken over as it was recorded, in order.
+    pub not_verified: Vec<NotVerified>,
+    /// The first difference.
+    pub divergence: Option<Divergence>,
+}
+
+/// What a comparison says of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// All of it was compared, and nothing differs.
+    Same,
+    /// Nothing differs, but some results were taken over as they were recorded.
+    SameInPart,
+    /// No body and no router could be run: nothing was compared but what was recorded with itself.
+    NothingCompared,
+    /// Something differs.
+    Different,
+}
+
+/// What a thread would have come to with the graph as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WhatIf {
+    /// How many supersteps were run again.
+    pub supersteps: u64,
+    /// What came out otherwise, in order.
+    pub differences: Vec<Divergence>,
+    /// Tasks whose writes were taken as they were recorded, though their input may be another now.
+    pub taken: Vec<NotVerified>,
+    /// The first task that cannot go on over what was recorded; none if the run came to its end.
+    pub stopped: Option<NotVerified>,
+    /// The state there, as JSON, without secret channels.
+    pub state: Value,
+    /// What would run next: a name for each task.
+    pub next: Vec<String>,
+}
+
+/// A task, or a superstep, that could not be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotVerified {
+    /// The superstep.
+    pub step: i64,
+    /// The nodes whose subgraphs it is in, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespace: Vec<String>,
+    /// The node; empty for a superstep as a whole.
+    pub node: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// Where a thread and its graph part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Divergence {
+    /// The checkpoint that the superstep starts from.
+    pub checkpoint: u64,
+    /// The superstep.
+    pub step: i64,
+    /// The nodes whose subgraphs it is in, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespace: Vec<String>,
+    /// The node; several joined by commas where it cannot be told which.
+    pub node: String,
+    /// What differs: a write, a route, an effect, a question, a channel.
+    pub what: String,
+    /// What was recorded; null if nothing was.
+    pub recorded: Value,
+    /// What there is now; null if nothing is.
+    pub now: Value,
+}
+
+impl Verified {
+    /// Returns whether nothing differed in what was compared, be it little: see [`verdict`](Self::verdict).
+    pub fn agrees(&self) -> bool {
+        self.divergence.is_none()
+    }
+
+    /// Returns what the comparison says of the graph.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self { divergence: Some(_), .. } => Verdict::Different,
+            Self { bodies: 0, routers: 0, .. } => Verdict::NothingCompared,
+            Self { not_verified, .. } if not_verified.is_empty() => Verdict::Same,
+            _ => Verdict::SameInPart,
+        }
+    }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, node, what, recorded, now, .. } = self;
+        write!(f, "superstep {step}, ")?;
+        self.namespace.iter().try_for_each(|above| write!(f, "`{above}` > "))?;
+        write!(f, "`{node}`: {what}\n  recorded: {}\n  now:      {}", told(recorded), told(now))
+    }
+}
+
+fn told(value: &Value) -> String {
+    if value.is_null() { "nothing".into() } else { value.to_string() }
+}
+
+impl fmt::Display for WhatIf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { supersteps, differences, taken, stopped, .. } = self;
+        write!(f, "{supersteps} superstep{} run again", if *supersteps == 1 { "" } else { "s" })?;
+        differences.iter().try_for_each(|difference| write!(f, "\n{difference}"))?;
+        taken.iter().try_for_each(|taken| write!(f, "\ntaken as recorded: {taken}"))?;
+        match stopped {
+            Some(stopped) => write!(f, "\nstopped before {stopped}"),
+            None => f.write_str("\ncame to its end"),
+        }
+    }
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verified, bodies, routers, not_verified, divergence } = self;
+        let supersteps = counted(*verified, "superstep", "supersteps");
+        let taken = counted(not_verified.len() as u64, "result", "results");
+        let (bodies, routers) = (counted(*bodies, "body", "bodies"), counted(*routers, "router", "routers"));
+        match self.verdict() {
+            Verdict::Same | Verdict::SameInPart => write!(f, "{supersteps} compared, no difference")?,
+            Verdict::NothingCompared => write!(f, "nothing compared in {supersteps}")?,
+            Verdict::Different => write!(f, "{supersteps} compared, then a difference")?,
+        }
+        write!(f, ": {bodies} and {routers} run, {taken} taken over")?;
+        if let Some(divergence) = divergence {
+            write!(f, "\nthe first difference is in {divergence}")?;
+        }
+        not_verified.iter().try_for_each(|skipped| write!(f, "\nnot compared: {skipped}"))
+    }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+impl fmt::Display for NotVerified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, namespace, node, why } = self;
+        let place: Vec<&str> =
+            namespace.iter().chain([node]).map(String::as_str).filter(|name| !name.is_empty()).collect();
+        match place.is_empty() {
+            true => write!(f, "superstep {step}: {why}"),
+            false => write!(f, "superstep {step}, `{}`: {why}", place.join("` > `")),
+        }
+    }
+}
+
+/// A comparison under way: what all levels of a replay share.
+pub(crate) struct Comparison {
+    pub reader: Reader,
+    /// Whether the run goes on after a difference, as far as it can.
+    pub goes_on: bool,
+    found: Mutex<Found>,
+}
+
+#[derive(Clone, Default)]
+struct Found {
+    report: Verified,
+    /// Where the run went on with something else.
+    passed: Vec<Divergence>,
+    /// Whether a body came to a subgraph of which nothing is kept.
+    lost: bool,
+    /// Why a difference may be due to something that is not recorded.
+    doubt: Option<&'static str>,
+}
+
+/// The findings at one moment, to go back to.
+pub(crate) struct Mark(Found);
+
+/// Where something differs, and how.
+pub(crate) struct Difference {
+    pub what: String,
+    pub recorded: Value,
+    pub now: Value,
+}
+
+impl Difference {
+    pub(crate) fn new(what: impl Into<String>, recorded: impl Into<Value>, now: impl Into<Value>) -> Self {
+        Self { what: what.into(), recorded: recorded.into(), now: now.into() }
+    }
+}
+
+/// The place of a task or superstep, for the report.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'a> {
+    pub checkpoint: CheckpointId,
+    pub step: i64,
+    pub namespace: &'a [String],
+}
+
+impl Spot<'_> {
+    fn with(self, node: &str, difference: Difference) -> Divergence {
+        let (Difference { what, recorded, now }, node) = (difference, node.to_owned());
+        let (checkpoint, step, namespace) = (self.checkpoint.0, self.step, self.namespace.to_vec());
+        Divergence { checkpoint, step, namespace, node, what, recorded, now }
+    }
+}
+
+impl Comparison {
+    pub(crate) fn new(reader: Reader, goes_on: bool) -> Self {
+        Self { reader, goes_on, found: Mutex::default() }
+    }
+
+    pub(crate) fn count(&self) {
+        self.lock().report.verified += 1;
+    }
+
+    /// Notes the first difference.
+    pub(crate) fn differs(&self, spot: Spot<'_>, node: &str, difference: Difference) {
+        self.lock().report.divergence.get_or_insert(spot.with(node, difference));
+    }
+
+    /// Notes a difference after which the run goes on, if it may. Returns whether it may not.
+    pub(crate) fn parts(&self, spot: Spot<'_>, node: &str, difference: Difference) -> bool {
+        if self.goes_on && spot.namespace.is_empty() {
+            self.lock().passed.push(spot.with(node, difference));
+            return false;
+        }
+        self.differs(spot, node, difference);
+        true
+    }
+
+    /// What the run went on with after differences; and the difference that it could not pass.
+    pub(crate) fn passed(&self) -> (Vec<Divergence>, Option<Divergence>) {
+        let found = self.lock();
+        (found.passed.clone(), found.report.divergence.clone())
+    }
+
+    pub(crate) fn diverged(&self) -> bool {
+        self.lock().report.divergence.is_some()
+    }
+
+    pub(crate) fn skips(&self, spot: Spot<'_>, node: &str, why: &str) {
+        let (node, namespace, why) = (node.to_owned(), spot.namespace.to_vec(), why.to_owned());
+        self.lock().report.not_verified.push(NotVerified { step: spot.step, namespace, node, why });
+    }
+
+    /// A subgraph's supersteps are not kept, so the body that calls it cannot go on.
+    pub(crate) fn lose(&self) {
+        self.lock().lost = true;
+    }
+
+    /// Whether a body came to such a subgraph; forgets it.
+    pub(crate) fn has_lost(&self) -> bool {
+        std::mem::take(&mut self.lock().lost)
+    }
+
+    /// Notes that the body read something that is not recorded: a difference may be due to it.
+    pub(crate) fn doubts(&self, why: &'static str) {
+        self.lock().doubt.get_or_insert(why);
+    }
+
+    /// Returns why the last difference is in doubt, if it is; forgets it.
+    pub(crate) fn doubted(&self) -> Option<&'static str> {
+        self.lock().doubt.take()
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.lock().clone())
+    }
+
+    /// Forgets what was found since.
+    pub(crate) fn go_back_to(&self, mark: &Mark) {
+        *self.lock() = mark.0.clone();
+    }
+
+    /// Counts a body that ran again.
+    pub(crate) fn ran_body(&self) {
+        self.lock().report.bodies += 1;
+    }
+
+    /// Counts routers that ran again.
+    pub(crate) fn ran_routers(&self, count: usize) {
+        self.lock().report.routers += count as u64;
+    }
+
+    pub(crate) fn report(&self) -> Verified {
+        self.lock().report.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

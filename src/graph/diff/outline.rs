@@ -1,0 +1,178 @@
+//! A checkpoint as a comparison sees it: what can be told without its state, and the values of channels one asks for.
+//! Types end here. Knows the records; must not know what differs.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, RowId, Slot};
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::persist::{Reading, save::log_name};
+use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
+use crate::graph::state::{Channel, Mask, State, Stored, reading};
+use crate::graph::superstep::{Position, Start, Task, task::planned};
+use crate::graph::view::{AnyChild, Face, Facts, untyped::channel_json};
+
+/// The entries that a log has grown by; none if it is not the same log.
+pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {
+    let (Slot::Log { full, ranges: old, .. }, Slot::Log { full: now, ranges: new, .. }) = (old, new) else {
+        return None;
+    };
+    let Some((last, before)) = old.split_last() else { return (full == now).then(|| new.clone()) };
+    let (grown, more) = new.get(before.len()..)?.split_first()?;
+    let same = full == now && new.starts_with(before) && grown.first == last.first && grown.last >= last.last;
+    let count = grown.count.checked_sub(last.count).filter(|_| same)?;
+    let after = RowId { slot: last.last.slot.saturating_add(1), ..last.last };
+    let rest = LogRange { first: after, count, ..*grown };
+    Some((count > 0).then_some(rest).into_iter().chain(more.iter().copied()).collect())
+}
+
+struct Loaded<S: State, N, C> {
+    table: Arc<Table<S, N, C>>,
+    facts: Facts,
+    mapping: Mapping,
+}
+
+/// Reads everything of a checkpoint but the values of its channels.
+pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    reader: &Reader,
+    id: CheckpointId,
+) -> Result<Box<dyn Face>, RunError> {
+    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
+    let record = reader.record(id).await?.ok_or_else(unknown)?;
+    let mapping = reader.mapping(table, id, &record).await?;
+    let control = reader.control(table, &record, &mapping).await?;
+    let records = mapping.by_present_key(reader.tasks(id).await?);
+    let start = record.control.start.is_some().then(Start::default);
+    let tasks = planned(table, &Position { control, start, ..Position::empty(table) });
+    let mut questions = vec![];
+    for record in tasks.iter().filter_map(|task| records.get(&task.key)) {
+        questions.extend(reader.questions(table, record).await?);
+    }
+    let kept: Vec<_> = record.children.iter().map(|(name, at)| (table.name_now(name.clone()), *at)).collect();
+    let inside = inside(table, reader, &mapping, &tasks, &records, &kept).await?;
+    let lost = mapping.lost().into_iter().map(|(_, name)| name);
+    let facts = Facts {
+        reader: reader.clone(),
+        id,
+        step: record.step,
+        source: record.source,
+        graph: table.fingerprint,
+        next: tasks.iter().map(|task| name(table, task.node)).chain(lost).collect(),
+        questions,
+        slots: reader.slots(&record, &mapping).await?.0,
+        path: record.namespace,
+        inside,
+    };
+    Ok(Box::new(Loaded { table: Arc::clone(table), facts, mapping }))
+}
+
+fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
+    if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
+}
+
+async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Table<S, N, C>,
+    reader: &Reader,
+    mapping: &Mapping,
+    tasks: &[Task<S>],
+    records: &Tasks,
+    kept: &[(String, CheckpointId)],
+) -> Result<Vec<(String, CheckpointId, AnyChild)>, RunError> {
+    let mut found: Vec<(String, CheckpointId, AnyChild)> = vec![];
+    for task in tasks.iter().filter(|task| task.node != START_NODE) {
+        let children = &table.row(task.node).children;
+        if children.is_empty() {
+            continue;
+        }
+        let call = records.get(&task.key).map_or(0, |record| record.first_call);
+        let Some(at) = reader.child(mapping.at, mapping.stored_task(task.key), call).await? else { continue };
+        if let Some(child) = called(reader, children, at).await? {
+            let node = &table.row(task.node).name;
+            let before = found.iter().filter(|(known, ..)| known.split(" (").next() == Some(&**node)).count();
+            let name = if before == 0 { node.to_string() } else { format!("{node} ({})", before + 1) };
+            found.push((name, at, child));
+        }
+    }
+    for (name, at) in kept {
+        let node = name.split('#').next().and_then(|node| table.named(node));
+        let children = node.map_or(&[][..], |node| &table.row(node).children);
+        if let Some(child) = called(reader, children, *at).await?
+            && !found.iter().any(|(known, ..)| known == name)
+        {
+            found.push((name.clone(), *at, child));
+        }
+    }
+    Ok(found)
+}
+
+/// Which of the graphs that a node runs made a checkpoint.
+pub(crate) async fn called(
+    reader: &Reader,
+    children: &[AnyChild],
+    at: CheckpointId,
+) -> Result<Option<AnyChild>, RunError> {
+    let shape = reader.record(at).await?.map(|record| record.shape);
+    Ok(children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first()).cloned())
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn channels(&self) -> &[Channel] {
+        S::channels(&self.table.schema)
+    }
+
+    fn values<'a>(&'a self, only: &'a Mask) -> BoxFuture<'a, Result<Map<String, Value>, RunError>> {
+        Box::pin(async move {
+            let slot = |(at, slot): (usize, &Slot)| if only.contains(at) { slot.clone() } else { Slot::Absent };
+            let slots: Vec<Slot> = self.facts.slots.iter().enumerate().map(slot).collect();
+            let Facts { reader, path, .. } = &self.facts;
+            let state = reader.settled(&self.table, path, slots, &self.mapping, Reading::Whole).await?.state;
+            let schema = &self.table.schema;
+            let named = |at: usize| Some((self.channels()[at].name().to_owned(), channel_json(&state, schema, at)?));
+            Ok(only.iter().filter_map(named).collect())
+        })
+    }
+
+    fn items<'a>(
+        &'a self,
+        channel: usize,
+        ranges: &'a [LogRange],
+    ) -> BoxFuture<'a, Result<Option<Vec<Value>>, RunError>> {
+        Box::pin(async move {
+            let mut items = vec![];
+            let known = &self.channels()[channel];
+            if known.stored() != Stored::Log || self.mapping.folds(channel, known) {
+                return Ok(None);
+            }
+            for range in ranges {
+                for bytes in self.entries(channel, range).await? {
+                    let write = reading::decode_write::<S>(&self.table.schema, channel, false, &bytes);
+                    let what = format!("channel `{}`", known.name());
+                    let write = write.map_err(|misread| self.facts.reader.unreadable(&what, self.facts.id, misread))?;
+                    match S::encode_write(&self.table.schema, &write, serde_json::value::Serializer) {
+                        Ok(Value::Array(more)) => items.extend(more),
+                        _ => return Ok(None),
+                    }
+                }
+            }
+            Ok(Some(items))
+        })
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Loaded<S, N, C> {
+    async fn entries(&self, channel: usize, range: &LogRange) -> Result<Vec<Vec<u8>>, RunError> {
+        let Facts { reader, path, .. } = &self.facts;
+        let now = log_name(&self.table, path, channel);
+        let log = self.mapping.source(channel as u32).map_or(&now, |source| &source.log);
+        let rows = reader.entries(log, &S::channels(&self.table.schema)[channel], range).await?;
+        Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
+    }
+}

@@ -1,0 +1,26 @@
+//! Ids and sources of checkpoints as JSON.
+
+use serde::Serializer;
+
+use crate::checkpoint::{CheckpointId, Source, ThreadId};
+
+pub(crate) fn text<E: Serializer>(thread: &ThreadId, out: E) -> Result<E::Ok, E::Error> {
+    out.serialize_str(thread.as_str())
+}
+
+pub(crate) fn number<E: Serializer>(checkpoint: &CheckpointId, out: E) -> Result<E::Ok, E::Error> {
+    out.serialize_u64(checkpoint.0)
+}
+
+pub(crate) fn word<E: Serializer>(source: &Source, out: E) -> Result<E::Ok, E::Error> {
+    out.serialize_str(source_word(*source))
+}
+
+pub(crate) fn source_word(source: Source) -> &'static str {
+    match source {
+        Source::Input => "input",
+        Source::Loop => "loop",
+        Source::Update => "update",
+        Source::Fork => "fork",
+    }
+}

@@ -1,0 +1,109 @@
+//! What of a stored thread does not fit this version of the graph any more, in words. Knows no store.
+
+use std::fmt;
+
+use super::unreadable::Unreadable;
+
+/// Why a paused thread cannot go on with this version of the graph. It stays readable: state, history and status.
+#[derive(Clone, Debug, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the names that the message prints")]
+pub enum Misfit {
+    /// A node that is to run, or that a finished task leads to, no longer exists.
+    Node { node: String },
+    /// A join where something has arrived is gone, or waits for nodes that it did not wait for.
+    Join { sources: Vec<String>, target: String, added: Vec<String> },
+    /// A node is started in another way than it was.
+    NotStartable { node: String, reason: String },
+    /// A task has left a change that the present rule of its channel cannot apply.
+    Rule { channel: String, stored: String, expected: String },
+    /// A channel that the thread has written is unknown to the state, which has channels that the thread never stored: it may
+    /// have been renamed.
+    Channel { stored: String, new: Vec<String>, likely: Option<String> },
+    /// The graph is pinned, and another version of it stored the thread.
+    Pinned { stored: u64, now: u64 },
+    /// A stored value that the thread needs to go on cannot be read.
+    Value(Box<Unreadable>),
+    /// One of these, in the subgraph of a node.
+    Inside { node: String, misfit: Box<Self> },
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node { node } => write!(f, "its node `{node}` no longer exists"),
+            Self::Join { sources, target, added } if added.is_empty() => {
+                write!(f, "its half-filled join of {} into `{target}` no longer exists", listed(sources))
+            }
+            Self::Join { sources, target, added } => {
+                let added = listed(added);
+                write!(f, "its half-filled join of {} into `{target}` waits for {added} too now", listed(sources))
+            }
+            Self::NotStartable { node, reason } => write!(f, "its task of `{node}` cannot start: {reason}"),
+            Self::Rule { channel, stored, expected } => {
+                write!(
+                    f,
+                    "a task has left a change to channel `{channel}` by the rule `{stored}`, which is `{expected}` now"
+                )
+            }
+            Self::Channel { stored, new, .. } => {
+                let new = listed(new);
+                write!(
+                    f,
+                    "the state has no channel `{stored}`, which the thread has written, and has {new}, which it never stored"
+                )
+            }
+            Self::Pinned { stored, now } => {
+                write!(f, "the graph is pinned to version {now:016x}, and version {stored:016x} stored it")
+            }
+            Self::Value(unreadable) => unreadable.fmt(f),
+            Self::Inside { node, misfit } => write!(f, "in the subgraph of `{node}`, {misfit}"),
+        }
+    }
+}
+
+fn listed(nodes: &[String]) -> String {
+    nodes.iter().map(|node| format!("`{node}`")).collect::<Vec<_>>().join(" and ")
+}
+
+impl Misfit {
+    /// Returns what a person can do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Node { node } => format!(
+                "if it has another name, say so: `.renamed(\"{node}\", <node>)` on the graph; else put it back, run the \
+                 thread with the graph that stored it, or move it on by hand with `update_state_as`"
+            ),
+            Self::Join { .. } => {
+                "put the join back, run the thread with the graph that stored it, or move it on by hand \
+                                  with `update_state_as`"
+                    .into()
+            }
+            Self::NotStartable { .. } => {
+                "let it be started as it was, run the thread with the graph that stored it, or \
+                                          move it on by hand with `update_state_as`"
+                    .into()
+            }
+            Self::Rule { .. } => {
+                "run the thread with the graph that stored it, or begin the superstep anew with `thread.retry()`".into()
+            }
+            Self::Channel { stored, new, likely } => {
+                let renamed = match likely {
+                    Some(likely) => format!("`{likely}` now, add `#[channel(was = \"{stored}\")]` to that"),
+                    None => format!("something else now, add `#[channel(was = \"{stored}\")]` to that field"),
+                };
+                format!(
+                    "if `{stored}` is called {renamed}; if it is gone, add `#[state(removed(\"{stored}\"))]` to the struct; if \
+                     it stays as it is and {} is new, add `#[channel(new)]` to that",
+                    listed(new)
+                )
+            }
+            Self::Pinned { .. } => {
+                "run the thread with the graph that stored it, or take `.pinned()` off the graph".into()
+            }
+            Self::Value(unreadable) => unreadable.help(),
+            Self::Inside { misfit, .. } => misfit.help(),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The errors of nodes, of runs, and of threads that another version of the graph stored.
+
+mod into_node_error;
+mod misfit;
+pub(crate) mod node_error;
+mod run_error;
+mod unreadable;
+
+pub use misfit::Misfit;
+pub use node_error::{Class, NodeError, SharedNodeError};
+pub use run_error::RunError;
+pub use unreadable::Unreadable;
+
+pub(crate) use run_error::{HandedUp, INPUT};

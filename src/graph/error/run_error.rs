@@ -1,0 +1,375 @@
+//! What a run can fail with. Ids are turned into names before they get here; Display says what and where.
+
+use std::sync::Arc;
+
+use super::misfit::Misfit;
+use super::node_error::{Class, SharedNodeError};
+use super::unreadable::Unreadable;
+use crate::checkpoint::near::meant;
+use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
+use crate::graph::interrupt::{InterruptId, SignalId};
+use crate::graph::state::ValueError;
+
+/// Who wrote what START takes, in the words of an error.
+pub(crate) const INPUT: &str = "the input";
+
+/// A failure of a run, or of reading and writing a thread. What was done before it is stored.
+///
+/// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
+/// purpose; [`coming_from_langgraph`](crate::coming_from_langgraph) lists them.
+#[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the names that the message prints")]
+pub enum RunError {
+    /// A node failed, after its retries.
+    #[error("node `{node}`{} failed in superstep {step}: {error}", inside(namespace))]
+    Node {
+        node: Arc<str>,
+        /// The nodes whose subgraphs it is in, outermost first.
+        namespace: Arc<[String]>,
+        step: i64,
+        #[source]
+        error: SharedNodeError,
+    },
+    /// A node panicked.
+    #[error("node `{node}`{} panicked in superstep {step}: {message}", inside(namespace))]
+    Panicked { node: Arc<str>, namespace: Arc<[String]>, step: i64, message: String },
+    /// Code of the graph's user panicked outside of a node: a method of a state, a filter, a store.
+    #[error("a panic while {doing}: {message}")]
+    Panic { doing: &'static str, message: String },
+    /// A node returned `Ok` although its question has no answer.
+    #[error("node `{node}` went on although its question `{question}` has no answer")]
+    QuestionIgnored { node: Arc<str>, question: String },
+    /// A node returned `Ok` although the signal it waits for has not come.
+    #[error("node `{node}` went on although the signal `{signal}` has not come")]
+    SignalIgnored { node: Arc<str>, signal: String },
+    /// A node receives a signal it did not declare.
+    #[error("node `{node}` receives `{signal}` ({type_name}) without declaring it")]
+    UndeclaredSignal { node: Arc<str>, signal: &'static str, type_name: &'static str },
+    /// No node of the graph receives such a signal. Nothing was sent.
+    #[error("no node of the graph receives a signal `{signal}`")]
+    UnknownSignal { signal: String, declared: Vec<String> },
+    /// A signal is not of the type that its name stands for: one that was to be sent, or one in the mailbox.
+    #[error("signal `{signal}`{} is of another type: {reason}", id.map(|id| format!(" ({id})")).unwrap_or_default())]
+    MistypedSignal { id: Option<SignalId>, signal: String, reason: String },
+    /// The thread has as many signals that nobody received as it may have. Nothing was sent.
+    #[error("the mailbox of thread `{thread}` is full: {limit} signals wait there")]
+    MailboxFull { thread: ThreadId, limit: usize },
+    /// There is no such signal in the mailbox.
+    #[error("signal {id} is not in the mailbox of thread `{thread}`")]
+    NoSuchSignal { thread: ThreadId, id: SignalId },
+    /// A node asked, by a way that takes answers only, a question that got none and will get none.
+    #[error("node `{node}` has no answer: {reason}")]
+    QuestionClosed { node: Arc<str>, reason: String },
+    /// The question has expired: its default, or the want of one, counts.
+    #[error("question {id} has expired")]
+    QuestionExpired { id: InterruptId },
+    /// The question does not take an answer from this person.
+    #[error("question {id} does not take this answer: {reason}")]
+    NotAnApprover { id: InterruptId, reason: String },
+    /// A node asked a question it did not declare.
+    #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
+    UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
+    /// A node asked a question whose name one of another type has, which it declared.
+    #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`")]
+    QuestionNameTaken { node: Arc<str>, question: &'static str, type_name: &'static str, declared: &'static str },
+    /// A node asks something else than the question that was answered; payloads as JSON, if they can be read.
+    #[error(
+        "question {place} of node `{node}` was `{before}`{} before the pause and is `{now}`{} now",
+        payload(before_payload),
+        payload(now_payload)
+    )]
+    QuestionChanged {
+        node: Arc<str>,
+        place: usize,
+        before: String,
+        before_payload: Option<String>,
+        now: &'static str,
+        now_payload: Option<String>,
+    },
+    /// The body of an effect called a subgraph.
+    #[error("the body of effect `{key}` of node `{node}` calls a subgraph")]
+    CallInEffect { node: Arc<str>, key: String },
+    /// An effect or recorded value is asked for with other arguments than those it was recorded with.
+    #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now")]
+    NonDeterministic { node: Arc<str>, key: String, recorded: String, now: String },
+    /// Two effects or recorded values of one attempt have the same key.
+    #[error("node `{node}` used the key `{key}` twice in one attempt")]
+    EffectTwice { node: Arc<str>, key: String },
+    /// A replay came to something else than was recorded.
+    #[error("{what} of node `{node}` was {recorded} and is {now} now")]
+    Diverged { node: Arc<str>, what: String, recorded: String, now: String },
+    /// A replay came to an effect, or to something learned, that was never recorded.
+    #[error("node `{node}` comes to {what}, of which nothing was recorded")]
+    NotRecorded { node: Arc<str>, what: String, now: String },
+    /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
+    #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
+    ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
+    /// A reducer refused a write.
+    #[error("channel `{channel}` refused a write of {} in superstep {step}: {reason}", nodes.join(" and "))]
+    Refused { channel: String, step: i64, nodes: Vec<String>, reason: String },
+    /// A router, command or send leads to a node that does not exist.
+    #[error("`{from}` leads to `{to}`, which is not a node")]
+    UnknownTarget { from: Arc<str>, to: String },
+    /// A command leads to a node that was not declared with `.goes_to`, or a router to one beside its declared targets.
+    #[error("`{from}` leads to `{to}`, which is not among its declared targets")]
+    UndeclaredTarget { from: Arc<str>, to: String },
+    /// A send goes to END.
+    #[error("`{from}` sends to END")]
+    SendToEnd { from: Arc<str> },
+    /// A send goes to a node that takes no such payload, or an edge to one that takes only payloads.
+    #[error("`{from}` cannot start `{to}`: {reason}")]
+    NotStartable { from: Arc<str>, to: String, reason: String },
+    /// A command for the enclosing graph, and there is none.
+    #[error("node `{node}` returned a command for the parent graph, but its graph has none")]
+    NoParentGraph { node: Arc<str> },
+    /// A command for an enclosing graph of another type.
+    #[error("node `{node}` returned a command for a parent of another type ({given})")]
+    WrongParent { node: Arc<str>, given: &'static str },
+    /// The run did not end within the limit. Its state so far is stored. LangGraph: `GraphRecursionError`.
+    #[error("no end after {limit} superstep{}", if *limit == 1 { "" } else { "s" })]
+    RecursionLimit { limit: u64 },
+    /// A setting of the run makes no sense.
+    #[error("{what}")]
+    InvalidConfig { what: String },
+    /// The graph can ask questions, or something was asked of the store, and there is none.
+    #[error("{what} needs a checkpointer")]
+    NoCheckpointer { what: &'static str },
+    /// There is nothing to go on with. LangGraph: `EmptyInputError`.
+    #[error("thread `{thread}` has never run")]
+    EmptyInput { thread: ThreadId },
+    /// There is no such thread.
+    #[error("there is no thread `{thread}`")]
+    UnknownThread { thread: ThreadId, near: Vec<ThreadId> },
+    /// New input while questions are open or a superstep is unfinished. V4.
+    #[error("thread `{thread}` is not at rest: {reason}")]
+    Unfinished { thread: ThreadId, reason: String },
+    /// No such checkpoint.
+    #[error("thread `{thread}` has no checkpoint {checkpoint}")]
+    UnknownCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
+    /// The answer fits no open question. V2.
+    #[error("no open question {question}")]
+    UnknownQuestion { question: String },
+    /// The question was answered before. V2.
+    #[error("question {id} was answered already")]
+    AlreadyAnswered { id: InterruptId },
+    /// Several questions are open and the answer names none. V2.
+    #[error("{count} questions are open{named}: say which one the answer is for")]
+    AmbiguousAnswer { count: usize, named: String },
+    /// The answer is of the wrong type. V2.
+    #[error("question {id} (`{question}`) takes another answer: {reason}")]
+    MistypedAnswer { id: InterruptId, question: String, reason: String },
+    /// `update_state` could not tell which node the update is from.
+    #[error("it is not clear which node the update is from")]
+    AmbiguousUpdate,
+    /// `update_state` named an unknown node.
+    #[error("`{node}` is not a node")]
+    UnknownNode { node: String },
+    /// An update makes no sense.
+    #[error("{what}")]
+    InvalidUpdate { what: String },
+    /// A stored value could not be read back, or a new one not be encoded.
+    #[error("{what}: {reason}")]
+    Codec { what: String, reason: String },
+    /// A stored value does not fit this version of the code.
+    #[error(transparent)]
+    Unreadable(Box<Unreadable>),
+    /// More of something than a task or a superstep takes.
+    #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
+    TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
+    /// All values of a state together are larger than the run allows.
+    #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}")]
+    StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
+    /// The thread was imported and may be read only.
+    #[error(
+        "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or \
+         forked"
+    )]
+    Foreign { thread: ThreadId },
+    /// A paused thread that this version of the graph cannot go on with. Nothing was written; it stays readable.
+    #[error("thread `{thread}` was stored by another version of the graph: {}", told(misfits))]
+    NeedsMigration { thread: ThreadId, misfits: Vec<Misfit> },
+    /// The store failed.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A command on its way to the enclosing graph; never seen outside the engine.
+    #[doc(hidden)]
+    #[error("a command for the enclosing graph")]
+    HandUp(HandedUp),
+}
+
+impl From<ValueError> for RunError {
+    fn from(ValueError(error): ValueError) -> Self {
+        match error {
+            CheckpointError::Codec { what, reason } => Self::Codec { what, reason },
+            other => Self::Checkpoint(other),
+        }
+    }
+}
+
+/// The message and the help: what a `main` that returns the error prints.
+impl std::fmt::Debug for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")?;
+        self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
+    }
+}
+
+fn told(misfits: &[Misfit]) -> String {
+    misfits.iter().map(Misfit::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// A command on its way to the enclosing graph.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct HandedUp {
+    pub(crate) command: Arc<dyn std::any::Any + Send + Sync>,
+    pub(crate) given: &'static str,
+}
+
+impl std::fmt::Debug for HandedUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.given)
+    }
+}
+
+impl RunError {
+    /// Returns what a person can do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
+            Self::Panic { .. } => "mend what panicked: a method of the state's types, a filter, or a store of your own".into(),
+            Self::QuestionIgnored { .. } => "return the error of `ctx.interrupt(..)` with `?`".into(),
+            Self::QuestionClosed { .. } => {
+                "ask with `ctx.ask(..)` and handle the error, or ask anew with `thread.retry()`".into()
+            }
+            Self::QuestionExpired { .. } => "nothing was written; `thread.proceed()` goes on with its default".into(),
+            Self::NotAnApprover { .. } => "nothing was written; answer with `.by(name)`, each person once".into(),
+            Self::SignalIgnored { .. } => "return the error of `ctx.receive(..)` with `?`".into(),
+            Self::UndeclaredSignal { type_name, .. } => {
+                let short = type_name.rsplit("::").next().unwrap_or(type_name);
+                format!("add `.receives::<{short}>()` to the node")
+            }
+            Self::UnknownSignal { declared, .. } if declared.is_empty() => {
+                "declare it on the node that receives it: `.receives::<T>()`".into()
+            }
+            Self::UnknownSignal { declared, .. } => format!("its nodes receive {}", declared.join(", ")),
+            Self::MistypedSignal { id: Some(_), .. } => {
+                "let the type read it, or remove it with `thread.discard_signal(id)`; then `proceed()`".into()
+            }
+            Self::MistypedSignal { id: None, .. } => "nothing was sent; send what the type reads".into(),
+            Self::MailboxFull { .. } => "let the thread receive some, or remove some with `thread.discard_signal(id)`".into(),
+            Self::NoSuchSignal { .. } => "a task has received it, or it was removed; `thread.mailbox()` lists what is there".into(),
+            Self::UndeclaredQuestion { type_name, .. } => {
+                let short = type_name.rsplit("::").next().unwrap_or(type_name);
+                format!("add `.asks::<{short}>()` to the node")
+            }
+            Self::QuestionNameTaken { question, .. } => {
+                format!("give one of the two types another name than `{question}`, and declare both with `.asks`")
+            }
+            Self::QuestionChanged { .. } => {
+                "ask what was asked before, or begin the step anew with `thread.retry()`".into()
+            }
+            Self::CallInEffect { .. } => {
+                "call it beside the effect and give the effect its result: a subgraph records its own steps and effects".into()
+            }
+            Self::NonDeterministic { .. } => {
+                "put back what the node did before, take what varies from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, \
+                 or give the changed effect another key"
+                    .into()
+            }
+            Self::EffectTwice { .. } => "give each effect of a node a key of its own: an order's id, a number".into(),
+            Self::Diverged { .. } | Self::NotRecorded { .. } => "nothing was run; run the thread for real to record it".into(),
+            Self::ConcurrentUpdate { nodes, .. } | Self::Refused { nodes, .. } if *nodes == [INPUT] => {
+                "mend the input, and invoke with `.discard_pending()`".into()
+            }
+            Self::ConcurrentUpdate { channel, .. } => {
+                format!("give `{channel}` a reducer, or write it from one node, then `thread.retry()`")
+            }
+            Self::Refused { .. } => "mend the reducer or the write, then `thread.retry()`".into(),
+            Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
+            Self::UndeclaredTarget { to, .. } => {
+                format!("declare it: `.goes_to({to})` on the node, or beside its router in `add_conditional_edges_to`")
+            }
+            Self::RecursionLimit { .. } => "check the loop's way out, or raise `.recursion_limit(..)`".into(),
+            Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
+            Self::UnknownThread { near, .. } if near.is_empty() => "check the name, and that it is this store".into(),
+            Self::UnknownThread { near, .. } => meant(near),
+            Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),
+            Self::Unfinished { .. } => {
+                "answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`".into()
+            }
+            Self::UnknownQuestion { .. } | Self::AlreadyAnswered { .. } => {
+                "nothing was written; `thread.status()` shows the questions that are open".into()
+            }
+            Self::MistypedAnswer { .. } => "nothing was written; answer with the type that the question takes".into(),
+            Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints there are".into(),
+            Self::InvalidConfig { .. } => {
+                "correct the setting, or take the handle that fits: `graph.thread(..)`".into()
+            }
+            Self::InvalidUpdate { .. } => "`StateUpdate` tells what each kind of update takes".into(),
+            Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
+            Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),
+            Self::WrongParent { .. } => "give a command of the enclosing graph's own state and node ids".into(),
+            Self::NeedsMigration { misfits, .. } => return misfits.first().map(Misfit::help),
+            Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
+            Self::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state, or raise \
+                                           `.max_state_bytes(..)`; then `thread.retry()`"
+                .into(),
+            Self::TooMany { .. } => "make fewer at once, in several supersteps".into(),
+            Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
+            Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
+            Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
+            Self::Codec { .. } => {
+                "let the type write and read the value, then `proceed()`, or `retry()` the whole superstep".into()
+            }
+            Self::Foreign { .. } => {
+                "if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)".into()
+            }
+            Self::Unreadable(unreadable) => unreadable.help(),
+            Self::Checkpoint(error) => return error.help().map(str::to_owned),
+            Self::HandUp(_) => return None,
+        })
+    }
+}
+
+impl RunError {
+    /// Returns how a retry policy of the node that called the subgraph treats it: as in the node that failed there. What is
+    /// wrong with the graph itself no retry cures.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Node { error, .. } => error.class(),
+            Self::Checkpoint(_) => Class::Unclassified,
+            _ => Class::Permanent,
+        }
+    }
+
+    /// Returns the first error of a type among the causes, those of failed subgraphs included.
+    pub fn find<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref::<E>() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+}
+
+/// The way down to a node in subgraphs.
+fn inside(namespace: &[String]) -> String {
+    if namespace.is_empty() {
+        return String::new();
+    }
+    format!(" in the subgraph `{}`", namespace.join("/"))
+}
+
+/// A payload behind the name of its question; one that holds nothing is left out.
+fn payload(json: &Option<String>) -> String {
+    json.as_ref()
+        .filter(|json| !matches!(json.as_str(), "null" | "[]"))
+        .map(|json| format!(" {json}"))
+        .unwrap_or_default()
+}

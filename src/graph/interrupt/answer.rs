@@ -1,0 +1,98 @@
+//! Answers to interrupts, encoded when they are made.
+
+use std::any::type_name;
+
+use serde_json::Value;
+
+use super::question::{Interrupt, InterruptId};
+use super::terms::Closing;
+use crate::graph::state::{ValueError, held, value};
+
+/// An answer on its way to its question. It is stored with who gave it and their note, and checked before: a wrong one
+/// changes nothing. LangGraph: `Command(resume=…)`.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(Serialize, Deserialize)] struct Approve;
+/// # impl Interrupt for Approve { type Resume = bool; const NAME: &'static str = "approve"; }
+/// # fn example() -> Result<(), superstep::graph::NotAnId> {
+/// let typed = Answer::new::<Approve>(&true).by("ada").note("with the new title");
+/// let from_a_form = Answer::json(&serde_json::json!(true)).to("35b63513-3-0-0".parse()?);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Answer {
+    pub(crate) to: To,
+    pub(crate) name: Option<&'static str>,
+    pub(crate) bytes: Result<Vec<u8>, ValueError>,
+    /// As it was given, if as JSON.
+    pub(crate) json: Option<Value>,
+    pub(crate) by: Option<String>,
+    pub(crate) note: Option<String>,
+    /// Why the question gets no answer, if this is none.
+    pub(crate) closing: Option<Closing>,
+    /// Whether the question's time gives it, not a person.
+    pub(crate) is_of_expiry: bool,
+}
+
+/// Which question an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    /// The only open one (of the answer's type, if it has one).
+    TheOnly,
+    /// This one.
+    Id(InterruptId),
+}
+
+impl Answer {
+    /// Returns a typed answer to the one open question of its type.
+    pub fn new<I: Interrupt>(value: &I::Resume) -> Self {
+        let what = || format!("answer to `{}`", I::NAME);
+        Self::bytes(Some(I::NAME), value::encode_both_ways(what, type_name::<I::Resume>(), value))
+    }
+
+    /// Returns an answer given as JSON; it is checked against the type that the node declared with `.asks`.
+    pub fn json(value: &Value) -> Self {
+        let bytes = value::encode(|| "answer".into(), held::JSON, value);
+        Self { json: Some(value.clone()), ..Self::bytes(None, bytes) }
+    }
+
+    fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, ValueError>) -> Self {
+        let (json, by, note, closing) = (None, None, None, None);
+        Self { to: To::TheOnly, name, bytes, json, by, note, closing, is_of_expiry: false }
+    }
+
+    /// Returns what a question gets at the end of its time: its default, or no answer.
+    pub(crate) fn of_expiry(default: Option<Vec<u8>>) -> Self {
+        let closing = default.is_none().then_some(Closing::Expired);
+        Self { closing, is_of_expiry: true, ..Self::bytes(None, Ok(default.unwrap_or_default())) }
+    }
+
+    /// Sends the answer to this question.
+    pub fn to(mut self, id: InterruptId) -> Self {
+        self.to = To::Id(id);
+        self
+    }
+
+    /// Says who answers.
+    pub fn by(mut self, name: impl Into<String>) -> Self {
+        self.by = Some(name.into());
+        self
+    }
+
+    /// Adds a note.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.note = Some(text.into());
+        self
+    }
+}
+
+impl Answer {
+    /// Cancels a question: the one that is open, or the one that [`to`](Self::to) names. A node that asked with
+    /// [`Ctx::ask`](crate::graph::Ctx::ask) gets [`AskError::Cancelled`]; any other fails with
+    /// [`RunError::QuestionClosed`].
+    pub fn cancel() -> Self {
+        Self { closing: Some(Closing::Cancelled), ..Self::json(&serde_json::Value::Null) }
+    }
+}

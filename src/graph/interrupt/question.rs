@@ -1,0 +1,257 @@
+//! Questions to a person, and their answers. Knows no graph and no store.
+
+use std::any::type_name;
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::answer_info::AnswerInfo;
+use super::sketch::sketch;
+use super::terms::Terms;
+use crate::checkpoint::panics::caught;
+use crate::checkpoint::time::system_time;
+use crate::checkpoint::{CheckpointId, QuestionRecord, VoteRecord};
+use crate::graph::state::{NotAnId, reading};
+
+/// A question that a node asks a person. `NAME` ties an answer to its question across processes.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Interrupt, Serialize, Deserialize)]
+/// #[interrupt(resume = bool, name = "approve")]
+/// struct Approve {
+///     text: String,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a question a node may ask",
+    note = "add `#[derive(Interrupt, Serialize, Deserialize)]` and `#[interrupt(resume = <type of the answer>)]` to it"
+)]
+pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
+    /// The type of the answer.
+    type Resume: Serialize + DeserializeOwned + Send + 'static;
+    /// Names the question in stored threads; unique within a graph.
+    const NAME: &'static str;
+
+    /// Returns what an answer looks like as JSON, for people. It is found out from the answer's type; one that reads itself
+    /// from more than one shape says so here.
+    fn answer_shape() -> String {
+        sketch::<Self::Resume>()
+    }
+}
+
+/// A question of any shape, for graphs that are read from data: question and answer are JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AnyQuestion(pub Value);
+
+impl Interrupt for AnyQuestion {
+    type Resume = Value;
+    const NAME: &'static str = "any";
+}
+
+/// Names one question for as long as it is open. It holds the checkpoint, the task and the number of answers the task has,
+/// so it fits no other question, before or after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterruptId {
+    pub(crate) birth: u64,
+    pub(crate) checkpoint: CheckpointId,
+    pub(crate) task: u32,
+    pub(crate) place: u32,
+}
+
+impl fmt::Display for InterruptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}-{}-{:x}-{}", self.birth, self.checkpoint, self.task, self.place)
+    }
+}
+
+impl FromStr for InterruptId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let bad = || NotAnId::of("question", text);
+        let mut parts = text.split('-');
+        let mut part = || parts.next().ok_or_else(bad);
+        let birth = u64::from_str_radix(part()?, 16).map_err(|_| bad())?;
+        let checkpoint = CheckpointId(part()?.parse().map_err(|_| bad())?);
+        let task = u32::from_str_radix(part()?, 16).map_err(|_| bad())?;
+        let place = part()?.parse().map_err(|_| bad())?;
+        if parts.next().is_some() { Err(bad()) } else { Ok(Self { birth, checkpoint, task, place }) }
+    }
+}
+
+/// An open question.
+#[derive(Clone)]
+pub struct Question {
+    pub(crate) id: InterruptId,
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) namespace: Vec<String>,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) shows: Shows,
+    pub(crate) answered: bool,
+    /// Which of those that ask in the name of its task.
+    pub(crate) asker: String,
+    pub(crate) terms: Terms,
+}
+
+/// Shows questions of one type, and their answers, as JSON.
+#[derive(Clone, Copy)]
+pub(crate) struct Shows {
+    pub question: fn(&[u8]) -> Value,
+    pub answer: fn(&[u8]) -> Value,
+    /// The name of the answer's type.
+    takes: &'static str,
+    sketch: fn() -> String,
+}
+
+impl Shows {
+    pub(crate) fn of<I: Interrupt>() -> Self {
+        Self {
+            question: json::<I>,
+            answer: json::<I::Resume>,
+            takes: type_name::<I::Resume>(),
+            sketch: I::answer_shape,
+        }
+    }
+}
+
+impl fmt::Debug for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shows")
+    }
+}
+
+/// A stored value of this type as JSON; what another type stored is shown as far as it fits JSON.
+pub(crate) fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
+    let typed = reading::decode::<T>(bytes).ok().and_then(|value| caught(|| serde_json::to_value(value).ok()).ok()?);
+    typed.or_else(|| reading::as_json(bytes).ok()).unwrap_or_default()
+}
+
+impl Question {
+    /// Returns a stored question of whatever type: its payload and answer are JSON.
+    pub(crate) fn untyped(record: &QuestionRecord, birth: u64, payload: Vec<u8>) -> Self {
+        let QuestionRecord { checkpoint, task, place, .. } = *record;
+        Self {
+            id: InterruptId { birth, checkpoint, task, place },
+            name: record.name.clone(),
+            node: record.node.clone(),
+            namespace: record.namespace.clone(),
+            payload,
+            shows: Shows::of::<AnyQuestion>(),
+            answered: record.answered,
+            asker: record.asker.clone().unwrap_or_default(),
+            terms: Terms::default(),
+        }
+    }
+
+    /// Returns what names it in an answer.
+    pub fn id(&self) -> InterruptId {
+        self.id
+    }
+
+    /// Returns the name of its type: [`Interrupt::NAME`].
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the node that asked.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Returns the nodes whose subgraphs the asking node is in, outermost first.
+    pub fn namespace(&self) -> &[String] {
+        &self.namespace
+    }
+
+    /// Returns the full name of the type of its answer; that of any JSON if nobody declares the question.
+    pub fn answer_type(&self) -> &'static str {
+        self.shows.takes
+    }
+
+    /// Returns what its answer looks like as JSON, for a person: `true or false`, `{"verdict": .., "feedback": text}`.
+    pub fn answer_shape(&self) -> String {
+        (self.shows.sketch)()
+    }
+
+    /// Returns whether it is open no more: it has an answer that its task has not taken yet, as the task failed or has not run
+    /// again; or its subgraph was moved on by hand.
+    pub fn is_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// Returns when it expires, if it does.
+    pub fn expires(&self) -> Option<SystemTime> {
+        self.terms.record.expires.map(system_time)
+    }
+
+    /// Returns the answer that counts once it has expired, as JSON; none if it has no default.
+    pub fn default_answer(&self) -> Option<Value> {
+        self.terms.record.default.as_deref().map(self.shows.answer)
+    }
+
+    /// Returns how many equal answers it needs: 1 for most.
+    pub fn approvals(&self) -> u32 {
+        self.terms.record.approvals.max(1)
+    }
+
+    /// Returns the people who may answer it; empty: anybody.
+    pub fn approvers(&self) -> &[String] {
+        &self.terms.record.approvers
+    }
+
+    /// Returns the answers that it has got so far, if it needs several.
+    pub fn votes(&self) -> Vec<AnswerInfo> {
+        let vote = |vote: &VoteRecord| AnswerInfo {
+            name: self.name.clone(),
+            value: (self.shows.answer)(&vote.value),
+            by: Some(vote.by.clone()),
+            at: vote.at,
+            note: vote.note.clone(),
+        };
+        self.terms.votes.iter().map(vote).collect()
+    }
+
+    /// Returns what is asked, if it is of this type.
+    pub fn payload<I: Interrupt>(&self) -> Option<I> {
+        (self.name == I::NAME).then(|| reading::decode(&self.payload).ok()).flatten()
+    }
+
+    /// Returns what is asked as JSON; null if nobody declares the question and it does not fit JSON.
+    pub fn json(&self) -> Value {
+        (self.shows.question)(&self.payload)
+    }
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("id", &format_args!("{}", self.id))
+            .field("name", &self.name)
+            .field("node", &self.node)
+            .field("namespace", &self.namespace)
+            .field("json", &format_args!("{}", self.json()))
+            .field("is_answered", &self.answered)
+            .finish()
+    }
+}
+
+/// Carried out of a node by `?` when a question has no answer yet. It is not a failure: the question is already noted in
+/// the task, whatever error the node makes of this.
+#[derive(Debug, thiserror::Error)]
+#[error("waiting for an answer")]
+#[must_use = "pass it on with `?`: the node has to stop here"]
+pub struct Interrupted(());
+
+impl Interrupted {
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+}

@@ -1,0 +1,352 @@
+//! What a type looks like as JSON, in words for a person: asked of its `Deserialize` with made-up values. Knows no graph.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::fmt::Display;
+
+use serde::de;
+use serde::de::value::{StrDeserializer, U32Deserializer};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
+    Visitor,
+};
+
+/// How deep types are looked into: recursive ones have no end.
+const DEPTH: usize = 4;
+/// How many variants of an enum are told.
+const MANY: usize = 12;
+
+/// Returns how a value of this type is written as JSON: `true or false`, `text`, `{"text": text, "score": number}`.
+pub(crate) fn sketch<T: DeserializeOwned>() -> String {
+    let variants = Cell::new(1);
+    let mut ways = vec![];
+    while ways.len() < variants.get().min(MANY) {
+        let page = RefCell::new(String::new());
+        // It fails where no made-up value will do, and what was noted so far stands.
+        let _ = T::deserialize(Probe { page: &page, depth: 0, pick: ways.len(), variants: &variants });
+        ways.push(page.into_inner());
+    }
+    let text = ways.join(" or ");
+    if text.is_empty() { "any JSON".into() } else { text }
+}
+
+/// Answers every request with a made-up value and notes what was asked for.
+#[derive(Clone, Copy)]
+struct Probe<'a> {
+    page: &'a RefCell<String>,
+    depth: usize,
+    /// The variant to look at, where the type is an enum.
+    pick: usize,
+    /// How many variants it has.
+    variants: &'a Cell<usize>,
+}
+
+#[derive(Debug)]
+struct Enough;
+
+impl Display for Enough {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no made-up value of this type")
+    }
+}
+
+impl std::error::Error for Enough {}
+
+impl de::Error for Enough {
+    fn custom<T: Display>(_: T) -> Self {
+        Self
+    }
+}
+
+impl Probe<'_> {
+    fn note(&self, words: &str) {
+        self.page.borrow_mut().push_str(words);
+    }
+
+    fn deeper(&self) -> Result<Self, Enough> {
+        if self.depth >= DEPTH { Err(self.gives_up()) } else { Ok(Self { depth: self.depth + 1, ..*self }) }
+    }
+
+    fn gives_up(&self) -> Enough {
+        self.note("..");
+        Enough
+    }
+}
+
+macro_rules! plain {
+    ($($method:ident $words:literal $visit:ident($($value:expr)?);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+            self.note($words);
+            visitor.$visit($($value)?)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Probe<'_> {
+    type Error = Enough;
+
+    plain! {
+        deserialize_bool "true or false" visit_bool(false);
+        deserialize_i8 "number" visit_i8(1);
+        deserialize_i16 "number" visit_i16(1);
+        deserialize_i32 "number" visit_i32(1);
+        deserialize_i64 "number" visit_i64(1);
+        deserialize_u8 "number" visit_u8(1);
+        deserialize_u16 "number" visit_u16(1);
+        deserialize_u32 "number" visit_u32(1);
+        deserialize_u64 "number" visit_u64(1);
+        deserialize_f32 "number" visit_f32(1.0);
+        deserialize_f64 "number" visit_f64(1.0);
+        deserialize_char "character" visit_char('a');
+        deserialize_str "text" visit_borrowed_str("a");
+        deserialize_string "text" visit_borrowed_str("a");
+        deserialize_bytes "bytes" visit_borrowed_bytes(b"a");
+        deserialize_byte_buf "bytes" visit_borrowed_bytes(b"a");
+        deserialize_unit "null" visit_unit();
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+        self.note("any JSON");
+        visitor.visit_unit()
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+        let value = visitor.visit_some(self)?;
+        self.note(" or null");
+        Ok(value)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Enough> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Enough> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+        self.items(1, "[", ", ..]", visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Enough> {
+        self.items(len, "[", "]", visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Enough> {
+        self.items(len, "[", "]", visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+        self.note("{text: ");
+        let value = visitor.visit_map(Fields { probe: self.deeper()?, names: &["a"], at: 0, named: false })?;
+        self.note(", ..}");
+        Ok(value)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        names: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Enough> {
+        self.note("{");
+        let value = visitor.visit_map(Fields { probe: self.deeper()?, names, at: 0, named: true })?;
+        self.note("}");
+        Ok(value)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Enough> {
+        if self.depth == 0 {
+            self.variants.set(variants.len());
+            let name = variants.get(self.pick).copied().unwrap_or_default();
+            return visitor.visit_enum(Variant { probe: self.deeper()?, name: Some(name) });
+        }
+        let named: Vec<String> = variants.iter().map(|variant| format!("\"{variant}\"")).collect();
+        self.note(&named.join(" or "));
+        let aside = RefCell::new(String::new());
+        let probe = Probe { page: &aside, pick: 0, ..self.deeper()? };
+        visitor.visit_enum(Variant { probe, name: None })
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+        visitor.visit_borrowed_str("a")
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+        visitor.visit_unit()
+    }
+}
+
+impl Probe<'_> {
+    fn items<'de, V: Visitor<'de>>(self, left: usize, open: &str, close: &str, visitor: V) -> Result<V::Value, Enough> {
+        self.note(open);
+        let value = visitor.visit_seq(Items { probe: self.deeper()?, left, is_first: true })?;
+        self.note(close);
+        Ok(value)
+    }
+}
+
+struct Items<'a> {
+    probe: Probe<'a>,
+    left: usize,
+    is_first: bool,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = Enough;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Enough> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        if !std::mem::take(&mut self.is_first) {
+            self.probe.note(", ");
+        }
+        seed.deserialize(self.probe).map(Some)
+    }
+}
+
+struct Fields<'a> {
+    probe: Probe<'a>,
+    names: &'static [&'static str],
+    at: usize,
+    /// Whether the names are the type's own.
+    named: bool,
+}
+
+impl<'de> MapAccess<'de> for Fields<'_> {
+    type Error = Enough;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Enough> {
+        let Some(name) = self.names.get(self.at) else { return Ok(None) };
+        if self.named {
+            let comma = if self.at == 0 { "" } else { ", " };
+            self.probe.note(&format!("{comma}\"{name}\": "));
+        }
+        self.at += 1;
+        let key: StrDeserializer<'_, Enough> = (*name).into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Enough> {
+        seed.deserialize(self.probe)
+    }
+}
+
+/// The variant that is looked at.
+struct Variant<'a> {
+    probe: Probe<'a>,
+    /// Its name, if it is to be told.
+    name: Option<&'static str>,
+}
+
+impl Variant<'_> {
+    /// Notes a variant with what it holds.
+    fn holding<T>(&self, held: impl FnOnce() -> Result<T, Enough>) -> Result<T, Enough> {
+        let Some(name) = self.name else { return held() };
+        self.probe.note(&format!("{{\"{name}\": "));
+        let held = held()?;
+        self.probe.note("}");
+        Ok(held)
+    }
+}
+
+impl<'de> EnumAccess<'de> for Variant<'_> {
+    type Error = Enough;
+    type Variant = Self;
+
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), Enough> {
+        let index: U32Deserializer<Enough> = u32::try_from(self.probe.pick).unwrap_or_default().into_deserializer();
+        Ok((seed.deserialize(index)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_> {
+    type Error = Enough;
+
+    fn unit_variant(self) -> Result<(), Enough> {
+        self.name.iter().for_each(|name| self.probe.note(&format!("\"{name}\"")));
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Enough> {
+        self.holding(|| seed.deserialize(self.probe))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Enough> {
+        self.holding(|| self.probe.deserialize_tuple(len, visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value, Enough> {
+        self.holding(|| self.probe.deserialize_struct("", names, visitor))
+    }
+}
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the types are only looked at")]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    enum Verdict {
+        Approve,
+        Reject,
+    }
+
+    #[derive(Deserialize)]
+    struct Decision {
+        verdict: Verdict,
+        feedback: String,
+        by: Option<u32>,
+        marks: Vec<bool>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Ship,
+        Drop { why: String },
+        Again(u8, bool),
+        Wait(Verdict),
+    }
+
+    #[derive(Deserialize)]
+    struct Tree {
+        children: Vec<Tree>,
+    }
+
+    #[test]
+    fn types_are_told_in_words() {
+        assert_eq!(sketch::<bool>(), "true or false");
+        assert_eq!(sketch::<serde_json::Value>(), "any JSON");
+        assert_eq!(sketch::<(u8, String)>(), "[number, text]");
+        assert_eq!(sketch::<std::collections::BTreeMap<String, f64>>(), "{text: number, ..}");
+        assert_eq!(
+            sketch::<Decision>(),
+            r#"{"verdict": "Approve" or "Reject", "feedback": text, "by": number or null, "marks": [true or false, ..]}"#
+        );
+    }
+
+    #[test]
+    fn each_variant_is_told_with_what_it_holds() {
+        let told = r#""ship" or {"drop": {"why": text}} or {"again": [number, true or false]}"#;
+        assert_eq!(sketch::<Word>(), format!(r#"{told} or {{"wait": "Approve" or "Reject"}}"#));
+    }
+
+    #[test]
+    fn a_type_without_end_is_cut() {
+        assert!(sketch::<Tree>().ends_with(".."), "{}", sketch::<Tree>());
+    }
+}

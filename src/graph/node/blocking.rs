@@ -1,0 +1,90 @@
+//! Nodes of synchronous functions, which run on tokio's threads for blocking work. Knows no graph.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::body::{Node, Work};
+use super::command::{Ended, IntoCommand};
+use super::id::NodeId;
+use crate::graph::context::Ctx;
+use crate::graph::error::NodeError;
+use crate::graph::state::{Boxed, State};
+
+/// A node or worker of a synchronous function. Made by [`blocking`].
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct Blocking<F>(F);
+
+/// Makes a node of a synchronous function: one that computes for long, or calls a library that blocks.
+///
+/// The function runs on one of tokio's threads for blocking work (`spawn_blocking`), so that other nodes, timeouts and the rest of
+/// the program go on. It is `fn(Arc<S>, Ctx<C>) -> Result<SUpdate, E>`, or for a worker `fn(Arc<I>, Ctx<C>) -> …`, and takes the
+/// same options as other nodes; `ctx.interrupt(question)?` works in it.
+///
+/// A thread cannot be interrupted. When the run is cancelled or the node's `timeout` is over, the task ends at once, but the
+/// function runs on until it returns, and what it returns is dropped. A function that takes long should look at
+/// [`Ctx::is_cancelled`] between its steps; a retry after a timeout may run beside the attempt before it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String, words: u64 }
+/// # #[derive(NodeId)] enum Step { Count }
+/// fn count(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+///     Ok(Draft::update().words(draft.text.split_whitespace().count() as u64))
+/// }
+/// let graph = StateGraph::new().add_node(Step::Count, blocking(count)).add_sequence([Step::Count]).compile()?;
+/// # Ok::<(), CompileError>(())
+/// ```
+pub fn blocking<F>(function: F) -> Blocking<F> {
+    Blocking(function)
+}
+
+impl<F> fmt::Debug for Blocking<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Blocking({})", std::any::type_name::<F>())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, N, C, F, O, E> Node<S, N, C> for Blocking<F>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    F: Fn(Arc<S>, Ctx<C>) -> Result<O, E> + Clone + Send + Sync + 'static,
+    O: IntoCommand<S, N>,
+    E: Into<NodeError>,
+{
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let function = self.0.clone();
+        Box::pin(on_a_thread(move || function(state, ctx).map(O::into_command).map_err(E::into)))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, N, C, I, F, O, E> Work<S, N, C, I> for Blocking<F>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    I: Send + Sync + 'static,
+    F: Fn(Arc<I>, Ctx<C>) -> Result<O, E> + Clone + Send + Sync + 'static,
+    O: IntoCommand<S, N>,
+    E: Into<NodeError>,
+{
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let function = self.0.clone();
+        Box::pin(on_a_thread(move || function(payload, ctx).map(O::into_command).map_err(E::into)))
+    }
+}
+
+/// Runs a function to its end on a thread for blocking work. A panic goes on in the task that waits.
+async fn on_a_thread<S: State, N: NodeId>(function: impl FnOnce() -> Ended<S, N> + Send + 'static) -> Ended<S, N> {
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(function)).await {
+        Ok(ended) => ended,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => Err(NodeError::transient(error)),
+    }
+}

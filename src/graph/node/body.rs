@@ -1,0 +1,258 @@
+//! Nodes and workers: async functions from the state, or from a payload, to a command. Knows no graph.
+
+use std::any::{TypeId, type_name};
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::command::{Ended, IntoCommand};
+use super::options::NodeOptions;
+use crate::graph::context::Ctx;
+use crate::graph::error::NodeError;
+use crate::graph::state::{Boxed, Misread, Payload, State, reading};
+
+/// One step of a graph: an async function over a snapshot of the state.
+///
+/// Any `async fn(Arc<S>, Ctx<C>) -> Result<impl IntoCommand<S, N>, impl Into<NodeError>>` is a node, and so is a closure that
+/// names its error type; implement the trait for a struct that holds what the node needs. The state is a snapshot: what a
+/// node returns is merged once it has ended.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Load, Trim }
+/// async fn load(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+///     Ok(Draft::update().text(std::fs::read_to_string("draft.txt")?))
+/// }
+/// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Load, load).add_node(Step::Trim, |draft: Arc<Draft>, _: Ctx| {
+///     async move { Ok::<_, NodeError>(Draft::update().text(draft.text.trim())) }
+/// });
+/// ```
+///
+/// A closure that ends in `Ok(..)` names its error, as above: nothing else tells the compiler which it is. A node runs more than
+/// once, so a closure clones what it captured, and hands the clone to the future. A method becomes a node in the same way:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # struct Model;
+/// # impl Model { async fn write(&self, _: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> { Ok(Draft::update()) } }
+/// let model = Arc::new(Model);
+/// let graph = StateGraph::<Draft, Step>::new().add_node(Step::Write, move |draft: Arc<Draft>, ctx: Ctx| {
+///     let model = Arc::clone(&model);
+///     async move { model.write(draft, ctx).await }
+/// });
+/// ```
+///
+/// A body that computes for long or blocks becomes a node by [`blocking`](crate::graph::blocking()).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node over `{S}`",
+    label = "this is not a node of this graph",
+    note = "a node is `async fn(Arc<{S}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`",
+    note = "a worker is added with `add_worker`; it gets options by `worker(search).retry(..)`",
+    note = "check: is it `async`? does it take `Arc<{S}>` first and `Ctx<{C}>` second? does it return a `Result`?",
+    note = "its future is `Send`: it holds no `Rc`, no borrow of a `RefCell` and no lock guard across an `.await`"
+)]
+pub trait Node<S: State, N, C>: Send + Sync + 'static {
+    /// Runs the node once.
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+
+    /// Returns what was declared beside the body: questions, retry, timeouts and so on.
+    fn options(&self) -> NodeOptions<S, N, C> {
+        NodeOptions::default()
+    }
+}
+
+impl<S: State, N, C, F, Fut, O, E> Node<S, N, C> for F
+where
+    F: Fn(Arc<S>, Ctx<C>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
+    O: IntoCommand<S, N>,
+    E: Into<NodeError>,
+{
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let ended = self(state, ctx);
+        Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+    }
+}
+
+/// A node that is started by sends, each with a payload of its own instead of the state.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a worker that takes `{I}`",
+    note = "a worker is `async fn(Arc<{I}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`"
+)]
+pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
+    /// Runs the worker once.
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+
+    /// Returns what was declared beside the body.
+    fn options(&self) -> NodeOptions<S, N, C> {
+        NodeOptions::default()
+    }
+}
+
+impl<S: State, N, C, I, F, Fut, O, E> Work<S, N, C, I> for F
+where
+    F: Fn(Arc<I>, Ctx<C>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
+    O: IntoCommand<S, N>,
+    E: Into<NodeError>,
+{
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let ended = self(payload, ctx);
+        Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+    }
+}
+
+/// What a task of a data-defined node is started with.
+#[derive(Clone, Debug)]
+pub enum Input<S, I> {
+    /// Started by an edge: the state.
+    State(Arc<S>),
+    /// Started by a send: its payload.
+    Payload(Arc<I>),
+}
+
+/// What the engine runs.
+pub(crate) trait Body<S: State, N, C>: Send + Sync {
+    fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+    /// The payload type, for a body that sends can start.
+    fn takes(&self) -> Option<(TypeId, &'static str)>;
+    /// Whether edges can start it.
+    fn by_edges(&self) -> bool;
+    /// Reads a stored payload.
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread>;
+
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
+
+    /// Whether it only takes the place of a node that was never added.
+    fn is_missing(&self) -> bool {
+        false
+    }
+}
+
+/// The body of a node that was never added: `compile` looks for other problems with it, and then refuses the graph.
+pub(crate) struct MissingBody;
+
+impl<S: State, N, C> Body<S, N, C> for MissingBody {
+    fn start(&self, _: &Arc<S>, _: Option<&Arc<dyn Payload>>, _: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        Box::pin(async { Err(NodeError::permanent("the node was never added")) })
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        None
+    }
+
+    fn by_edges(&self) -> bool {
+        true
+    }
+
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+        Err(Misread::of_nothing("the node was never added"))
+    }
+
+    fn is_missing(&self) -> bool {
+        true
+    }
+}
+
+pub(crate) struct StateBody<T>(pub(crate) T);
+
+impl<S: State, N, C, T: Node<S, N, C>> Body<S, N, C> for StateBody<T> {
+    fn start(&self, state: &Arc<S>, _: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        self.0.run(Arc::clone(state), ctx)
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        None
+    }
+
+    fn by_edges(&self) -> bool {
+        true
+    }
+
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+        Err(Misread::of_nothing("the node takes the state, not a payload"))
+    }
+}
+
+pub(crate) struct WorkBody<T, I>(pub(crate) T, pub(crate) PhantomData<fn(I)>);
+
+impl<S: State, N, C, T, I> Body<S, N, C> for WorkBody<T, I>
+where
+    T: Work<S, N, C, I>,
+    I: Payload + DeserializeOwned,
+{
+    fn start(&self, _: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        match payload.and_then(typed::<I>) {
+            Some(payload) => self.0.run(payload, ctx),
+            None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
+        }
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        Some((TypeId::of::<I>(), type_name::<I>()))
+    }
+
+    fn by_edges(&self) -> bool {
+        false
+    }
+
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+        decoded::<I>(bytes)
+    }
+}
+
+pub(crate) struct EitherBody<F, I>(pub(crate) F, pub(crate) PhantomData<fn(I)>);
+
+impl<S: State, N, C, F, I, Fut> Body<S, N, C> for EitherBody<F, I>
+where
+    F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync,
+    Fut: Future<Output = Ended<S, N>> + Send + 'static,
+    I: Payload + DeserializeOwned,
+{
+    fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let Some(payload) = payload else { return Box::pin(self.0(Input::State(Arc::clone(state)), ctx)) };
+        match typed::<I>(payload) {
+            Some(payload) => Box::pin(self.0(Input::Payload(payload), ctx)),
+            None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
+        }
+    }
+
+    fn takes(&self) -> Option<(TypeId, &'static str)> {
+        Some((TypeId::of::<I>(), type_name::<I>()))
+    }
+
+    fn by_edges(&self) -> bool {
+        true
+    }
+
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+        decoded::<I>(bytes)
+    }
+}
+
+fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
+    let any: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(payload) as _;
+    any.downcast::<I>().ok()
+}
+
+fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+    reading::decode_known::<I>(bytes, I::json).map(|payload| Arc::new(payload) as Arc<dyn Payload>)
+}
+
+fn missing<I>() -> String {
+    format!("a worker that takes `{}` was started without one", type_name::<I>())
+}
+
+/// Returns the path of a node: its name after the nodes whose subgraphs it is in, as in `Research/Ask`.
+pub(crate) fn node_path(namespace: &[String], node: &str) -> String {
+    namespace.iter().map(String::as_str).chain([node]).collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,287 @@
+//! What a finished node wants: writes, and where to go besides its edges. Knows no graph.
+
+use std::any::{Any, TypeId, type_name};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::id::NodeId;
+use crate::graph::error::NodeError;
+use crate::graph::state::{IntoWrites, Payload, State, Writes};
+
+/// The virtual node before the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct START;
+
+/// The virtual node after the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct END;
+
+/// What a node returns when it also chooses where to go. LangGraph: `Command`.
+///
+/// A goto is added to the node's edges, it does not replace them. Declare where it may go with
+/// [`goes_to`](crate::graph::NodeExt::goes_to), so that checks and drawings know of it.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Review }
+/// let command: Command<Draft, Step> = Command::update(Draft::update().text("tides")).goto(Step::Review);
+/// let nowhere: Command<Draft, Step> = Command::to(END);
+/// ```
+#[must_use]
+pub struct Command<S: State, N> {
+    pub(crate) writes: Writes<S>,
+    pub(crate) goto: Vec<Target<N>>,
+    pub(crate) parent: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) parent_type: &'static str,
+    pub(crate) returned: Option<Arc<Map<String, Value>>>,
+}
+
+impl<S: State, N> Command<S, N> {
+    /// Returns a command that applies an update.
+    pub fn update(update: impl IntoWrites<S>) -> Self {
+        Self { writes: update.into_writes(), goto: vec![], parent: None, parent_type: "", returned: None }
+    }
+
+    /// Returns a command that goes to a target, with no update.
+    pub fn to(target: impl Into<Target<N>>) -> Self {
+        Self::update(Writes::default()).goto(target)
+    }
+
+    /// Adds a target.
+    pub fn goto(mut self, target: impl Into<Target<N>>) -> Self {
+        self.goto.push(target.into());
+        self
+    }
+
+    /// Adds the object that the node returned, for the routers of a data-defined graph: they read it beneath the state,
+    /// keys that are no channels included. It is not stored.
+    pub fn returning(mut self, returned: Map<String, Value>) -> Self {
+        self.returned = Some(Arc::new(returned));
+        self
+    }
+
+    /// Ends the subgraph and hands a command to the enclosing graph, which takes it as the result of the subgraph's
+    /// node. What the subgraph changed is dropped. LangGraph: `Command(graph=Command.PARENT)`.
+    pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
+        let mut own = Self::update(Writes::default());
+        own.parent = Some(Arc::new(command));
+        own.parent_type = type_name::<Command<P, M>>();
+        own
+    }
+
+    /// Joins several commands into one, writes in order.
+    pub fn all(commands: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = Self::update(Writes::default());
+        for command in commands {
+            all.writes.0.extend(command.writes.0);
+            all.goto.extend(command.goto);
+            if command.parent.is_some() {
+                (all.parent, all.parent_type) = (command.parent, command.parent_type);
+            }
+        }
+        all
+    }
+}
+
+impl<S: State, N: Clone> Clone for Command<S, N> {
+    fn clone(&self) -> Self {
+        let Self { writes, goto, parent, parent_type, returned } = self;
+        let (writes, goto, parent) = (writes.clone(), goto.clone(), parent.clone());
+        Self { writes, goto, parent, parent_type, returned: returned.clone() }
+    }
+}
+
+impl<S: State, N: fmt::Debug> fmt::Debug for Command<S, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command").field("writes", &self.writes).field("goto", &self.goto).finish_non_exhaustive()
+    }
+}
+
+/// What a node may return: an update, a [`Command`], or `()`.
+#[diagnostic::on_unimplemented(
+    message = "a node over `{S}` cannot return `{Self}`",
+    label = "the node's `Ok` value is a `{Self}`",
+    note = "return `Result<{S}Update, _>` (from `{S}::update()`), a `Command`, or `()`"
+)]
+pub trait IntoCommand<S: State, N> {
+    /// Converts into a command.
+    fn into_command(self) -> Command<S, N>;
+}
+
+impl<S: State, N> IntoCommand<S, N> for Command<S, N> {
+    fn into_command(self) -> Self {
+        self
+    }
+}
+
+impl<S: State, N> IntoCommand<S, N> for Writes<S> {
+    fn into_command(self) -> Command<S, N> {
+        Command::update(self)
+    }
+}
+
+impl<S: State, N> IntoCommand<S, N> for () {
+    fn into_command(self) -> Command<S, N> {
+        Command::update(Writes::default())
+    }
+}
+
+/// Where to go next: a node, [`END`], a worker's [`Sends`], or several of these: `[Step::A, Step::B]`, `(Step::A, END)`.
+///
+/// An array holds node ids only, as its elements have one type; a tuple of up to eight holds any mix.
+#[derive(Clone, Debug)]
+pub enum Target<N> {
+    /// A node.
+    Node(N),
+    /// Tasks of a worker, each with its own payload.
+    Sends(Sends<N>),
+    /// Several targets at once.
+    Many(Vec<Self>),
+    /// Nowhere: this path ends.
+    End,
+}
+
+impl<N: NodeId> From<N> for Target<N> {
+    fn from(node: N) -> Self {
+        Self::Node(node)
+    }
+}
+
+impl<N> From<END> for Target<N> {
+    fn from(_: END) -> Self {
+        Self::End
+    }
+}
+
+impl<N> From<Sends<N>> for Target<N> {
+    fn from(sends: Sends<N>) -> Self {
+        Self::Sends(sends)
+    }
+}
+
+impl<N: NodeId, const K: usize> From<[N; K]> for Target<N> {
+    fn from(nodes: [N; K]) -> Self {
+        Self::Many(nodes.map(Self::Node).into())
+    }
+}
+
+impl<N: NodeId> From<Vec<N>> for Target<N> {
+    fn from(nodes: Vec<N>) -> Self {
+        Self::many(nodes)
+    }
+}
+
+/// Makes tuples targets: unlike an array, a tuple also holds [`END`] and sends.
+macro_rules! tuples {
+    ($($($part:ident)+;)+) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<N, $($part: Into<Target<N>>),+> From<($($part,)+)> for Target<N> {
+            #[allow(non_snake_case, reason = "each part is named like its type")]
+            fn from(($($part,)+): ($($part,)+)) -> Self {
+                Self::Many(vec![$($part.into()),+])
+            }
+        }
+    )+};
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}
+
+impl<N> Target<N> {
+    /// Returns several targets at once; none of them is the same as [`END`].
+    pub fn many<T: Into<Self>>(targets: impl IntoIterator<Item = T>) -> Self {
+        Self::Many(targets.into_iter().map(Into::into).collect())
+    }
+}
+
+/// Tasks of one worker, each with its own payload. LangGraph: a list of `Send`.
+#[derive(Clone)]
+pub struct Sends<N> {
+    pub(crate) node: N,
+    pub(crate) takes: TypeId,
+    pub(crate) type_name: &'static str,
+    pub(crate) payloads: Vec<Arc<dyn Payload>>,
+    pub(crate) empty: Option<Box<Target<N>>>,
+}
+
+impl<N> Sends<N> {
+    /// Sets the target for the case that there is nothing to send; without one this path ends then.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// # #[derive(NodeId)] enum Step { Search, Write }
+    /// # struct Draft { queries: Vec<String> }
+    /// const SEARCH: Worker<Step, String> = Worker::new(Step::Search);
+    /// fn fan_out(draft: &Draft) -> Sends<Step> {
+    ///     SEARCH.each(draft.queries.clone()).empty(Step::Write)
+    /// }
+    /// // .add_conditional_edges_to(Step::Plan, fan_out, (SEARCH, Step::Write))
+    /// # fan_out(&Draft { queries: vec![] });
+    /// ```
+    #[must_use]
+    pub fn empty(mut self, target: impl Into<Target<N>>) -> Self {
+        self.empty = Some(Box::new(target.into()));
+        self
+    }
+}
+
+impl<N: fmt::Debug> fmt::Debug for Sends<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {:?}({})", self.payloads.len(), self.node, self.type_name)
+    }
+}
+
+/// A worker's address and the payload it takes, tied together once: rustc checks both ends. A worker is added with
+/// [`add_worker`](crate::graph::StateGraph::add_worker); [`Chooser`](crate::graph::Chooser) shows all of it. LangGraph: `Send`.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(NodeId)] enum Step { Search }
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct Query(String);
+/// const SEARCH: Worker<Step, Query> = Worker::new(Step::Search);
+/// let sends: Sends<Step> = SEARCH.each([Query("tides".into()), Query("moons".into())]);
+/// ```
+pub struct Worker<N, I> {
+    pub(crate) node: N,
+    payload: PhantomData<fn(I)>,
+}
+
+impl<N, I> Worker<N, I> {
+    /// Returns the address of the worker at `node`.
+    pub const fn new(node: N) -> Self {
+        Self { node, payload: PhantomData }
+    }
+}
+
+impl<N: Clone, I: Payload> Worker<N, I> {
+    /// Returns one send.
+    pub fn send(&self, payload: I) -> Sends<N> {
+        self.each([payload])
+    }
+
+    /// Returns one send for each payload. Without a payload nothing is started: [`Sends::empty`] names the target then.
+    pub fn each(&self, payloads: impl IntoIterator<Item = I>) -> Sends<N> {
+        let payloads = payloads.into_iter().map(|payload| Arc::new(payload) as Arc<dyn Payload>).collect();
+        Sends { node: self.node.clone(), takes: TypeId::of::<I>(), type_name: type_name::<I>(), payloads, empty: None }
+    }
+}
+
+impl<N: fmt::Debug, I> fmt::Debug for Worker<N, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Worker({:?}: {})", self.node, type_name::<I>())
+    }
+}
+
+/// What a node's body ends with.
+pub type Ended<S, N> = Result<Command<S, N>, NodeError>;

@@ -1,0 +1,28 @@
+//! Nodes, what they return, routers, and the options of both.
+//!
+//! Knows no graph and no run.
+
+mod blocking;
+pub(crate) mod body;
+pub(crate) mod command;
+mod defaults;
+mod ext;
+mod id;
+pub(crate) mod options;
+mod retry;
+mod route;
+mod slow;
+
+pub use blocking::{Blocking, blocking};
+pub use body::{Input, Node, Work};
+pub use command::{Command, END, Ended, IntoCommand, START, Sends, Target, Worker};
+pub use defaults::NodeDefaults;
+pub use ext::{NodeExt, WithOptions, worker};
+pub use id::{Name, NodeId};
+pub use options::{CachePolicy, Failure, NodeOptions};
+pub use retry::RetryPolicy;
+pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
+
+pub(crate) use body::{Body, EitherBody, MissingBody, StateBody, WorkBody};
+pub(crate) use route::Choose;
+pub(crate) use slow::{Longest, Timed};

@@ -1,0 +1,243 @@
+//! What is declared beside a node's body: questions, retry, timeouts, cache, error handler, destinations.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::{Ended, IntoCommand, Target};
+use super::retry::RetryPolicy;
+use crate::graph::context::Ctx;
+use crate::graph::error::NodeError;
+use crate::graph::interrupt::{Asks, Interrupt, Receives, Shows, Signal, SignalDeclarations, declared::taken};
+use crate::graph::state::{Boxed, State};
+
+#[cfg(doc)]
+use crate::graph::node::command::Command;
+
+/// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
+///
+/// The input is the whole state, untracked channels included, or what [`reads`](NodeExt::reads) names, or the payload of a
+/// send; if it cannot be serialized, the node runs each time.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct CachePolicy {
+    pub(crate) ttl: Option<Duration>,
+}
+
+impl CachePolicy {
+    /// Returns a policy whose results are kept for so long.
+    pub fn ttl(ttl: Duration) -> Self {
+        Self { ttl: Some(ttl) }
+    }
+}
+
+/// What failed, as an error handler sees it.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The error of the last attempt.
+    pub error: Arc<NodeError>,
+}
+
+type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
+
+/// What was declared beside a node's body. Built by [`NodeExt`]'s methods.
+#[must_use]
+pub struct NodeOptions<S: State, N, C> {
+    pub(crate) asks: BTreeMap<&'static str, Vec<Asks>>,
+    pub(crate) asks_anything: bool,
+    pub(crate) receives: SignalDeclarations,
+    pub(crate) retry: Vec<RetryPolicy>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) cache: Option<CachePolicy>,
+    pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
+    pub(crate) defer: bool,
+    pub(crate) replayable: bool,
+    /// Whether the body is a whole graph, added as a node.
+    pub(crate) subgraph: bool,
+    /// The group that it runs in, and how many tasks of that run at once.
+    pub(crate) group: Option<(String, usize)>,
+    pub(crate) reads: Option<Vec<String>>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) destinations: Option<Vec<Target<N>>>,
+}
+
+impl<S: State, N, C> Default for NodeOptions<S, N, C> {
+    fn default() -> Self {
+        Self {
+            asks: BTreeMap::new(),
+            asks_anything: false,
+            receives: SignalDeclarations::new(),
+            retry: vec![],
+            timeout: None,
+            idle_timeout: None,
+            cache: None,
+            on_error: None,
+            defer: false,
+            replayable: false,
+            subgraph: false,
+            group: None,
+            reads: None,
+            tags: vec![],
+            destinations: None,
+        }
+    }
+}
+
+impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
+    fn clone(&self) -> Self {
+        Self {
+            asks: self.asks.clone(),
+            asks_anything: self.asks_anything,
+            receives: self.receives.clone(),
+            retry: self.retry.clone(),
+            timeout: self.timeout,
+            idle_timeout: self.idle_timeout,
+            cache: self.cache,
+            on_error: self.on_error.clone(),
+            defer: self.defer,
+            replayable: self.replayable,
+            subgraph: self.subgraph,
+            group: self.group.clone(),
+            reads: self.reads.clone(),
+            tags: self.tags.clone(),
+            destinations: self.destinations.clone(),
+        }
+    }
+}
+
+impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeOptions").field("asks", &self.asks.keys()).finish_non_exhaustive()
+    }
+}
+
+impl<S: State, N, C> NodeOptions<S, N, C> {
+    /// Declares a question the node may ask.
+    pub fn asks<I: Interrupt>(mut self) -> Self {
+        let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
+        let asks = Asks { type_name, answer, take: taken::<I>, shows: Shows::of::<I>() };
+        self.asks.entry(I::NAME).or_default().push(asks);
+        self
+    }
+
+    /// Lets the node ask questions of any type: their answers cannot be checked before the node takes them.
+    pub fn asks_anything(mut self) -> Self {
+        self.asks_anything = true;
+        self
+    }
+
+    /// Declares a signal the node may [receive](Ctx::receive).
+    pub fn receives<T: Signal>(mut self) -> Self {
+        self.receives.insert(T::NAME, Receives::of::<T>());
+        self
+    }
+
+    /// Adds a retry policy; of several, the first that fits the failure is used.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry.push(policy);
+        self
+    }
+
+    /// Limits how long one attempt may take.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// Limits how long one attempt may be silent: events, [`Ctx::heartbeat`], and what ends inside its subgraphs are signs of
+    /// life.
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.idle_timeout = Some(limit);
+        self
+    }
+
+    /// Takes the result from the graph's cache when the node has run on equal input before. The graph gets its cache by
+    /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
+    pub fn cache(mut self, policy: CachePolicy) -> Self {
+        self.cache = Some(policy);
+        self
+    }
+
+    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then: the handler goes
+    /// on by a [`Command`], or the path ends there. Declare its targets with [`goes_to`](Self::goes_to). It may ask and call
+    /// graphs of its own: no answer to the node is one to it. Once it has begun, only it runs again, over the node's error.
+    /// LangGraph: `error_handler`.
+    pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, E>> + Send + 'static,
+        O: IntoCommand<S, N>,
+        E: Into<NodeError>,
+    {
+        self.on_error = Some(Arc::new(move |state, failure, ctx| {
+            let ended = handler(state, failure, ctx);
+            Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+        }));
+        self
+    }
+
+    /// Holds the node back until a superstep starts no other node by an edge. Sends do not count: while workers are to run,
+    /// the node runs beside them, and again after them if an edge leads from the worker to it. To let it wait for a fan-out,
+    /// let only the last workers lead to it. LangGraph: `defer=True`.
+    pub fn defer(mut self) -> Self {
+        self.defer = true;
+        self
+    }
+
+    /// Limits how many tasks of the nodes in a group run at once, over all threads and graphs of the process that give the group
+    /// this limit: calls of one model, say. A task that waits for its subgraphs does not count.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Write, Review }
+    /// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// # async fn review(_: Arc<Draft>, _: Ctx) -> Result<(), NodeError> { Ok(()) }
+    /// let graph = StateGraph::<Draft, Step>::new()
+    ///     .add_node(Step::Write, write.group("model", 4))
+    ///     .add_node(Step::Review, review.group("model", 4));
+    /// ```
+    pub fn group(mut self, name: impl Into<String>, limit: usize) -> Self {
+        self.group = Some((name.into(), limit));
+        self
+    }
+
+    /// Says that the body does the same again from the same: all it learns from outside and does there goes through its
+    /// [`Ctx`] ([`effect`](Ctx::effect), [`record`](Ctx::record), [`now`](Ctx::now), [`random`](Ctx::random), questions, calls
+    /// of graphs). A replay that verifies runs such bodies over what was recorded; of others it takes the recorded writes.
+    pub fn replayable(mut self) -> Self {
+        self.replayable = true;
+        self
+    }
+
+    /// Its own nodes say whether they may run again.
+    pub(crate) fn of_subgraph(mut self) -> Self {
+        (self.replayable, self.subgraph) = (true, true);
+        self
+    }
+
+    /// Names the channels the node reads: its cache, its events and a replay that verifies look at these only.
+    pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.reads = Some(channels.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds words to the [metadata](crate::graph::MessageMetadata) of the messages that the node emits, for readers of a
+    /// stream that pick some of them. LangGraph: `tags` of a model.
+    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.tags.extend(tags.into_iter().map(Into::into));
+        self
+    }
+
+    /// Declares where the node's [`Command`]s may go: any other goto is an error. LangGraph: `destinations`.
+    pub fn goes_to(mut self, targets: impl Into<Target<N>>) -> Self {
+        self.destinations.get_or_insert_default().push(targets.into());
+        self
+    }
+}

@@ -1,0 +1,83 @@
+//! How often and after which pauses a failed node is tried again. Knows no node and no clock.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::graph::error::{Class, NodeError};
+
+type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
+
+/// How often and after which pauses a failed node is tried again. LangGraph: `RetryPolicy`.
+///
+/// The defaults are LangGraph's: 3 attempts in all, 500 ms before the second, twice as long each time, at most 128 s, plus
+/// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are counted
+/// anew when a thread goes on; nothing is stored between them.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use superstep::prelude::*;
+/// let busy = RetryPolicy::attempts(5)
+///     .pause(Duration::from_secs(1))
+///     .backoff(2.0, Duration::from_secs(30))
+///     .when(|error| error.to_string().contains("429"));
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct RetryPolicy {
+    pub(crate) max_attempts: u32,
+    pub(crate) initial: Duration,
+    pub(crate) factor: f64,
+    pub(crate) longest: Duration,
+    pub(crate) jitter: bool,
+    pub(crate) when: Option<Arc<Predicate>>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        let (initial, longest) = (Duration::from_millis(500), Duration::from_secs(128));
+        Self { max_attempts: 3, initial, factor: 2.0, longest, jitter: true, when: None }
+    }
+}
+
+impl RetryPolicy {
+    /// Returns a policy of so many attempts in all, the first included.
+    pub fn attempts(max_attempts: u32) -> Self {
+        Self { max_attempts, ..Self::default() }
+    }
+
+    /// Sets the pause before the second attempt, with no random part.
+    pub fn pause(mut self, initial: Duration) -> Self {
+        (self.initial, self.jitter) = (initial, false);
+        self
+    }
+
+    /// Sets by what each pause grows, and the longest one.
+    pub fn backoff(mut self, factor: f64, longest: Duration) -> Self {
+        (self.factor, self.longest) = (factor, longest);
+        self
+    }
+
+    /// Limits the policy to failures that fit; of several policies the first that fits is used.
+    pub fn when(mut self, fits: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
+        self.when = Some(Arc::new(fits));
+        self
+    }
+
+    pub(crate) fn fits(&self, error: &NodeError) -> bool {
+        error.class() != Class::Permanent && self.when.as_ref().is_none_or(|when| when(error))
+    }
+
+    /// The pause before attempt `next` (the second is 2).
+    pub(crate) fn delay(&self, next: u32) -> Duration {
+        let grown = self.initial.as_secs_f64() * self.factor.powi(next.saturating_sub(2).min(64).cast_signed());
+        let pause = Duration::try_from_secs_f64(grown).unwrap_or(self.longest).min(self.longest);
+        if self.jitter { pause + Duration::from_millis(crate::graph::records::clock::noise() % 1000) } else { pause }
+    }
+}
+
+impl fmt::Debug for RetryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryPolicy").field("max_attempts", &self.max_attempts).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,64 @@
+//! Bodies that block the thread they are polled on: noticed, and warned of once per node. Knows no superstep.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::command::Ended;
+use crate::graph::state::{Boxed, State};
+
+/// A poll that takes longer keeps other tasks and timeouts waiting.
+const LIMIT: Duration = Duration::from_millis(100);
+
+/// The longest poll of a node that was over the limit, in milliseconds; 0 if there was none.
+#[derive(Debug, Default)]
+pub(crate) struct Longest(AtomicU64);
+
+impl Longest {
+    /// Notes a poll over the limit; returns whether it is the first.
+    fn note(&self, took: Duration) -> bool {
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_max(took, Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn get(&self) -> Option<Duration> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            millis => Some(Duration::from_millis(millis)),
+        }
+    }
+}
+
+/// A body whose polls are timed.
+pub(crate) struct Timed<S: State, N> {
+    pub body: Boxed<'static, Ended<S, N>>,
+    pub node: Arc<str>,
+    pub longest: Arc<Longest>,
+}
+
+impl<S: State, N> Future for Timed<S, N> {
+    type Output = Ended<S, N>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let began = Instant::now();
+        let polled = self.body.as_mut().poll(cx);
+        let took = began.elapsed();
+        if took > LIMIT && self.longest.note(took) {
+            blocked(&self.node, took);
+        }
+        polled
+    }
+}
+
+/// A body blocked the thread it was polled on.
+pub(crate) fn blocked(node: &str, took: Duration) {
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    tracing::warn!(
+        node,
+        millis,
+        "a node blocked its thread: other tasks and timeouts waited meanwhile; add it as `blocking(f)`, or await what it waits for"
+    );
+}

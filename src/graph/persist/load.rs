@@ -1,0 +1,369 @@
+//! From records back to a run. Indexes of another version of the graph are mapped by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::save::log_name;
+use super::settled::{Reading, Settled, channel};
+use super::waiting::by_edge;
+use crate::checkpoint::{
+    AnswerRecord, CarriedRecord, CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, Slot, TaskRecord,
+    TaskStatus, WriteRecord,
+};
+use crate::graph::build::Table;
+use crate::graph::context::{Answers, EarlierQuestion, Known};
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
+use crate::graph::state::{Mask, State, Writes, reading};
+use crate::graph::superstep::{Finished, Position, Stand, Start, Task};
+
+impl Reader {
+    /// Loads a checkpoint as a position.
+    pub(crate) async fn position<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+    ) -> Result<(Position<S>, Mapping), RunError> {
+        self.position_by(table, id, record, Reading::Whole).await
+    }
+
+    /// The same to be shown only: channels that cannot be read are noted as misfits, and the others are read.
+    pub(crate) async fn shown_position<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+    ) -> Result<(Position<S>, Mapping), RunError> {
+        self.position_by(table, id, record, Reading::Shown).await
+    }
+
+    async fn position_by<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+        reading: Reading,
+    ) -> Result<(Position<S>, Mapping), RunError> {
+        let mapping = self.mapping(table, id, &record).await?;
+        let (slots, carried) = self.slots(&record, &mapping).await?;
+        mapping.note_unclaimed::<S>(&table.schema, &carried);
+        let mut settled = self.settled(table, &record.namespace, slots, &mapping, reading).await?.shared();
+        let unread = std::mem::take(&mut settled.unread);
+        let position = self.position_over(table, id, record, &mapping, carried, settled).await?;
+        unread.into_iter().for_each(|unread| mapping.note(Misfit::Value(Box::new(unread))));
+        Ok((position, mapping))
+    }
+
+    /// The same over slots and a state that were read before.
+    pub(crate) async fn position_over<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        record: CheckpointRecord,
+        mapping: &Mapping,
+        carried: Vec<CarriedRecord>,
+        settled: Settled<Arc<S>>,
+    ) -> Result<Position<S>, RunError> {
+        let Settled { state, slots, sizes, stale, mut owed, unread: _ } = settled;
+        let control = self.control(table, &record, mapping).await?;
+        let start = match &record.control.start {
+            Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),
+            None => None,
+        };
+        if start.is_none() && control.is_idle(&table.wiring) && mapping.lost().is_empty() {
+            mapping.is_at_rest();
+        }
+        owed.extend(mapping.take_owed());
+        let same = mapping.is_same();
+        let moved = if same && record.base.is_some() {
+            record.channels.iter().map(|(at, _)| *at as usize).collect()
+        } else {
+            Mask::default()
+        };
+        let base = if same { record.base.or(Some(id)) } else { None };
+        Ok(Position {
+            id,
+            parent: record.parent,
+            source: record.source,
+            step: record.step,
+            created_at: record.created_at,
+            state,
+            control,
+            start,
+            bytes: sizes.iter().sum(),
+            sizes,
+            slots,
+            base,
+            moved,
+            line: if same { record.line } else { NEW_LINE }, // logs are another graph's
+            children: table.children_now(record.children),
+            metadata: record.metadata,
+            freed: vec![],
+            carried,
+            stale,
+            owed,
+        })
+    }
+
+    /// Whether logs hold entries after those of a position: some other way led on from it, so it begins a line of its own.
+    pub(crate) async fn is_left<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        position: &Position<S>,
+    ) -> Result<bool, RunError> {
+        let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
+        for (at, slot) in position.slots.iter().enumerate() {
+            let Slot::Log { ranges, .. } = slot else { continue };
+            let Some(range) = ranges.last() else { continue };
+            let key = |row| Key::Log { channel: log_name(table, path, at), row };
+            if self.goes_on(key(range.last)..=key(most)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The names of the tasks that a checkpoint plans, without its state and payloads.
+    pub(crate) async fn planned<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        id: CheckpointId,
+        mut record: CheckpointRecord,
+    ) -> Result<Vec<String>, RunError> {
+        let mapping = self.mapping(table, id, &record).await?;
+        let sends = std::mem::take(&mut record.control.sends);
+        let control = self.control(table, &record, &mapping).await?;
+        let mut nodes = vec![];
+        control.pulls(&table.wiring, &mut nodes);
+        let start = record.control.start.map(|_| "__start__".to_owned());
+        let nodes = nodes.into_iter().map(|node| table.row(node).name.to_string());
+        let sent = sends.iter().map(|send| mapping.name_now(table, send.node));
+        Ok(start.into_iter().chain(nodes).chain(sent).chain(mapping.lost().into_iter().map(|(_, name)| name)).collect())
+    }
+
+    pub(crate) async fn start<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        rows: &[WriteRecord],
+        mapping: &Mapping,
+    ) -> Result<Start<S>, RunError> {
+        let (writes, rows, sizes) = self.writes(table, path, rows, mapping).await?;
+        Ok(Start { writes, rows, sizes })
+    }
+
+    /// Reads a task's writes back; those of channels that are gone, or never saved, are left out. Those of channels that are
+    /// carried along are rows only.
+    async fn writes<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        stored: &[WriteRecord],
+        mapping: &Mapping,
+    ) -> Result<(Writes<S>, Vec<WriteRecord>, Vec<u64>), RunError> {
+        let (mut kept, mut keys) = (vec![], vec![]);
+        for write in stored {
+            let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
+            // What the present rule cannot apply is shown all the same; no run goes on with it.
+            let overwrite = mapping.taken_as(table, write).unwrap_or(write.overwrite);
+            kept.push(WriteRecord { channel, overwrite, ..*write });
+            keys.push((
+                mapping.row_key(table, path, channel, write.overwrite, row),
+                mapping.present_key(table, path, channel, overwrite, row),
+            ));
+        }
+        let (mut writes, mut sizes) = (Writes::default(), vec![]);
+        let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
+        let rows = self.rows(stored.clone()).await?;
+        for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
+            sizes.push(bytes.len() as u64);
+            if stored != present {
+                mapping.owe(present, bytes.clone());
+            }
+            let at = write.channel as usize;
+            if at >= S::channels(&table.schema).len() {
+                continue;
+            }
+            match reading::decode_write::<S>(&table.schema, at, write.overwrite, &bytes) {
+                Ok(write) => writes.0.push(write),
+                Err(misread) => {
+                    mapping.note(Misfit::Value(Box::new(self.unread(&channel(table, at), mapping.at, misread))))
+                }
+            }
+        }
+        Ok((writes, kept, sizes))
+    }
+
+    /// Reads what became of a task: its result, or its questions and answers.
+    pub(crate) async fn finished<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        record: &TaskRecord,
+        mapping: &Mapping,
+    ) -> Result<Finished<S>, RunError> {
+        let (writes, rows, sizes) = self.writes(table, path, &record.writes, mapping).await?;
+        let targets = record.targets.iter().filter_map(|at| by_edge(table, mapping, *at, None));
+        Ok(Finished {
+            writes,
+            rows,
+            sizes,
+            targets: targets.collect(),
+            sends: self.sends(table, &record.sends, mapping).await?,
+            chosen: record.chosen,
+            cached: record.cached,
+            fires: record.handled.is_none(),
+            routed: true,
+            saved: true,
+            children: record.children.clone(),
+            returned: None,
+        })
+    }
+
+    pub(crate) async fn questions<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        of: &TaskRecord,
+    ) -> Result<Vec<Question>, RunError> {
+        let records = &of.questions;
+        let rows = self.rows(records.iter().map(|record| Key::Row(record.payload)).collect()).await?;
+        let question = |(record, payload): (&QuestionRecord, Vec<u8>)| Question {
+            id: InterruptId {
+                birth: self.birth,
+                checkpoint: record.checkpoint,
+                task: record.task,
+                place: record.place,
+            },
+            name: record.name.clone(),
+            node: record.node.clone(),
+            namespace: record.namespace.clone(),
+            payload,
+            shows: table.asks(&record.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
+            answered: record.answered,
+            asker: record.asker.clone().unwrap_or_default(),
+            terms: Terms::of(of, record),
+        };
+        Ok(records.iter().zip(rows).map(question).collect())
+    }
+
+    /// Returns what a task, named by its checkpoint and key, asked before and the answers it got.
+    pub(crate) async fn answers(&self, task: (CheckpointId, u32), record: &TaskRecord) -> Result<Answers, RunError> {
+        let questions = record.questions.iter().filter_map(|asked| earlier(task.0, asked));
+        let answered = record.answers.iter().map(|answer| answered(task, record, answer));
+        let mut asked: BTreeMap<u32, (EarlierQuestion, RowId)> = answered.chain(questions).collect();
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let payloads = self.get(asked.values().map(|(_, row)| Key::Row(*row)).collect()).await?;
+        asked.values_mut().zip(payloads).for_each(|((question, _), payload)| question.payload = payload);
+        let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
+        let answers = record.answers.iter().map(|answer| answer.place).zip(rows).collect();
+        let asked = asked.into_iter().map(|(place, (asked, _))| (place, asked)).collect();
+        Ok(Some(Arc::new(Known { asked, answers, ..Known::default() })))
+    }
+
+    /// Counts the effects of tasks that a killed process left without a record.
+    pub(crate) async fn restore_effects<S: State>(
+        &self,
+        id: CheckpointId,
+        path: &str,
+        tasks: &mut [Task<S>],
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        if !path.is_empty() || tasks.iter().all(|task| task.is_done() || task.node == START_NODE) {
+            return Ok(());
+        }
+        let mut entries = BTreeMap::<u32, u32>::new();
+        for (task, ..) in self.effects(id).await?.into_iter().filter(|(_, key, _)| key != ORIGIN) {
+            if let Ok(task) = mapping.task(task) {
+                *entries.entry(task).or_default() += 1;
+            }
+        }
+        for task in tasks.iter_mut().filter(|task| !task.is_done()) {
+            let Some(&count) = entries.get(&task.key) else { continue };
+            (task.effects, task.attempts) = (task.effects.max(count), task.attempts.max(1));
+        }
+        Ok(())
+    }
+
+    /// Gives the planned tasks of a position what their records say.
+    pub(crate) async fn restore<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        tasks: &mut [Task<S>],
+        records: Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let mut by_key = mapping.by_present_key(records);
+        for task in tasks {
+            task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
+            let Some(mut record) = by_key.remove(&task.key) else { continue };
+            // Nobody would take the answer to a question that is asked no more.
+            record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
+            (task.attempts, task.first_call) = (record.attempts, record.first_call);
+            (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
+            task.receives.clone_from(&record.receives);
+            task.terms.clone_from(&record.terms);
+            task.votes.clone_from(&record.votes);
+            task.failures.clone_from(&record.failures);
+            task.failed.clone_from(&record.failed);
+            task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
+            task.handled.clone_from(&record.handled);
+            task.error.clone_from(&record.error);
+            task.questions.clone_from(&record.questions);
+            task.answered.clone_from(&record.answers);
+            task.payloads.clone_from(&record.payloads);
+            task.asked = self.questions(table, &record).await?;
+            task.stand = match record.status {
+                TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
+                TaskStatus::Interrupted => {
+                    let open: Vec<Question> = task.asked.iter().filter(|asked| !asked.answered).cloned().collect();
+                    let fresh = record.questions.is_empty() || open.len() < record.questions.len();
+                    Stand::Asked { questions: open, fresh }
+                }
+                TaskStatus::Waiting => Stand::Asked { questions: vec![], fresh: false },
+                TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// How many subgraphs a namespace leads down.
+fn depth(path: &str) -> usize {
+    path.matches('/').count()
+}
+
+/// A question that a task asked when it ran last, and where its payload is.
+fn earlier(checkpoint: CheckpointId, asked: &QuestionRecord) -> Option<(u32, (EarlierQuestion, RowId))> {
+    let (asker, name) = (asked.asker.clone()?, asked.name.clone());
+    let here = asked.payload.checkpoint == checkpoint;
+    Some((asked.place, (EarlierQuestion { asker, name, payload: None, here }, asked.payload)))
+}
+
+/// A question that a task got an answer to, and where its payload is.
+fn answered(
+    (checkpoint, task): (CheckpointId, u32),
+    record: &TaskRecord,
+    answer: &AnswerRecord,
+) -> (u32, (EarlierQuestion, RowId)) {
+    let known = record.payloads.iter().find(|(place, _)| *place == answer.place).map(|(_, row)| *row);
+    let row = known.unwrap_or(RowId { checkpoint, task, slot: RowId::QUESTIONS + answer.place });
+    let (asker, name) = (answer.asker.clone(), answer.name.clone());
+    (answer.place, (EarlierQuestion { asker, name, payload: None, here: row.checkpoint == checkpoint }, row))
+}
+
+pub(crate) async fn position<S: State, N: NodeId, C>(
+    reader: &Reader,
+    table: &crate::graph::build::table::Table<S, N, C>,
+    id: CheckpointId,
+) -> Result<(Position<S>, Mapping), RunError> {
+    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
+    let record = reader.record(id).await?.ok_or_else(unknown)?;
+    reader.position(table, id, record).await
+}

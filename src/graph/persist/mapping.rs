@@ -1,0 +1,133 @@
+//! The mapping of stored indexes for a typed graph: the keys and rules of its channels.
+
+use std::sync::Mutex;
+
+use super::save::{log_of, row_key};
+use super::settled::taken_as;
+use crate::checkpoint::{
+    CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, RowId, SendRecord, Slot, TaskRecord, WriteRecord,
+};
+use crate::graph::build::Table;
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Claim, Mapping, Other, Reader, Stood, claims::claims, mapping::logged};
+use crate::graph::state::State;
+
+impl Mapping {
+    /// Of records that the present graph has made.
+    pub(crate) fn same<S: State, N: NodeId, C>(
+        table: &Table<S, N, C>,
+        at: CheckpointId,
+        carried: Vec<CarriedRecord>,
+    ) -> Self {
+        let (channels, nodes) = (S::channels(&table.schema).len(), table.nodes.len());
+        Self { at, other: None, channels, nodes, carried, noted: Mutex::default() }
+    }
+
+    /// The present name of a stored node, or the one it had.
+    pub(crate) fn name_now<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, at: u32) -> String {
+        self.node(at).map_or_else(|name| name, |at| table.row(at).name.to_string())
+    }
+
+    /// Whether a stored write replaces the value of its present channel; none if that cannot apply it.
+    pub(crate) fn taken_as<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, write: &WriteRecord) -> Option<bool> {
+        let (Some(stood), Some(now)) = (self.stood(write.channel), self.channel(write.channel)) else {
+            return Some(write.overwrite);
+        };
+        let now = &S::channels(&table.schema)[now as usize];
+        let taken = taken_as(&stood.channel, now, write.overwrite);
+        if taken.is_none() {
+            let (channel, stored) = (now.name().to_owned(), stood.channel.rule.clone());
+            self.note(Misfit::Rule { channel, stored, expected: now.rule_name().to_owned() });
+        }
+        taken
+    }
+
+    /// Where the value of a write stands, by the present index of its channel.
+    pub(crate) fn row_key<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        channel: u32,
+        overwrite: bool,
+        row: RowId,
+    ) -> Key {
+        match self.source(channel) {
+            Some(stood) => logged(&stood.channel, &stood.log, overwrite, row),
+            None => self.present_key(table, path, channel, overwrite, row),
+        }
+    }
+
+    /// Where the present graph looks for it.
+    pub(crate) fn present_key<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        channel: u32,
+        overwrite: bool,
+        row: RowId,
+    ) -> Key {
+        let Some(carried) = channel.checked_sub(self.channels as u32) else {
+            return row_key(table, path, channel as usize, overwrite, row);
+        };
+        let carried = self.carried.get(carried as usize);
+        carried.map_or(Key::Row(row), |carried| logged(&carried.channel, &carried.log, overwrite, row))
+    }
+
+    /// A task's record in present indexes.
+    pub(crate) fn translated<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, record: &TaskRecord) -> TaskRecord {
+        let write = |write: &WriteRecord| {
+            let (channel, overwrite) = (self.noted_as(write.channel)?, self.taken_as(table, write)?);
+            Some(WriteRecord { channel, overwrite, ..*write })
+        };
+        let send = |send: &SendRecord| Some(SendRecord { node: self.node(send.node).ok()?, ..*send });
+        let children = record.children.iter().map(|(name, at)| (table.name_now(name.clone()), *at));
+        TaskRecord {
+            writes: record.writes.iter().filter_map(write).collect(),
+            targets: record.targets.iter().filter_map(|at| self.node(*at).ok()).collect(),
+            sends: record.sends.iter().filter_map(send).collect(),
+            children: children.collect(),
+            ..record.clone()
+        }
+    }
+}
+
+impl Reader {
+    pub(crate) async fn mapping<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        at: CheckpointId,
+        record: &CheckpointRecord,
+    ) -> Result<Mapping, RunError> {
+        let known = S::channels(&table.schema);
+        if record.shape == table.fingerprint {
+            return Ok(Mapping::same(table, at, record.carried.clone()));
+        }
+        let shape = self.shape(record).await?;
+        let log = |channel: &ChannelShape| log_of(&record.namespace, &channel.name);
+        let live = shape.channels.iter().map(|channel| Stood { log: log(channel), channel: channel.clone() });
+        let carried = record.carried.iter();
+        let carried = carried.map(|carried| Stood { log: carried.log.clone(), channel: carried.channel.clone() });
+        let stood: Vec<Stood> = live.chain(carried).collect();
+        let claims = claims(&stood, known, &S::removed(&table.schema));
+        let nodes = shape.nodes.iter().map(|name| table.now(name)).collect();
+        let carried = stood.iter().zip(&claims).filter(|(_, claim)| matches!(claim, Claim::Carried(_)));
+        let carried = carried.map(|(stood, _)| CarriedRecord {
+            channel: stood.channel.clone(),
+            log: stood.log.clone(),
+            slot: Slot::Absent,
+        });
+        let mapping = Mapping {
+            at,
+            channels: known.len(),
+            nodes: table.nodes.len(),
+            carried: carried.collect(),
+            noted: Mutex::default(),
+            other: Some(Other { claims, nodes, stood, shape }),
+        };
+        if table.pinned {
+            mapping.note(Misfit::Pinned { stored: record.shape, now: table.fingerprint });
+        }
+        Ok(mapping)
+    }
+}

@@ -1,0 +1,164 @@
+//! From a run to records: writes become rows, tasks and positions become records. The way back is in `load`.
+
+use crate::checkpoint::{
+    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, Slot, TaskRecord, TaskStatus,
+    WriteRecord,
+};
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::Puts;
+use crate::graph::state::{Mask, State, Stored, Writes, value};
+use crate::graph::superstep::{Control, Finished, Packet, Position, Task};
+
+/// Entries of a log stand together, apart from other rows; an overwrite of a log is a value, not an entry.
+pub(crate) fn row_key<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    path: &str,
+    channel: usize,
+    overwrite: bool,
+    row: RowId,
+) -> Key {
+    match S::channels(&table.schema)[channel].stored() {
+        Stored::Log | Stored::Delta if !overwrite => Key::Log { channel: log_name(table, path, channel), row },
+        _ => Key::Row(row),
+    }
+}
+
+/// The same channel of a subgraph has a log of its own.
+pub(crate) fn log_name<S: State, N: NodeId, C>(table: &Table<S, N, C>, path: &str, channel: usize) -> String {
+    log_of(path, table.channel(channel))
+}
+
+/// The log of a channel by name.
+pub(crate) fn log_of(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}\u{0}{name}") }
+}
+
+pub(crate) fn sends<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    sends: &[(u32, Packet)],
+    puts: &mut Puts,
+) -> Result<Vec<SendRecord>, RunError> {
+    let mut records = Vec::with_capacity(sends.len());
+    for (node, packet) in sends {
+        let bytes = packet.payload.encode()?;
+        if cfg!(debug_assertions) {
+            let row = table.row(*node);
+            value::reread(
+                || format!("payload of `{}`", row.name),
+                row.body.payload(&bytes).map_err(|misread| misread.reason),
+            )?;
+        }
+        puts.push((Key::Row(packet.row), bytes));
+        records.push(SendRecord { node: *node, payload: packet.row });
+    }
+    Ok(records)
+}
+
+/// Encodes a task's writes, one row each.
+pub(crate) fn rows<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    path: &str,
+    made_by: (CheckpointId, u32),
+    writes: &Writes<S>,
+    puts: &mut Puts,
+) -> Result<(Vec<WriteRecord>, Vec<u64>), RunError> {
+    let (mut rows, mut sizes) = (Vec::with_capacity(writes.0.len()), Vec::with_capacity(writes.0.len()));
+    for (slot, write) in (0u32..).zip(&writes.0) {
+        let channel = S::channel_of(write);
+        let overwrite = S::overwrites(write);
+        let stored = S::channels(&table.schema)[channel].stored();
+        let mut record = WriteRecord { channel: channel as u32, overwrite, row: None };
+        if stored == Stored::Never {
+            rows.push(record);
+            sizes.push(0);
+            continue;
+        }
+        let row = RowId { checkpoint: made_by.0, task: made_by.1, slot };
+        let bytes = value::encode_write::<S>(&table.schema, write)?;
+        sizes.push(bytes.len() as u64);
+        record.row = Some(row);
+        rows.push(record);
+        puts.push((row_key(table, path, channel, overwrite, row), bytes));
+    }
+    Ok((rows, sizes))
+}
+
+pub(crate) fn result<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    task: &Task<S>,
+    done: &Finished<S>,
+    puts: &mut Puts,
+) -> Result<TaskRecord, RunError> {
+    Ok(TaskRecord {
+        status: TaskStatus::Done,
+        writes: done.rows.clone(),
+        targets: done.targets.clone(),
+        sends: sends(table, &done.sends, puts)?,
+        chosen: done.chosen,
+        cached: done.cached,
+        children: done.children.clone(),
+        ..task.record()
+    })
+}
+
+/// The position as a record. Only what moved since the last complete map is written, unless that is most of it.
+pub(crate) fn record<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    pos: &mut Position<S>,
+    path: &str,
+    epoch: u64,
+    whole: bool,
+) -> CheckpointRecord {
+    let few = pos.slots.len() <= 16 || pos.moved.count() * 2 > pos.slots.len();
+    let whole = whole || few || pos.base.is_none();
+    let slot = |at: usize| (at as u32, pos.slots[at].clone());
+    let channels = if whole {
+        let stored = (0..pos.slots.len()).filter(|&at| pos.slots[at] != Slot::Absent);
+        stored.map(slot).collect()
+    } else {
+        pos.moved.iter().map(slot).collect()
+    };
+    let base = if whole { None } else { pos.base };
+    if whole {
+        pos.base = Some(pos.id);
+        pos.moved = Mask::default();
+    }
+    CheckpointRecord {
+        parent: pos.parent,
+        namespace: path.to_owned(),
+        source: pos.source,
+        step: pos.step,
+        created_at: pos.created_at,
+        shape: table.fingerprint,
+        epoch,
+        line: pos.line,
+        control: control(&pos.control, pos.start.as_ref().map(|start| start.rows.clone())),
+        base,
+        channels,
+        carried: pos.carried.clone(),
+        children: pos.children.clone(),
+        metadata: pos.metadata.clone(),
+        journals: vec![],
+    }
+}
+
+fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> ControlRecord {
+    let joins = control.joins.iter().enumerate().filter(|(_, join)| join.version > 0);
+    ControlRecord {
+        version: control.version,
+        start,
+        ready: control.ready.iter().map(|trigger| (trigger.node, trigger.version)).collect(),
+        deferred: control.deferred.iter().map(|at| (at.node, at.version, at.finished)).collect(),
+        joins: joins
+            .map(|(at, join)| {
+                let record =
+                    JoinRecord { arrived: join.arrived.words(), version: join.version, finished: join.finished };
+                (at as u32, record)
+            })
+            .collect(),
+        sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),
+        last_ran: control.last_ran.map(|last| (last.version, last.node, last.tied)),
+    }
+}

@@ -1,0 +1,181 @@
+//! Where the values of a checkpoint's channels stand and what they are, whichever version of the graph stored them.
+
+use std::sync::Arc;
+
+use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, Slot};
+use crate::graph::build::Table;
+use crate::graph::error::{RunError, Unreadable};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Claim, Mapping, Puts, Reader};
+use crate::graph::state::{Channel, Mask, Misread, SETS, State, Stored, reading};
+
+/// The channels of a checkpoint.
+pub(crate) struct Settled<S> {
+    pub state: S,
+    pub slots: Vec<Slot>,
+    /// How many bytes each channel's value has in the store, as far as it was read.
+    pub sizes: Vec<u64>,
+    /// The channels whose values have to be stored anew before anything is added to them.
+    pub stale: Mask,
+    /// Entries of logs under their present names, to be stored with the next checkpoint.
+    pub owed: Puts,
+    /// The channels that cannot be read, where that is no error: they have their initial values, logs the entries before the
+    /// first unreadable one.
+    pub unread: Vec<Unreadable>,
+}
+
+/// Whether a channel that cannot be read is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is: something continues from the state.
+    Whole,
+    /// It is noted, and the other channels are read: the state is only shown.
+    Shown,
+}
+
+/// Whether a write that was stored under one rule replaces the value under the present one; none if it can be no write of
+/// its.
+pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) -> Option<bool> {
+    let sets = |rule: &str| SETS.contains(&rule);
+    match (sets(&stored.rule), sets(now.rule_name())) {
+        _ if stored.rule == now.rule_name() => Some(overwrite),
+        (true, true) => Some(overwrite),
+        (true, false) => Some(true),
+        (false, true) => overwrite.then_some(false),
+        (false, false) => overwrite.then_some(true),
+    }
+}
+
+impl<S> Settled<S> {
+    /// A state that this version of the graph has stored.
+    pub(crate) fn of(slots: Vec<Slot>, state: S) -> Self {
+        Self { state, sizes: vec![0; slots.len()], slots, stale: Mask::default(), owed: vec![], unread: vec![] }
+    }
+
+    pub(crate) fn shared(self) -> Settled<Arc<S>> {
+        let Self { state, slots, sizes, stale, owed, unread } = self;
+        Settled { state: Arc::new(state), slots, sizes, stale, owed, unread }
+    }
+
+    /// Takes note of a channel that cannot be read, unless that is an error.
+    fn note_unread(&mut self, how: Reading, error: RunError) -> Result<(), RunError> {
+        match (how, error) {
+            (Reading::Shown, RunError::Unreadable(unread)) => {
+                self.unread.push(*unread);
+                Ok(())
+            }
+            (_, error) => Err(error),
+        }
+    }
+}
+
+impl Reader {
+    /// Where the values of the present channels stand, and what is carried along.
+    pub(crate) async fn slots(
+        &self,
+        record: &CheckpointRecord,
+        mapping: &Mapping,
+    ) -> Result<(Vec<Slot>, Vec<CarriedRecord>), RunError> {
+        let (mut slots, mut along) = (vec![Slot::Absent; mapping.channels()], mapping.carried.clone());
+        let base = match record.base {
+            Some(base) => {
+                Some(self.record(base).await?.ok_or_else(|| self.damaged("checkpoint", "its base is missing"))?)
+            }
+            None => None,
+        };
+        let base = base.map(|base| base.channels).unwrap_or_default();
+        let carried = record.carried.iter().enumerate();
+        let carried = carried.map(|(at, carried)| (mapping.first_carried() + at as u32, carried.slot.clone()));
+        for (at, slot) in base.into_iter().chain(record.channels.iter().cloned()).chain(carried) {
+            match mapping.claim(at) {
+                Claim::Channel(at) => slots[at as usize] = slot,
+                Claim::Carried(at) => along[at as usize].slot = slot,
+                Claim::Dropped => {}
+            }
+        }
+        Ok((slots, along))
+    }
+
+    /// The state that slots describe.
+    pub(crate) async fn settled<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        slots: Vec<Slot>,
+        mapping: &Mapping,
+        how: Reading,
+    ) -> Result<Settled<S>, RunError> {
+        let mut settled = Settled::of(slots, S::empty(&table.schema));
+        self.values(table, mapping, &mut settled, how).await?;
+        for at in 0..S::channels(&table.schema).len() {
+            if let Err(error) = self.logs(table, path, at, mapping, &mut settled).await {
+                settled.note_unread(how, error)?;
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Reads the values that stand in one row.
+    async fn values<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        mapping: &Mapping,
+        settled: &mut Settled<S>,
+        how: Reading,
+    ) -> Result<(), RunError> {
+        let channels = S::channels(&table.schema);
+        let (mut keys, mut places) = (vec![], vec![]);
+        for (at, slot) in settled.slots.iter_mut().enumerate() {
+            if channels[at].stored() == Stored::Never {
+                *slot = Slot::Absent;
+            }
+            match slot {
+                Slot::Log { ranges, .. } if !ranges.is_empty() && mapping.folds(at, &channels[at]) => {}
+                Slot::Row(row) | Slot::Log { full: Some(row), .. } => {
+                    keys.push(Key::Row(*row));
+                    places.push(at);
+                }
+                Slot::Absent | Slot::Log { full: None, .. } => {}
+            }
+        }
+        for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
+            if let Err(misread) = reading::decode_channel::<S>(&table.schema, &mut settled.state, at, &bytes) {
+                settled.note_unread(how, self.unreadable(&channel(table, at), mapping.at, misread))?;
+            }
+            settled.sizes[at] = bytes.len() as u64;
+            reshape(&mut settled.slots[at], channels[at].stored(), bytes.len());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unreadable(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> RunError {
+        RunError::Unreadable(Box::new(self.unread(what, checkpoint, misread)))
+    }
+
+    pub(crate) fn unread(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> Unreadable {
+        let Misread { stored, stored_version, expected, expected_version, reason } = misread;
+        let (what, thread) = (what.to_owned(), self.thread.clone());
+        Unreadable { what, thread, checkpoint, stored, stored_version, expected, expected_version, reason }
+    }
+}
+
+/// How a channel is called in errors.
+pub(crate) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize) -> String {
+    format!("channel `{}`", table.channel(at))
+}
+
+/// A value that was kept in one way, as one that is kept in another.
+fn reshape(slot: &mut Slot, stored: Stored, bytes: usize) {
+    match (&*slot, stored.is_logged()) {
+        (Slot::Row(row), true) => *slot = Slot::Log { full: Some(*row), full_bytes: bytes as u64, ranges: vec![] },
+        (Slot::Log { full: Some(row), ranges, .. }, false) if ranges.is_empty() => *slot = Slot::Row(*row),
+        _ => {}
+    }
+}
+
+impl Mapping {
+    /// Whether the log of a channel was kept by another rule, so that its entries are no writes of the present one.
+    pub(crate) fn folds(&self, at: usize, now: &Channel) -> bool {
+        self.source(at as u32).is_some_and(|source| source.channel.rule != now.rule_name())
+    }
+}

@@ -1,0 +1,203 @@
+//! What waits to run, from records. What waits for a node that is gone, or that is started in another way now, is noted and
+//! left out.
+
+use crate::checkpoint::{CheckpointRecord, JoinRecord, Key, SendRecord};
+use crate::graph::build::{Join, Table};
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::node::NodeId;
+use crate::graph::records::{Mapping, Reader, SENT, START_NODE};
+use crate::graph::state::{Mask, State};
+use crate::graph::superstep::{Control, Deferred, JoinState, LastRan, Packet, Trigger};
+
+/// Only sends start it.
+const BY_SENDS: &str = "only sends start it now";
+/// No send starts it.
+const BY_EDGES: &str = "no send starts it now";
+
+impl Reader {
+    pub(crate) async fn control<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        record: &CheckpointRecord,
+        mapping: &Mapping,
+    ) -> Result<Control<Packet>, RunError> {
+        let stored = &record.control;
+        let mut control = Control::new(&table.wiring);
+        control.version = stored.version;
+        for &(at, version) in &stored.ready {
+            if let Some(node) = by_edge(table, mapping, at, Some(at)) {
+                trigger(table, &mut control, Deferred { node, version, finished: true });
+            }
+        }
+        for &(at, version, finished) in &stored.deferred {
+            if let Some(node) = by_edge(table, mapping, at, finished.then_some(at)) {
+                trigger(table, &mut control, Deferred { node, version, finished });
+            }
+        }
+        for (at, join) in &stored.joins {
+            arrive(table, mapping, &mut control, *at as usize, join);
+        }
+        control.last_ran = stored.last_ran.map(|(version, at, tied)| match mapping.node(at) {
+            Ok(node) => LastRan { version, node, tied },
+            Err(_) => LastRan { version, node: START_NODE, tied: true },
+        });
+        control.sends = self.waiting_sends(table, &stored.sends, mapping).await?;
+        Ok(control)
+    }
+
+    async fn waiting_sends<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        sends: &[SendRecord],
+        mapping: &Mapping,
+    ) -> Result<Vec<(u32, Packet)>, RunError> {
+        let (mut packets, mut left) = (vec![], vec![]);
+        let rows = self.rows(sends.iter().map(|send| Key::Row(send.payload)).collect()).await?;
+        for ((place, send), bytes) in (0u32..).zip(sends).zip(rows) {
+            match self.packet(table, send, &bytes, mapping) {
+                Ok(packet) => {
+                    packets.push(packet);
+                    left.push(place);
+                }
+                Err((node, misfit)) => mapping.note_lost(SENT + place, node, misfit),
+            }
+        }
+        if left.len() < sends.len() {
+            mapping.note_sends(left);
+        }
+        Ok(packets)
+    }
+
+    /// The sends that a finished task made.
+    pub(super) async fn sends<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        sends: &[SendRecord],
+        mapping: &Mapping,
+    ) -> Result<Vec<(u32, Packet)>, RunError> {
+        let rows = self.rows(sends.iter().map(|send| Key::Row(send.payload)).collect()).await?;
+        let mut packets = vec![];
+        for (send, bytes) in sends.iter().zip(rows) {
+            match self.packet(table, send, &bytes, mapping) {
+                Ok(packet) => packets.push(packet),
+                Err((_, misfit)) => mapping.note(misfit),
+            }
+        }
+        Ok(packets)
+    }
+
+    /// A send and its worker; or the worker's name, and why it cannot be started.
+    fn packet<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        send: &SendRecord,
+        bytes: &[u8],
+        mapping: &Mapping,
+    ) -> Result<(u32, Packet), (String, Misfit)> {
+        let gone = |node: String| (node.clone(), Misfit::Node { node });
+        let node = mapping.node(send.node).map_err(gone)?;
+        let row = table.row(node);
+        let name = row.name.to_string();
+        if row.body.takes().is_none() {
+            let misfit = Misfit::NotStartable { node: name.clone(), reason: BY_EDGES.into() };
+            return Err((name, misfit));
+        }
+        match row.body.payload(bytes) {
+            Ok(payload) => Ok((node, Packet { payload, row: send.payload })),
+            Err(misread) => {
+                let unreadable = self.unread(&format!("payload of `{name}`"), mapping.at, misread);
+                Err((name, Misfit::Value(Box::new(unreadable))))
+            }
+        }
+    }
+}
+
+/// The node that an edge has triggered, or that a task leads to. `planned`: and under which key it is planned.
+pub(crate) fn by_edge<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    mapping: &Mapping,
+    at: u32,
+    planned: Option<u32>,
+) -> Option<u32> {
+    let (name, misfit) = match mapping.node(at) {
+        Ok(node) if table.row(node).body.by_edges() => return Some(node),
+        Ok(node) => {
+            let name = table.row(node).name.to_string();
+            (name.clone(), Misfit::NotStartable { node: name, reason: BY_SENDS.into() })
+        }
+        Err(name) => (name.clone(), Misfit::Node { node: name }),
+    };
+    match planned {
+        Some(key) => mapping.note_lost(key, name, misfit),
+        None => mapping.note(misfit),
+    }
+    None
+}
+
+/// A node may have become one that waits for the run to go quiet, or such a one no more.
+fn trigger<S: State, N: NodeId, C>(table: &Table<S, N, C>, control: &mut Control<Packet>, waits: Deferred) {
+    if table.wiring.deferred[waits.node as usize] {
+        control.deferred.push(waits);
+    } else {
+        control.ready.push(Trigger { node: waits.node, version: waits.version });
+    }
+}
+
+/// Finds a join again: the one into the same node that waits for the same nodes, or for some of them.
+fn arrive<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    mapping: &Mapping,
+    control: &mut Control<Packet>,
+    at: usize,
+    stored: &JoinRecord,
+) {
+    let arrived = Mask::from_words(&stored.arrived);
+    let (version, finished) = (stored.version, stored.finished);
+    let Some(joins) = mapping.joins() else {
+        match control.joins.get_mut(at) {
+            Some(join) => *join = JoinState { arrived, version, finished },
+            None => mapping.note(Misfit::Node { node: format!("after join number {at}") }),
+        }
+        return;
+    };
+    let Some((sources, target)) = joins.get(at) else { return };
+    let found = match mapping.node(*target) {
+        Ok(target) => again(table, mapping, sources, target),
+        Err(name) if arrived.count() == sources.len() => {
+            return mapping.note_lost(*target, name.clone(), Misfit::Node { node: name });
+        }
+        Err(_) => Err(vec![]),
+    };
+    match found {
+        Ok((join, now)) => {
+            let present = |source: &u32| {
+                let stood = sources.iter().position(|at| mapping.node(*at).is_ok_and(|at| at == *source));
+                stood.is_some_and(|stood| arrived.contains(stood))
+            };
+            let arrived = now.sources.iter().enumerate().filter(|(_, source)| present(source)).map(|(bit, _)| bit);
+            control.joins[join] = JoinState { arrived: arrived.collect(), version, finished };
+        }
+        Err(added) if arrived.count() > 0 => {
+            let sources = sources.iter().map(|at| mapping.name_now(table, *at)).collect();
+            mapping.note(Misfit::Join { sources, target: mapping.name_now(table, *target), added });
+        }
+        Err(_) => {}
+    }
+}
+
+/// The join of these sources into a node; or which sources it waits for besides.
+fn again<'a, S: State, N: NodeId, C>(
+    table: &'a Table<S, N, C>,
+    mapping: &Mapping,
+    sources: &[u32],
+    target: u32,
+) -> Result<(usize, &'a Join), Vec<String>> {
+    let sources: Vec<u32> = sources.iter().filter_map(|at| mapping.node(*at).ok()).collect();
+    let into = || table.wiring.joins.iter().enumerate().filter(|(_, join)| join.target == target);
+    let added = |join: &Join| join.sources.iter().filter(|at| !sources.contains(at)).count();
+    let gone = |join: &Join| sources.iter().filter(|at| !join.sources.contains(at)).count();
+    let nearest = into().min_by_key(|(_, join)| (added(join), gone(join))).ok_or_else(Vec::new)?;
+    let new = nearest.1.sources.iter().filter(|at| !sources.contains(at));
+    let new: Vec<String> = new.map(|at| table.row(*at).name.to_string()).collect();
+    if new.is_empty() { Ok(nearest) } else { Err(new) }
+}

@@ -1,0 +1,85 @@
+//! Which subgraph stands for a node that runs several: the one somebody waits for. Knows no state and no table.
+
+use super::ids::BY_HANDLER;
+use super::reader::{Reader, Tasks};
+use crate::checkpoint::{
+    CheckpointId, CheckpointRecord, ControlRecord, Key, Shape, TaskRecord, TaskStatus, decode_record,
+};
+use crate::graph::error::RunError;
+
+/// A subgraph's newest checkpoint: by task and call.
+pub(crate) type Called = (u32, u32, CheckpointId);
+
+/// How a subgraph stands, from what a reader looks for first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stands {
+    Asking,
+    Unfinished,
+    AtItsEnd,
+}
+
+impl Reader {
+    /// Of the subgraphs that tasks run: one of a task that has not ended, and there one that asks before one that is not at its
+    /// end; else the first. A task whose error handler took over is in those that the handler called.
+    pub(crate) async fn foremost(&self, tasks: &Tasks, called: Vec<Called>) -> Result<Option<Called>, RunError> {
+        let mut ranked: Vec<(u32, Called)> =
+            called.into_iter().filter_map(|at| Some((rank(tasks.get(&at.0), at.1)?, at))).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let Some(least) = ranked.first().map(|(rank, _)| *rank) else { return Ok(None) };
+        ranked.retain(|(rank, _)| *rank == least);
+        if let [(_, only)] = ranked[..] {
+            return Ok(Some(only));
+        }
+        let mut best: Option<(Stands, Called)> = None;
+        for (_, at) in ranked {
+            let stands = self.stands(at.2).await?;
+            if best.is_none_or(|(before, _)| stands < before) {
+                best = Some((stands, at));
+            }
+            if stands == Stands::Asking {
+                break;
+            }
+        }
+        Ok(best.map(|(_, at)| at))
+    }
+
+    async fn stands(&self, id: CheckpointId) -> Result<Stands, RunError> {
+        let asks = |task: &TaskRecord| {
+            task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
+        };
+        if self.tasks(id).await?.values().any(asks) {
+            return Ok(Stands::Asking);
+        }
+        let Some(record) = self.record(id).await? else { return Ok(Stands::AtItsEnd) };
+        let over = is_over(&record.control, &self.shape(&record).await?);
+        Ok(if over { Stands::AtItsEnd } else { Stands::Unfinished })
+    }
+
+    /// The names behind the indexes of a checkpoint.
+    pub(crate) async fn shape(&self, record: &CheckpointRecord) -> Result<Shape, RunError> {
+        let bytes = self.one(Key::Shape(record.shape)).await?;
+        let bytes = bytes.ok_or_else(|| self.damaged("shape", "it is missing"))?;
+        Ok(decode_record(&self.thread, "shape", &bytes)?)
+    }
+}
+
+/// None for what an earlier attempt called.
+fn rank(task: Option<&TaskRecord>, call: u32) -> Option<u32> {
+    let Some(task) = task else { return Some(0) };
+    if call < task.first_call {
+        return None;
+    }
+    let ended = u32::from(task.status == TaskStatus::Done);
+    let left = u32::from(task.handled.is_some() != (call >= BY_HANDLER));
+    Some(ended * 2 + left)
+}
+
+/// Whether nothing runs next. What is complete at an end was passed on.
+pub(crate) fn is_over(control: &ControlRecord, shape: &Shape) -> bool {
+    let waits = control.deferred.iter().any(|(.., finished)| *finished);
+    let joined = control.joins.iter().any(|(at, join)| {
+        let arrived: u32 = join.arrived.iter().map(|word| word.count_ones()).sum();
+        shape.joins.get(*at as usize).is_some_and(|(sources, _)| sources.len() == arrived as usize)
+    });
+    control.start.is_none() && control.ready.is_empty() && control.sends.is_empty() && !waits && !joined
+}

@@ -1,0 +1,78 @@
+//! What the engine takes from outside: the time, and a little noise. Nothing else here reads a clock.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use crate::checkpoint::fnv::Fnv;
+pub(crate) use crate::checkpoint::time::{millis, now};
+
+/// Where a thread takes the time from: for tests, and for machines whose clock is set by somebody else.
+pub trait Clock: Send + Sync + 'static {
+    /// Returns the time.
+    fn now(&self) -> SystemTime;
+}
+
+impl<F: Fn() -> SystemTime + Send + Sync + 'static> Clock for F {
+    fn now(&self) -> SystemTime {
+        self()
+    }
+}
+
+/// The time and the noise of a run: the machine's, unless others are given.
+#[derive(Clone, Default)]
+pub(crate) struct Outside {
+    pub clock: Option<Arc<dyn Clock>>,
+    /// Noise that comes again in the same order.
+    pub seed: Option<Arc<AtomicU64>>,
+    /// The seed as it was given.
+    pub first: Option<u64>,
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Outside")
+    }
+}
+
+impl Outside {
+    /// Milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.as_ref().map_or_else(now, |clock| millis(clock.now()))
+    }
+
+    /// A number that nobody can foresee, unless the seed is known; not for secrets.
+    pub(crate) fn noise(&self) -> u64 {
+        self.seed.as_ref().map_or_else(noise, |seed| {
+            let step = 0x9e37_79b9_7f4a_7c15_u64;
+            mixed(seed.fetch_add(step, Ordering::Relaxed).wrapping_add(step))
+        })
+    }
+}
+
+impl Outside {
+    /// A number that is the same at one place for one seed, whatever was drawn before.
+    pub(crate) fn noise_at(&self, place: impl FnOnce() -> String) -> u64 {
+        let Some(first) = self.first else { return noise() };
+        let mut hash = Fnv::seeded(first);
+        hash.mix(place().as_bytes());
+        mixed(hash.finish())
+    }
+}
+
+/// SplitMix64.
+fn mixed(seed: u64) -> u64 {
+    let z = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number that nobody can foresee; not for secrets.
+pub(crate) fn noise() -> u64 {
+    RandomState::new().hash_one(SystemTime::now())
+}
+
+/// How much of a number tells a thread from others of its name, or a run without a thread from other runs.
+pub(crate) const BIRTH: u64 = 0xffff_ffff;

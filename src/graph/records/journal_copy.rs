@@ -1,0 +1,93 @@
+//! Journals of a checkpoint's tasks, for a fork whose tasks go on with the same work. Knows records only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::journal::{Journal, ORIGIN, name};
+use super::mapping::Mapping;
+use super::puts::Puts;
+use super::reader::{Reader, Tasks};
+use crate::checkpoint::codec::decode_record;
+use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, TaskStatus, encode_record};
+use crate::graph::error::RunError;
+
+/// From which checkpoint to which fork of it.
+pub(crate) struct Way<'a> {
+    pub from: CheckpointId,
+    pub to: CheckpointId,
+    pub mapping: &'a Mapping,
+    /// What became of the tasks, if the fork begins a branch beside the one that led on: several may, and each has effects
+    /// of its own.
+    pub parts: Option<&'a Tasks>,
+}
+
+impl Way<'_> {
+    /// The tasks that came to rest before the branches part: what they do from here on is the branch's. One that failed, or
+    /// that no record tells of, may have begun what it will begin again: it keeps its name.
+    fn parted(&self) -> BTreeSet<u32> {
+        let tasks = self.parts.into_iter().flatten();
+        let rests = tasks.filter(|(_, task)| matches!(task.status, TaskStatus::Interrupted | TaskStatus::Waiting));
+        rests.filter_map(|(key, _)| self.mapping.task(*key).ok()).collect()
+    }
+}
+
+/// Returns the journals of the tasks, those of `planned` among them. The world outside knows them under the names they had.
+pub(crate) async fn journals(
+    reader: &Reader,
+    way: Way<'_>,
+    planned: impl IntoIterator<Item = u32>,
+) -> Result<Puts, RunError> {
+    let (parted, Way { from, to, mapping, .. }) = (way.parted(), way);
+    let (mut puts, mut unnamed) = (vec![], planned.into_iter().collect::<BTreeSet<u32>>());
+    for (task, key, bytes) in reader.effects(from).await? {
+        let task = mapping.task(task).map_err(|reason| reader.incompatible(reason))?;
+        if key == ORIGIN {
+            if parted.contains(&task) {
+                continue;
+            }
+            unnamed.remove(&task);
+        }
+        puts.push((Key::Effect { checkpoint: to, task, key }, bytes));
+    }
+    for task in unnamed {
+        let origin = match parted.contains(&task) {
+            true => name(to, task),
+            false => name(from, mapping.stored_task(task)),
+        };
+        let key = Key::Effect { checkpoint: to, task, key: ORIGIN.to_owned() };
+        puts.push((key, encode_record(&named(origin))?));
+    }
+    Ok(puts)
+}
+
+fn named(idempotency: String) -> EffectRecord {
+    let (shown, value) = (String::new(), vec![]);
+    EffectRecord { kind: EffectKind::Value, order: 0, arguments: 0, shown, idempotency, value, at: 0, runs: vec![] }
+}
+
+impl Reader {
+    /// What the tasks of a checkpoint did and learned, by their keys.
+    pub(crate) async fn journals(
+        &self,
+        checkpoint: CheckpointId,
+        mapping: &Mapping,
+    ) -> Result<BTreeMap<u32, Arc<Journal>>, RunError> {
+        let journal = |(task, records)| (task, Arc::new(Journal::stored(checkpoint, task, records)));
+        Ok(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal).collect())
+    }
+
+    /// The same as records.
+    pub(crate) async fn entries_of(
+        &self,
+        checkpoint: CheckpointId,
+        mapping: &Mapping,
+    ) -> Result<BTreeMap<u32, Vec<(String, EffectRecord)>>, RunError> {
+        let mut entries = BTreeMap::<u32, Vec<(String, EffectRecord)>>::new();
+        for (task, key, bytes) in self.effects(checkpoint).await? {
+            let record = decode_record(&self.thread, format!("effect `{key}`"), &bytes)?;
+            let task = mapping.task(task).map_err(|reason| self.incompatible(reason))?;
+            entries.entry(task).or_default().push((key, record));
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,81 @@
+//! The line of checkpoints that led to one: parents of parents, oldest first; forks beside it are not read. It begins at the
+//! first checkpoint or, where older ones were removed, at the oldest that is kept.
+
+use std::collections::BTreeSet;
+
+use super::reader::Reader;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, decode_record};
+use crate::graph::error::RunError;
+
+/// A checkpoint as it is stored.
+pub(crate) type Listed = (CheckpointId, CheckpointRecord);
+
+/// How many checkpoints are scanned at once.
+const PAGE: usize = 64;
+
+impl Reader {
+    /// The checkpoints of the root graph that led to `tip`, which is the last of them.
+    pub(crate) async fn line(&self, tip: CheckpointId) -> Result<Vec<Listed>, RunError> {
+        let (mut line, mut wanted) = (vec![], Some(tip));
+        while let Some(newest) = wanted {
+            let range = Key::Checkpoint(CheckpointId(0))..=Key::Checkpoint(newest);
+            let page = self.store.scan(&self.thread, range, Order::Descending, PAGE).await?;
+            let before = line.len();
+            for (key, bytes) in page {
+                let Key::Checkpoint(id) = key else { continue };
+                if wanted == Some(id) {
+                    let record: CheckpointRecord = decode_record(&self.thread, "checkpoint", &bytes)?;
+                    wanted = record.parent;
+                    line.push((id, record));
+                }
+            }
+            if line.is_empty() {
+                return Err(RunError::UnknownCheckpoint { thread: self.thread.clone(), checkpoint: tip });
+            }
+            if line.len() == before {
+                break; // its parent was removed
+            }
+        }
+        line.reverse();
+        Ok(line)
+    }
+
+    /// The checkpoints of a subgraph that led to `tip`, as far as they were made after `since`.
+    pub(crate) async fn nested_line(&self, tip: CheckpointId, since: CheckpointId) -> Result<Vec<Listed>, RunError> {
+        let (mut line, mut next) = (vec![], Some(tip));
+        while let Some(id) = next.filter(|id| *id > since) {
+            let record = match self.record(id).await? {
+                Some(record) => record,
+                None if line.is_empty() => {
+                    return Err(self.damaged(&format!("checkpoint {id:?} of a subgraph"), "it is missing"));
+                }
+                None => break, // it was removed
+            };
+            next = record.parent;
+            line.push((id, record));
+        }
+        line.reverse();
+        Ok(line)
+    }
+
+    /// The newest of the root graph's checkpoints that followed one.
+    pub(crate) async fn newest_after(&self, from: CheckpointId) -> Result<CheckpointId, RunError> {
+        let (mut line, mut at) = (BTreeSet::from([from]), from);
+        loop {
+            let range = Key::Checkpoint(at)..=Key::Checkpoint(CheckpointId(u64::MAX));
+            let page = self.store.scan(&self.thread, range, Order::Ascending, PAGE).await?;
+            let more = page.len() == PAGE;
+            for (key, bytes) in page {
+                let Key::Checkpoint(id) = key else { continue };
+                let record: CheckpointRecord = decode_record(&self.thread, "checkpoint", &bytes)?;
+                if record.parent.is_some_and(|parent| line.contains(&parent)) {
+                    line.insert(id);
+                }
+                at = id;
+            }
+            if !more {
+                return Ok(line.last().copied().unwrap_or(from));
+            }
+        }
+    }
+}

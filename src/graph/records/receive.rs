@@ -1,0 +1,45 @@
+//! Signals that a run receives: taken from the mailbox and stored with the commit that uses them.
+
+use super::mailbox::{Letter, letters};
+use super::puts::Puts;
+use super::recorder::{Durability, Recorder};
+use crate::checkpoint::{CheckpointError, CheckpointId, Key};
+use crate::graph::interrupt::SignalId;
+
+impl Recorder {
+    /// Returns the signals that this run has not taken.
+    pub(crate) async fn letters(&self) -> Result<Vec<Letter>, CheckpointError> {
+        let mut letters = letters(&**self.store(), self.lease().thread()).await?;
+        let inner = self.lock();
+        letters.retain(|letter| !inner.mail.taken.contains(&letter.id));
+        Ok(letters)
+    }
+
+    /// Takes a signal out of the mailbox for one task, whose journal is at a checkpoint; returns whether no other task has it. Its entry in the task's journal is
+    /// stored and the signal removed in one commit.
+    pub(crate) fn take_letter(
+        &self,
+        id: SignalId,
+        checkpoint: CheckpointId,
+        entry: impl FnOnce() -> Result<Puts, CheckpointError>,
+    ) -> Result<bool, CheckpointError> {
+        if !self.lock().mail.taken.insert(id) {
+            return Ok(false);
+        }
+        let puts = entry()?;
+        self.queue_received(puts, id.key(), checkpoint);
+        Ok(true)
+    }
+
+    /// Queues records, in order, and removes a signal with them. With durability `exit` at the end of the run, unless the task
+    /// is one of the stored checkpoint: its effects are stored at once, and may come of the signal.
+    fn queue_received(&self, puts: Puts, signal: Key, checkpoint: CheckpointId) {
+        let mut inner = self.lock();
+        if self.durability() == Durability::Exit && inner.expected != Some(checkpoint) {
+            inner.held.extend(puts);
+            inner.mail.received.push(signal);
+            return;
+        }
+        self.send_now(&mut inner, puts, vec![signal]);
+    }
+}

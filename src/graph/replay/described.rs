@@ -1,0 +1,102 @@
+//! A subgraph without its types: what drawings, answers and snapshots need of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::told::told;
+use crate::checkpoint::{BoxFuture, CheckpointId};
+use crate::graph::build::{CompiledGraph, Persistence, rows::declared};
+use crate::graph::diff::outline::face;
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::interrupt::{Asks, Receives};
+use crate::graph::node::NodeId;
+use crate::graph::records::Reader;
+use crate::graph::state::State;
+use crate::graph::view::{AnyChild, Face, Inner, Nested, Outline, Seen, Snapshot, Telling};
+
+struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
+
+impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
+    fn can_ask(&self) -> bool {
+        self.0.table.can_ask
+    }
+
+    fn outline(&self) -> &Outline {
+        &self.0.table.outline
+    }
+
+    fn is_kept(&self) -> bool {
+        self.0.persistence != Persistence::Stateless
+    }
+
+    fn is_per_thread(&self) -> bool {
+        self.0.persistence == Persistence::PerThread
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0.table.fingerprint
+    }
+
+    fn children(&self, node: &str) -> &[AnyChild] {
+        self.0.table.named(node).map_or(&[], |at| &self.0.table.row(at).children)
+    }
+
+    fn declared(&self) -> Vec<(&'static str, &'static str)> {
+        self.0.table.nodes.iter().flat_map(declared).collect()
+    }
+
+    fn asks(&self, question: &str) -> Option<Asks> {
+        self.0.table.asks(question)
+    }
+
+    fn receives(&self, signal: &str) -> Option<Receives> {
+        self.0.table.receives(signal)
+    }
+
+    fn signals(&self) -> BTreeSet<&'static str> {
+        self.0.table.signals()
+    }
+
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+        self.0.table.asked(namespace, node, question)
+    }
+
+    fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool {
+        self.0.table.asks_still(way, node, question)
+    }
+
+    fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>> {
+        self.0.table.names_down(nodes)
+    }
+
+    fn misfits<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Vec<Misfit>, RunError>> {
+        Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
+    }
+
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>> {
+        Box::pin(async move {
+            let snapshot = Snapshot::read(&self.0.table, reader, at, Seen::Live, true).await?;
+            Ok(snapshot.erased(&self.0.table))
+        })
+    }
+
+    fn told<'a>(
+        &'a self,
+        reader: &'a Reader,
+        since_and_tip: (CheckpointId, CheckpointId),
+        telling: &'a Telling,
+        names_and_places: (Arc<[String]>, Arc<[String]>),
+    ) -> BoxFuture<'a, Result<(), RunError>> {
+        told(&self.0.table, reader, since_and_tip, telling, names_and_places)
+    }
+
+    fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {
+        Box::pin(face(&self.0.table, reader, at))
+    }
+}
+
+impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
+    pub(crate) fn described(self) -> AnyChild {
+        AnyChild(Arc::new(Described(self)))
+    }
+}

@@ -1,0 +1,310 @@
+//! The end of a superstep: results applied in canonical order, triggers set, a checkpoint made. LangGraph: `after_tick`.
+
+use std::sync::Arc;
+
+use super::delta::Delta;
+use super::save;
+use super::tick::Run;
+use crate::checkpoint::panics::caught;
+use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{NEW_LINE, Puts, START_NODE};
+use crate::graph::state::{ApplyError, Mask, Merge, State};
+use crate::graph::superstep::{
+    Applying, Control, Finished, Packet, SENDS_LIMIT, Stand, Task,
+    position::{apply_writes, merged, named, with_returned},
+};
+use crate::graph::view::{EventKind, Mode};
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Applies the results of all tasks and makes the next checkpoint.
+    pub(crate) async fn advance(&mut self) -> Result<(), RunError> {
+        let mut puts = std::mem::take(&mut self.carry);
+        puts.append(&mut self.settled);
+        let mut tasks = std::mem::take(&mut self.tasks);
+        let before = puts.len();
+        let applied = caught(|| self.applied(&mut tasks, &mut puts));
+        if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
+            puts.truncate(before); // what a lone task wrote is dropped with it
+            return self.not_applied(&tasks, puts, error).await;
+        }
+        self.pos.start = None;
+        if self.shared.sink.is_some() {
+            self.just_ran = tasks.iter().map(|task| task.node).collect();
+        }
+        self.tasks = tasks;
+        self.tasks.clear();
+        self.checkpoint(Source::Loop, puts).await?;
+        if self.shared.sink.is_some() {
+            self.tell_stored(self.pos.step).await;
+            self.tell_values().await;
+        }
+        Ok(())
+    }
+
+    /// Applies the results and encodes what they changed.
+    fn applied(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<(), RunError> {
+        let changed = self.apply(tasks, puts)?;
+        if self.recorder().is_none() {
+            return Ok(());
+        }
+        let (table, made_by) = (Arc::clone(&self.table), self.pos.id);
+        self.pos.encode_reduced(&table, &changed, made_by, puts)?;
+        self.pos.check_size(&table, self.shared.limits.state_bytes)
+    }
+
+    /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
+    pub(crate) async fn keep_carried(&mut self) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().filter(|_| !self.carry.is_empty() && self.wants(Mode::Checkpoints)) else {
+            return Ok(());
+        };
+        let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.id));
+        Ok(recorder.commit(std::mem::take(&mut self.carry), head).await?)
+    }
+
+    pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
+        let lone = tasks.len() == 1;
+        if lone && self.recorder().is_some() {
+            save::lone_rows(self, &mut tasks[0], puts)?;
+        }
+        self.merge.clear();
+        let mut pulls = std::mem::take(&mut self.pulls);
+        pulls.clear();
+        pulls.extend(tasks.iter().filter(|task| task.is_edge()).map(|task| task.node));
+        let table = Arc::clone(&self.table);
+        let mut applying = self.pos.control.begin(&table.wiring, &pulls);
+        self.pulls = pulls;
+        self.pos.control.clear();
+        let state = Arc::make_mut(&mut self.pos.state);
+        if let Err((error, nodes)) = write(&table, state, &mut self.merge, self.delta.as_mut(), tasks) {
+            return Err(self.not_written(error, &nodes));
+        }
+        let unseen = self.caller.is_some() && !shows(&table, table.output.as_ref(), self.merge.written(), state);
+        if unseen {
+            self.left.get_or_insert_with(|| Arc::new(state.clone()));
+        }
+        let mut changed = Mask::default();
+        state.end_step(&table.schema, self.merge.written(), &mut changed);
+        self.pos.empty_slots(&changed);
+        if let Some(delta) = &mut self.delta {
+            changed.iter().for_each(|channel| delta.forget(channel));
+        }
+        if lone {
+            self.route_alone(&mut tasks[0])?;
+            if self.recorder().is_some() {
+                save::lone_record(self, &tasks[0], puts)?;
+            }
+        }
+        let mut taken = Mask::default();
+        for task in tasks.iter_mut() {
+            let node = task.node;
+            let Stand::Done(done) = &mut task.stand else { continue };
+            self.pos.keep_rows(&table, &done.rows, &done.sizes, &mut taken);
+            fire(&table, &mut self.pos.control, &mut applying, node, done);
+            self.pos.control.sends.append(&mut done.sends);
+            let count = self.pos.control.sends.len();
+            if count > SENDS_LIMIT {
+                let (from, what) = (self.node_name(node), "the sends of its superstep");
+                return Err(RunError::TooMany { from, what, count, limit: SENDS_LIMIT });
+            }
+            for (name, child) in done.children.drain(..) {
+                self.pos.keep_child(name, child);
+            }
+        }
+        self.passed(&applying, &mut changed);
+        self.note_shown(!unseen);
+        Ok(changed)
+    }
+
+    /// The end of applying: what waited for the run to go quiet is released, and what was written has changed.
+    pub(crate) fn passed(&mut self, applying: &Applying, changed: &mut Mask) {
+        if self.pos.control.end(&self.table.wiring, applying, true) {
+            Arc::make_mut(&mut self.pos.state).finish(&self.table.schema, changed);
+        }
+        self.merge.written().iter().for_each(|channel| {
+            changed.insert(channel);
+        });
+    }
+
+    /// A subgraph hands up what it showed last. What the end of a superstep releases shows too.
+    fn note_shown(&mut self, shows: bool) {
+        let Some(output) = self.caller.map(|_| self.table.output.as_ref()) else { return };
+        if shows || self::shows(&self.table, output, self.merge.written(), &*self.pos.state) {
+            (self.left, self.shown) = (None, true);
+        }
+    }
+
+    fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
+        let nodes = nodes.iter().map(|&node| format!("`{}`", self.node_name(node))).collect();
+        named(&self.table, self.pos.step + 1, error, nodes)
+    }
+
+    /// A lone task's routers see the new state itself.
+    fn route_alone(&mut self, task: &mut Task<S>) -> Result<(), RunError> {
+        let Stand::Done(done) = &mut task.stand else { return Ok(()) };
+        if done.routed || !done.fires {
+            return Ok(());
+        }
+        let routers = if task.node == START_NODE { &self.table.entry } else { &self.table.row(task.node).exits };
+        if routers.routers.is_empty() {
+            return Ok(());
+        }
+        let (node, key) = (task.node, task.key);
+        let seen = with_returned(&self.pos.state, done.returned.take());
+        self.choose(node, key, &seen, done)
+    }
+
+    /// A superstep whose results cannot be applied: what was done is kept, the thread stays readable (V3).
+    async fn not_applied(&mut self, tasks: &[Task<S>], mut puts: Puts, error: RunError) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().cloned() else { return Err(error) };
+        if let [only] = tasks {
+            let record = TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record() };
+            puts.push((self.task_key(only.key), encode_record(&record)?));
+        }
+        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.id);
+        recorder.commit(puts, head).await?;
+        Err(error)
+    }
+
+    /// Makes a checkpoint of where the run stands now, and waits as the durability asks.
+    pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
+        self.pos.step += 1;
+        self.pos.source = source;
+        let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
+        let mut puts = puts;
+        self.enter(&recorder);
+        save::checkpoint(self, &recorder, &mut puts)?;
+        let head = self.is_root().then_some(self.pos.id);
+        recorder.commit(puts, head).await?;
+        Ok(())
+    }
+
+    /// Takes a number for the checkpoint to come.
+    pub(crate) fn enter(&mut self, recorder: &crate::graph::records::recorder::Recorder) {
+        let before = self.pos.id;
+        self.pos.id = recorder.next_id();
+        if before.0 == 0 || self.pos.line == NEW_LINE {
+            self.pos.line = self.pos.id;
+        }
+        self.came_from = before;
+        self.pos.parent = match recorder.durability() {
+            crate::graph::records::recorder::Durability::Exit if self.delta.is_none() => self.exit_parent,
+            _ => (before.0 != 0).then_some(before),
+        };
+        self.pos.created_at = self.shared.now();
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.level.names.is_empty()
+    }
+
+    async fn tell_values(&self) {
+        let shown = shows(&self.table, self.output(), self.merge.written(), &*self.pos.state);
+        if shown && self.wants(Mode::Values) {
+            let values = self.view();
+            self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+        }
+    }
+
+    /// Results so far, with those of finished siblings applied.
+    pub(crate) fn live(&self) -> Arc<S> {
+        let ended: Vec<(u32, &Finished<S>)> = self.ended().collect();
+        let done: Vec<&Finished<S>> = ended.iter().map(|(_, done)| *done).collect();
+        let Some((mut state, merge)) = merged(&self.table, &self.pos.state, &done) else {
+            return Arc::clone(&self.pos.state);
+        };
+        let mut changed = Mask::default();
+        state.end_step(&self.table.schema, merge.written(), &mut changed);
+        if self.goes_quiet(&ended) {
+            state.finish(&self.table.schema, &mut changed);
+        }
+        Arc::new(state)
+    }
+
+    /// Fails if the results so far cannot be applied: better known before the questions are answered.
+    pub(crate) fn check_results(&self) -> Result<(), RunError> {
+        let (mut state, mut merge, mut writers) = (S::clone(&self.pos.state), Merge::default(), vec![]);
+        for (node, done) in self.ended() {
+            writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), node)));
+            let writes = done.writes.0.iter().cloned();
+            if let Err(error) = apply_writes(&self.table, &mut state, writes, &mut merge) {
+                let channel = error.channel();
+                let nodes: Vec<u32> = writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();
+                return Err(self.not_written(error, &nodes));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tasks that have ended, with what they came to.
+    fn ended(&self) -> impl Iterator<Item = (u32, &Finished<S>)> {
+        self.tasks.iter().filter_map(|task| match &task.stand {
+            Stand::Done(done) => Some((task.node, &**done)),
+            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+        })
+    }
+
+    /// Whether these results start nothing.
+    fn goes_quiet(&self, ended: &[(u32, &Finished<S>)]) -> bool {
+        let (table, mut control) = (&self.table, self.pos.control.clone());
+        let pulls: Vec<u32> = self.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
+        let mut applying = control.begin(&table.wiring, &pulls);
+        control.clear();
+        ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));
+        control.end(&table.wiring, &applying, true)
+    }
+}
+
+/// Lets the edges of a node fire, and what its routers and gotos chose.
+pub(crate) fn fire<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    control: &mut Control<Packet>,
+    applying: &mut Applying,
+    node: u32,
+    done: &Finished<S>,
+) {
+    let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
+    if done.fires {
+        exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
+        exits.arrivals.iter().for_each(|&(join, bit)| control.arrive(&table.wiring, applying, join, bit));
+    }
+    done.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
+}
+
+/// Applies all writes in canonical order (A3). On failure: who wrote the channel.
+fn write<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &mut S,
+    merge: &mut Merge,
+    mut delta: Option<&mut Delta<S>>,
+    tasks: &mut [Task<S>],
+) -> Result<(), (ApplyError, Vec<u32>)> {
+    let several = tasks.len() > 1;
+    let mut writers: Vec<(usize, u32)> = vec![];
+    for task in tasks.iter_mut() {
+        let Stand::Done(done) = &mut task.stand else { continue };
+        let writes = std::mem::take(&mut done.writes.0);
+        if several {
+            writers.extend(writes.iter().map(|write| (S::channel_of(write), task.node)));
+        }
+        if let Some(delta) = &mut delta {
+            writes.iter().for_each(|write| delta.record(&table.schema, write));
+        }
+        if let Err(error) = apply_writes(table, state, writes, merge) {
+            let channel = error.channel();
+            writers.push((channel, task.node));
+            let mut nodes: Vec<u32> = writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();
+            nodes.dedup();
+            return Err((error, nodes));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a superstep shows: it wrote an output channel that can be read. LangGraph: `updated_channels`.
+pub(crate) fn shows<S: State, N, C>(table: &Table<S, N, C>, output: Option<&Mask>, written: &Mask, state: &S) -> bool {
+    let shown = |channel| output.is_none_or(|only| only.contains(channel)) && state.is_set(&table.schema, channel);
+    written.iter().any(shown)
+}

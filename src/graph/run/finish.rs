@@ -1,0 +1,312 @@
+//! What the end of a task's body means: done, asked, failed. Tells the stream and the store.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::cached::CachedResult;
+use super::perform::{Caught, Performed};
+use super::save;
+use super::tick::Run;
+use super::waiting::Waits;
+use crate::checkpoint::panics::caught;
+use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
+use crate::graph::context::{Exit, Inside, Known, Raised, TaskCtx};
+use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
+use crate::graph::interrupt::Question;
+use crate::graph::node::{Command, NodeId};
+use crate::graph::state::State;
+use crate::graph::superstep::{Finished, Resolve, Stand, Task, task::finished};
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Takes the result of a task's body: notes it, stores it, and tells the stream if there is one.
+    pub(crate) async fn settle(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<(), RunError> {
+        let ending = match caught(|| self.take(at, performed)) {
+            Ok(ending) => ending?,
+            Err(panic) => self.panicked_in(at, panic)?,
+        };
+        if self.shared.sink.is_some() {
+            self.ahead |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
+            self.tell(at, ending).await;
+        }
+        Ok(())
+    }
+
+    /// The part of settling that waits for nobody.
+    pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
+        let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
+        self.level.beat();
+        self.tasks[at].attempts += attempts.saturating_sub(1);
+        self.tasks[at].attempt = ctx.attempt;
+        let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
+        self.tasks[at].note_failures(attempts, failures);
+        self.take_journal(at, &ctx)?;
+        let answered = ctx.answered();
+        if ctx.left_anything() {
+            self.tasks[at].first_call = ctx.inside().first_call;
+        }
+        match self.judge(at, &ctx, ended, handled.is_some()) {
+            Ok(Judged::Done(mut result)) => {
+                if ctx.left_anything() {
+                    result.children = self.leave(&ctx);
+                }
+                let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
+                self.spare = Some(ctx);
+                match kept {
+                    Ok(()) => Ok(Ending::Done { took_over, by_handler: handled.is_some() }),
+                    Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+                }
+            }
+            Ok(Judged::Halted(exit)) => {
+                self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
+                self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { took_over })
+            }
+            Ok(Judged::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
+                self.repeat(at, answers);
+                Ok(Ending::RunsAgain)
+            }
+            Ok(Judged::Asked(questions, wake)) => match self.asked(at, questions, Waits::of(&ctx, wake)) {
+                Ok(()) => Ok(Ending::Asked { took_over }),
+                Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+            },
+            Err(error) => {
+                self.leave(&ctx);
+                self.fail(at, error).map(|()| Ending::Failed { took_over, answered })
+            }
+        }
+    }
+
+    /// The body runs once more, with other answers.
+    fn repeat(&mut self, at: usize, answers: Arc<Known>) {
+        let task = &mut self.tasks[at];
+        (task.answers, task.again, task.stand) = (Some(answers), true, Stand::Ready);
+        self.runs_again = true;
+    }
+
+    /// Nothing goes on in the subgraphs of a task that has ended or failed. Returns those with state of their own.
+    fn leave(&self, ctx: &TaskCtx<C>) -> Vec<(String, CheckpointId)> {
+        let Inside { children, ended, .. } = std::mem::take(&mut *ctx.inside());
+        if let Some(recorder) = self.recorder() {
+            ended.iter().for_each(|(path, pointer)| recorder.forget(path, pointer));
+        }
+        children
+    }
+
+    /// What counts is the question in the context, not the value the node returned.
+    pub(crate) fn judge(
+        &self,
+        at: usize,
+        ctx: &TaskCtx<C>,
+        ended: Caught<S, N>,
+        by_handler: bool,
+    ) -> Result<Judged<S>, RunError> {
+        let command = match (ctx.raised.get(), ended) {
+            (None, Ok(Ok(command))) => command,
+            (raised, ended) => match self.unusual(ctx, raised, ended)? {
+                Unusual::Command(command) => command,
+                Unusual::Asked(questions, wake) => return Ok(Judged::Asked(questions, wake)),
+                Unusual::Halted(exit) => return Ok(Judged::Halted(exit)),
+            },
+        };
+        let name = &ctx.facts.name;
+        if let Some(handed) = command.parent {
+            return Err(self.hand_up(Arc::clone(name), handed, command.parent_type));
+        }
+        let task = &self.tasks[at];
+        let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.id, task.key) };
+        let mut result = Box::new(finished(&resolve, command, task.node)?);
+        result.fires = !by_handler;
+        if self.tasks.len() > 1 && result.fires {
+            self.route(at, &mut result)?;
+            result.routed = true;
+        }
+        Ok(Judged::Done(result))
+    }
+
+    /// An end that is no plain result.
+    fn unusual(
+        &self,
+        ctx: &TaskCtx<C>,
+        raised: Option<&Raised>,
+        ended: Caught<S, N>,
+    ) -> Result<Unusual<S, N>, RunError> {
+        let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.step + 1);
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(message) => return Err(self.panicked(node, message)),
+        };
+        if !matches!(raised, Some(Raised::Wrong(_)))
+            && let Some(error) = &ctx.inside().wrong
+        {
+            return Err(error.clone());
+        }
+        match (raised, ended) {
+            (None, Ok(command)) => Ok(Unusual::Command(command)),
+            (None, Err(error)) => {
+                let namespace = Arc::clone(&self.level.names);
+                let failed = |error| RunError::Node { node, namespace, step, error: SharedNodeError(Arc::new(error)) };
+                Err(ctx.passed_on(&error).unwrap_or_else(|| failed(error)))
+            }
+            (Some(Raised::Wrong(error)), _) => Err(error.clone()),
+            (Some(Raised::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),
+            (Some(Raised::Sleep(until)), Err(_)) => Ok(with_inside(ctx, None, Some(*until))),
+            (Some(Raised::Inside | Raised::Signal(_)), Err(_)) => Ok(with_inside(ctx, None, None)),
+            (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
+            (Some(Raised::Ask(question)), Ok(_)) => {
+                Err(RunError::QuestionIgnored { node, question: question.name.clone() })
+            }
+            (Some(Raised::Sleep(_)), Ok(_)) => {
+                Err(RunError::QuestionIgnored { node, question: "of how long to sleep".into() })
+            }
+            (Some(Raised::Signal(name)), Ok(_)) => Err(RunError::SignalIgnored { node, signal: name.clone() }),
+            (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
+                Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
+            }
+            (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {
+                Some(command) => Ok(Unusual::Command(command.clone())),
+                None => Err(RunError::WrongParent { node, given }),
+            },
+        }
+    }
+
+    /// A command for the enclosing graph ends this one.
+    fn hand_up(&self, node: Arc<str>, command: Arc<dyn Any + Send + Sync>, given: &'static str) -> RunError {
+        if self.level.names.is_empty() {
+            return RunError::NoParentGraph { node };
+        }
+        RunError::HandUp(HandedUp { command, given })
+    }
+
+    pub(crate) fn done(
+        &mut self,
+        at: usize,
+        mut result: Box<Finished<S>>,
+        cache_key: Option<Vec<u8>>,
+    ) -> Result<(), RunError> {
+        if let Some(key) = cache_key {
+            self.keep_in_cache(at, key, &result);
+        }
+        if self.tasks.len() > 1 {
+            self.save_task(at, &mut result)?;
+        }
+        self.count_closed(at);
+        self.tasks[at].stand = Stand::Done(result);
+        Ok(())
+    }
+
+    /// A result whose routers fail is not kept; its own routing says why.
+    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
+        let Some(cache) = &self.shared.cache else { return };
+        let (writes, returned) = (result.writes.clone(), result.returned.clone());
+        let mut whole = Finished { writes, returned, ..Finished::default() };
+        (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
+        if result.routed || self.route(at, &mut whole).is_ok() {
+            CachedResult::keep(&self.table, self.tasks[at].node, (&**cache, self.shared.now()), key, &whole);
+        }
+    }
+
+    /// Returns the error, the first time that the handler takes it.
+    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<TookOver> {
+        let text = error.to_string();
+        let task = &mut self.tasks[at];
+        task.error = Some(text.clone());
+        if task.handled.is_some() {
+            return None;
+        }
+        task.note_failure(FailureRecord { error: text.clone(), at: self.shared.now() });
+        task.handled = Some(HandledRecord { error: text.clone() });
+        Some(TookOver { error: text, answered })
+    }
+
+    /// The journal of a task rides on what is stored of it next.
+    fn take_journal(&mut self, at: usize, ctx: &TaskCtx<C>) -> Result<(), RunError> {
+        let Some(journal) = ctx.written_journal() else { return Ok(()) };
+        if self.recorder().is_some() {
+            self.settled.extend(journal.take_riders()?);
+        }
+        if self.is_root() {
+            self.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
+            self.tasks[at].journal = Some(Arc::clone(journal));
+        }
+        Ok(())
+    }
+
+    /// Encodes a finished task; its records go out with the next commit of finished siblings.
+    fn save_task(&mut self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+        if self.recorder().is_none() {
+            return Ok(());
+        }
+        let mut puts = std::mem::take(&mut self.settled);
+        let before = puts.len();
+        let saved = save::task(self, at, result, &mut puts);
+        if saved.is_err() {
+            puts.truncate(before);
+        }
+        self.settled = puts;
+        saved
+    }
+
+    /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit. Where somebody waits for
+    /// it, they are on disk afterwards.
+    pub(crate) async fn flush_settled(&mut self) -> Result<(), RunError> {
+        if (self.settled.is_empty() && !self.ahead) || self.tasks.iter().all(Task::is_done) {
+            return Ok(());
+        }
+        let puts = std::mem::take(&mut self.settled);
+        let waited_for = self.ahead;
+        match self.recorder().cloned() {
+            Some(recorder) if waited_for => recorder.commit(puts, None).await?,
+            Some(recorder) => recorder.queue(puts, None),
+            None => {}
+        }
+        self.tell_stored(self.pos.step + 1).await;
+        Ok(())
+    }
+
+    pub(crate) fn task_key(&self, task: u32) -> Key {
+        Key::Task { checkpoint: self.pos.id, task }
+    }
+}
+
+pub(crate) enum Judged<S: State> {
+    Done(Box<Finished<S>>),
+    /// Questions, and when it goes on by itself.
+    Asked(Vec<Question>, Option<u64>),
+    Halted(Exit),
+}
+
+/// What a task asks and waits for itself, and what its subgraphs do beside it.
+fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> Unusual<S, N> {
+    let mut inside = ctx.inside();
+    inside.note_wake(until);
+    Unusual::Asked(own.into_iter().chain(&inside.questions).cloned().collect(), inside.wake)
+}
+
+enum Unusual<S: State, N> {
+    Command(Command<S, N>),
+    Asked(Vec<Question>, Option<u64>),
+    Halted(Exit),
+}
+
+/// How a task ended, for the stream. `took_over`: the failure that its handler took first.
+pub(crate) enum Ending {
+    Cached,
+    /// It runs once more in this superstep.
+    RunsAgain,
+    Done {
+        took_over: Option<TookOver>,
+        by_handler: bool,
+    },
+    Asked {
+        took_over: Option<TookOver>,
+    },
+    Failed {
+        took_over: Option<TookOver>,
+        answered: bool,
+    },
+}
+
+/// A failure that an error handler took over; `answered`: after the task had used answers.
+pub(crate) struct TookOver {
+    pub error: String,
+    pub answered: bool,
+}

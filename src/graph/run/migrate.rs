@@ -1,0 +1,63 @@
+//! A run that goes on with a checkpoint which another version of its graph stored: it makes one of its own first, so that
+//! what the other version stored stays as it is.
+
+use std::sync::Arc;
+
+use super::tick::Run;
+use crate::checkpoint::{Key, Source, encode_record};
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::{
+    COMMAND_KEY, Mapping, Reader, Stamp, Tasks, UPDATE_KEY, child_copies::copy_children, journal_copy,
+};
+use crate::graph::state::State;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// Makes a checkpoint of this version of the graph where another one's stands, with copies of what became of its tasks
+    /// and of their subgraphs. Returns the records of the tasks, in present indexes.
+    pub(crate) async fn move_over(
+        &mut self,
+        reader: &Reader,
+        records: Tasks,
+        mapping: &Mapping,
+    ) -> Result<Tasks, RunError> {
+        let (table, path, origin) = (self.table.clone(), self.level.path.clone(), self.pos.id);
+        (self.planned, self.tasks) = (false, vec![]);
+        self.plan();
+        reader.restore(&table, &path, &mut self.tasks, records.clone(), mapping).await?;
+        mapping.check(reader)?;
+        let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
+        self.pos.owed.extend(mapping.take_owed());
+        let parts = (!self.is_at_head()).then(|| records.clone());
+        self.fork(Source::Fork, vec![]).await?;
+        self.does_not_count();
+        let (mut puts, mut moved) = (vec![], Tasks::new());
+        let shared = Arc::clone(&self.shared);
+        let stamp = Stamp { words: &shared.metadata, now: shared.now() };
+        for (key, record) in records.into_iter().filter(|(key, _)| ![COMMAND_KEY, UPDATE_KEY].contains(key)) {
+            let Ok(task) = mapping.task(key) else { continue };
+            let record = mapping.translated(&table, &record);
+            puts.push((Key::Task { checkpoint: self.pos.id, task }, encode_record(&record)?));
+            copy_children(reader, &recorder, stamp, (origin, key), (self.pos.id, task), &mut puts).await?;
+            moved.insert(task, record);
+        }
+        if path.is_empty() {
+            let planned: Vec<u32> = self.tasks.iter().map(|task| task.key).collect();
+            let way = journal_copy::Way { from: origin, to: self.pos.id, mapping, parts: parts.as_ref() };
+            puts.extend(journal_copy::journals(reader, way, planned).await?);
+        }
+        recorder.commit(puts, None).await?;
+        (self.planned, self.tasks) = (false, vec![]);
+        Ok(moved)
+    }
+
+    /// Whether nothing has led on from where it stands: the thread's newest checkpoint, of the root graph.
+    pub(crate) fn is_at_head(&self) -> bool {
+        self.recorder().is_some_and(|recorder| recorder.head().checkpoint == Some(self.pos.id))
+    }
+
+    /// Which records the run reads from now on: its own.
+    pub(crate) fn own_mapping(&self) -> Mapping {
+        Mapping::same(&self.table, self.pos.id, self.pos.carried.clone())
+    }
+}

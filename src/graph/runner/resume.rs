@@ -1,0 +1,335 @@
+//! The runner: its settings, and its loop over the threads of a store.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::driven::{Driven, Ready, RunnerGraph, Turn};
+use super::ledger::Ledger;
+use super::report::{RunnerQuestion, RunnerReport, RunnerStop};
+use crate::checkpoint::panics::caught_in;
+use crate::checkpoint::time::system_time;
+use crate::checkpoint::{BoxFuture, ThreadId};
+use crate::graph::error::RunError;
+use crate::graph::records::{Clock, Outside};
+use crate::graph::run::net::netted;
+use crate::graph::thread::Status;
+
+/// Returns a runner of the threads of these graphs, each of which needs a checkpointer. Graphs may share one.
+///
+/// It resumes what a crash left, what slept until a time that has come, and what was answered by somebody else. It leaves
+/// alone: threads that wait for an answer, failed, stopped at a breakpoint, or need migration; threads that another run
+/// holds; and imported threads that are not trusted.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::graph::{RunnerGraph, Until, runner};
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, #[channel(add)] runs: u32 }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> { Ok(Draft::update().runs(1)) }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let graph = StateGraph::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+/// let graph = graph.named("draft").with_checkpointer(MemoryCheckpointer::new());
+/// graph.thread("a").max_supersteps(0).invoke(Draft::update().topic("tides")).await?; // stored, not run
+/// let report = runner([graph.clone()])
+///     .on_question(|asked| async move { println!("{}: {}", asked.thread, asked.question.json()) })
+///     .run(Until::Idle)
+///     .await?;
+/// assert_eq!(report.turns, 1);
+/// # Ok(()) }
+/// ```
+pub fn runner(graphs: impl IntoIterator<Item = impl Into<RunnerGraph>>) -> Runner {
+    Runner::over(graphs.into_iter().map(|graph| graph.into().0).collect())
+}
+
+/// How long a runner goes on.
+#[derive(Clone, Debug)]
+pub enum Until {
+    /// Until no thread can be resumed now. Threads that sleep are left asleep.
+    Idle,
+    /// For so long.
+    For(Duration),
+    /// Until the token is cancelled.
+    Cancelled(CancellationToken),
+}
+
+impl From<Duration> for Until {
+    fn from(time: Duration) -> Self {
+        Self::For(time)
+    }
+}
+
+impl From<CancellationToken> for Until {
+    fn from(token: CancellationToken) -> Self {
+        Self::Cancelled(token)
+    }
+}
+
+type Hook<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Resumes the threads of a store; made by [`runner`].
+#[must_use = "a runner does nothing until `run` is called"]
+pub struct Runner {
+    pub(super) graphs: Vec<Arc<dyn Driven>>,
+    threads: usize,
+    pub(super) resumes: u32,
+    poll: Duration,
+    grace: Duration,
+    outside: Outside,
+    wake: Arc<Notify>,
+    stop: CancellationToken,
+    asked: Vec<Hook<RunnerQuestion>>,
+    stopped: Vec<Hook<RunnerStop>>,
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.graphs.iter().map(|graph| graph.name()).collect();
+        f.debug_struct("Runner").field("graphs", &names).finish_non_exhaustive()
+    }
+}
+
+impl Runner {
+    pub(crate) fn over(graphs: Vec<Arc<dyn Driven>>) -> Self {
+        Self {
+            graphs,
+            threads: 16,
+            resumes: 3,
+            poll: Duration::from_secs(5),
+            grace: Duration::from_secs(10),
+            outside: Outside::default(),
+            wake: Arc::default(),
+            stop: CancellationToken::new(),
+            asked: vec![],
+            stopped: vec![],
+        }
+    }
+
+    /// Ends the runner when the token is cancelled, whatever it runs until; threads that run get the [grace](Self::grace) time.
+    pub fn stop_with(mut self, stop: CancellationToken) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Sets how many threads run at once; 16 unless set, 0 counts as 1.
+    pub fn max_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Sets how often a thread is resumed that gets no further: 3 unless set. After that it is left alone until somebody
+    /// else moves it.
+    pub fn max_resumes(mut self, times: u32) -> Self {
+        self.resumes = times.max(1);
+        self
+    }
+
+    /// Sets how often the store is looked at for answers and new threads; every 5 seconds unless set. See
+    /// [`waker`](Self::waker).
+    pub fn poll_every(mut self, time: Duration) -> Self {
+        self.poll = time.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Sets how long runs may go on once the runner is to end, before they are cancelled: 10 seconds unless set. They stop
+    /// after their superstep, and can be resumed later.
+    pub fn grace(mut self, time: Duration) -> Self {
+        self.grace = time;
+        self
+    }
+
+    /// Takes the time from elsewhere than the machine's clock.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.outside.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Calls a function for each question that a turn led to. The thread's place is free once the function has ended.
+    pub fn on_question<Fut>(mut self, hook: impl Fn(RunnerQuestion) -> Fut + Send + Sync + 'static) -> Self
+    where
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.asked.push(Arc::new(move |asked| Box::pin(hook(asked))));
+        self
+    }
+
+    /// Calls a function after each turn, whatever it ended with.
+    pub fn on_stop<Fut>(mut self, hook: impl Fn(RunnerStop) -> Fut + Send + Sync + 'static) -> Self
+    where
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.stopped.push(Arc::new(move |stop| Box::pin(hook(stop))));
+        self
+    }
+
+    /// Returns what makes the runner look at the store at once: after an answer was stored, or a thread begun, in the same
+    /// process.
+    pub fn waker(&self) -> RunnerWaker {
+        RunnerWaker(Arc::clone(&self.wake))
+    }
+
+    /// Resumes threads until there is a reason to stop. Dropping the future cancels the runs under way; they can be resumed.
+    ///
+    /// # Errors
+    /// [`RunError::NoCheckpointer`] if a graph has none; if a store cannot be read. A thread that fails does not end the
+    /// runner.
+    pub async fn run(&self, until: impl Into<Until>) -> Result<RunnerReport, RunError> {
+        let until = until.into();
+        let ends = async {
+            tokio::select! {
+                () = ends(&until) => {}
+                () = self.stop.cancelled() => {}
+            }
+        };
+        tokio::pin!(ends);
+        let mut shift = Shift::default();
+        loop {
+            let round = self.round(&shift.ledger, self.threads.saturating_sub(shift.turns.len())).await?;
+            shift.report.wake = round.wake;
+            shift.report.given_up = round.given_up;
+            round.left.into_iter().for_each(|(thread, mark)| shift.ledger.leave(thread, mark));
+            round.ready.into_iter().for_each(|ready| self.start(&mut shift, ready));
+            if matches!(until, Until::Idle) && shift.turns.is_empty() {
+                return Ok(shift.report);
+            }
+            tokio::select! {
+                () = &mut ends => return Ok(self.end(shift).await),
+                Some(ended) = shift.turns.join_next() => shift.note(ended),
+                () = self.wake.notified() => {}
+                () = sleep_until(self.next_look(shift.report.wake)) => {}
+            }
+        }
+    }
+
+    /// When the store is looked at next, unless something happens before.
+    fn next_look(&self, wake: Option<SystemTime>) -> Instant {
+        let now = self.now();
+        let until = wake.map_or(self.poll, |wake| wake.duration_since(now).unwrap_or_default().min(self.poll));
+        // A clock of one's own need not move: never spin.
+        Instant::now() + until.max(Duration::from_millis(1))
+    }
+
+    fn start(&self, shift: &mut Shift, ready: Ready) {
+        let Ready { graph, thread, mark } = ready;
+        shift.ledger.begin(&thread, mark);
+        shift.report.turns += 1;
+        let turn = Turn {
+            thread: thread.clone(),
+            outside: self.outside.clone(),
+            cancel: shift.cancel.clone(),
+            drain: shift.drain.clone(),
+        };
+        let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
+        shift.turns.spawn(async move {
+            let stop = netted("resuming a thread", graph.turn(turn)).await;
+            let panics = match &stop {
+                Ok(stop) => told(stop, &asked, &stopped).await,
+                Err(_) => 0,
+            };
+            Ended { thread, stop, panics }
+        });
+    }
+
+    /// Lets the runs end after their supersteps, and cancels them when that takes too long.
+    async fn end(&self, mut shift: Shift) -> RunnerReport {
+        shift.drain.cancel();
+        let patience = tokio::time::sleep(self.grace);
+        tokio::pin!(patience);
+        loop {
+            tokio::select! {
+                ended = shift.turns.join_next() => match ended {
+                    Some(ended) => shift.note(ended),
+                    None => return shift.report,
+                },
+                () = &mut patience, if !shift.cancel.is_cancelled() => shift.cancel.cancel(),
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> SystemTime {
+        system_time(self.outside.now())
+    }
+}
+
+/// Makes a [`Runner`] look at its store at once.
+#[derive(Clone, Debug)]
+pub struct RunnerWaker(Arc<Notify>);
+
+impl RunnerWaker {
+    /// Wakes the runner.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// The end of a turn.
+struct Ended {
+    thread: ThreadId,
+    stop: Result<RunnerStop, RunError>,
+    /// The number of calls of hooks that panicked.
+    panics: u64,
+}
+
+/// The runner at work.
+#[derive(Default)]
+struct Shift {
+    turns: JoinSet<Ended>,
+    ledger: Ledger,
+    report: RunnerReport,
+    drain: CancellationToken,
+    cancel: CancellationToken,
+}
+
+impl Shift {
+    fn note(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+        let Ok(Ended { thread, stop, panics }) = ended else { return }; // never: panics are caught within the turn
+        self.report.errors += panics;
+        match &stop {
+            Ok(stop) => {
+                *self.report.ended.entry(stop.status.standing()).or_default() += 1;
+                self.report.errors += u64::from(stop.error.is_some());
+                if stop.is_cancelled {
+                    self.ledger.cancel(thread.clone());
+                }
+            }
+            Err(_) => self.report.errors += 1,
+        }
+        self.ledger.end(&thread);
+    }
+}
+
+/// Calls the hooks. Returns how many calls panicked: the others are made all the same.
+async fn told(stop: &RunnerStop, asked: &[Hook<RunnerQuestion>], stopped: &[Hook<RunnerStop>]) -> u64 {
+    let mut panics = 0;
+    if let Status::Interrupted { questions } = &stop.status {
+        for question in questions {
+            let RunnerStop { thread, graph, .. } = stop.clone();
+            let told = RunnerQuestion { thread, graph, question: question.clone() };
+            panics += call(asked, &told).await;
+        }
+    }
+    panics + call(stopped, stop).await
+}
+
+async fn call<T: Clone>(hooks: &[Hook<T>], with: &T) -> u64 {
+    let mut panics = 0;
+    for hook in hooks {
+        let called = caught_in(async { hook(with.clone()).await }).await;
+        panics += u64::from(called.is_err());
+    }
+    panics
+}
+
+async fn ends(until: &Until) {
+    match until {
+        Until::Idle => std::future::pending().await,
+        Until::For(time) => tokio::time::sleep(*time).await,
+        Until::Cancelled(token) => token.cancelled().await,
+    }
+}

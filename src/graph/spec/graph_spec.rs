@@ -1,0 +1,131 @@
+//! The document of a graph.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::state::Kind;
+
+/// A graph as a document. [`compile`](Self::compile) makes a graph of it, with the bodies of a [`Registry`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// use serde_json::{Value, json};
+/// use superstep::graph::{DataState, GraphSpec, Registry, Writes};
+/// use superstep::prelude::*;
+///
+/// async fn classify(state: Arc<DataState>, _: Ctx) -> Result<Writes<DataState>, NodeError> {
+///     let is_long = state.value("text").and_then(Value::as_str).is_some_and(|text| text.len() > 20);
+///     Ok(state.update(&json!({ "size": if is_long { "long" } else { "short" } }))?)
+/// }
+/// async fn shorten(state: Arc<DataState>, _: Ctx) -> Result<Writes<DataState>, NodeError> {
+///     Ok(state.update(&json!({ "text": "short now" }))?)
+/// }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let spec: GraphSpec = serde_json::from_value(json!({
+///     "channels": { "text": "last_value", "size": "last_value" },
+///     "nodes": { "classify": "classify", "shorten": "shorten" },
+///     "edges": [{ "from": "START", "to": "classify" }, { "from": "shorten", "to": "END" }],
+///     "routers": [{ "from": "classify", "field": "size", "to": { "long": "shorten" }, "otherwise": "END" }],
+/// }))?;
+/// let registry = Registry::new().node("classify", classify).node("shorten", shorten);
+/// let graph = spec.compile(&registry)?;
+/// let input = Writes::from_json(graph.schema(), &json!({ "text": "a text that is rather long" }))?;
+/// assert_eq!(graph.invoke(input).await?.state().value("text"), Some(&json!("short now")));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphSpec {
+    /// The name of the graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The channels by name.
+    #[serde(default)]
+    pub channels: BTreeMap<String, ChannelSpec>,
+    /// The nodes by name.
+    pub nodes: BTreeMap<String, NodeSpec>,
+    /// The edges. `START` and `END` are where runs begin and end.
+    #[serde(default)]
+    pub edges: Vec<EdgeSpec>,
+    /// The routers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routers: Vec<RouterSpec>,
+    /// Nodes before which a run stops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interrupt_before: Vec<String>,
+    /// Nodes after which a run stops.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interrupt_after: Vec<String>,
+}
+
+/// A channel: its kind, as `append`; or its kind and whether it is secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum ChannelSpec {
+    /// The kind.
+    Kind(Kind),
+    /// The kind, and more.
+    Full {
+        /// The kind.
+        kind: Kind,
+        /// Whether it is never printed or exported.
+        #[serde(default)]
+        secret: bool,
+    },
+}
+
+impl ChannelSpec {
+    /// Returns the kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Kind(kind) | Self::Full { kind, .. } => *kind,
+        }
+    }
+
+    /// Returns whether the channel is secret.
+    pub fn is_secret(&self) -> bool {
+        matches!(self, Self::Full { secret: true, .. })
+    }
+}
+
+/// A node: the name of a registered body.
+pub type NodeSpec = String;
+
+/// An edge. From several nodes it is a join: their target runs once all have run. To several it is a fan-out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeSpec {
+    /// Where it begins: `START`, a node, or a list of nodes.
+    pub from: OneOrMany,
+    /// Where it leads: a node, `END`, or a list.
+    pub to: OneOrMany,
+}
+
+/// A router: it leads by the value of a channel (`to`), or sends each item of a list to a worker (`each`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterSpec {
+    /// The node after which it chooses, or `START`.
+    pub from: String,
+    /// The channel it looks at.
+    pub field: String,
+    /// Where each value leads. Values that are no strings are spelled as JSON: `true`, `3`, `null`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub to: BTreeMap<String, OneOrMany>,
+    /// The worker that gets each item of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<String>,
+    /// Where every other value leads; with `each`, a channel that is no list, or an empty one.
+    pub otherwise: OneOrMany,
+}
+
+/// One name, or a list of names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}

@@ -1,0 +1,165 @@
+//! A stored value as JSON, for a type other than the one that stored it: what an upgrade is given, and whether another type
+//! keeps all of it. Knows no channel.
+
+use std::fmt;
+
+use bincode::Options;
+use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::{Deserializer, Serialize, de};
+use serde_json::{Map, Number, Value};
+
+use super::channel::Codec;
+use super::held::{Held, options};
+use super::type_name::short;
+use crate::checkpoint::value_deserializer;
+
+/// Returns a stored value as JSON: bytes as a list of numbers, keys that are no text as their text.
+pub(crate) fn json(held: &Held<'_>) -> Result<Value, String> {
+    match held.codec {
+        Codec::MessagePack => {
+            let read = Any.deserialize(&mut value_deserializer(held.body));
+            read.map_err(|error| error.to_string())
+        }
+        Codec::Bincode => flat(&short(held.type_name), held.body),
+    }
+}
+
+/// Whether two names mean the same type: modules do not count, as a type may be moved.
+pub(crate) fn is_same_type(stored: &str, expected: &str) -> bool {
+    stored == expected || short(stored) == short(expected)
+}
+
+/// Tells what of a stored value another type has not kept; none if all is there. Lists may come back in another order.
+pub(crate) fn lost(stored: &Value, now: &Value) -> Option<String> {
+    match (stored, now) {
+        (Value::Object(stored), Value::Object(now)) => stored.iter().find_map(|(key, value)| match now.get(key) {
+            Some(now) => lost(value, now),
+            None if is_nothing(value) => None,
+            None => Some(format!("it has no `{key}`")),
+        }),
+        (Value::Array(stored), Value::Array(now)) if stored.len() != now.len() => {
+            Some(format!("{} of its {} items are kept", now.len(), stored.len()))
+        }
+        (Value::Array(stored), Value::Array(now)) => {
+            let missing = |item: &Value| now.iter().all(|other| lost(item, other).is_some());
+            let in_order = stored.iter().zip(now).all(|(stored, now)| lost(stored, now).is_none());
+            (!in_order && stored.iter().any(missing)).then(|| "not all of its items are kept".into())
+        }
+        (Value::Number(stored), Value::Number(now)) => {
+            let same = stored == now || stored.as_f64() == now.as_f64();
+            (!same).then(|| format!("{stored} becomes {now}"))
+        }
+        (stored, now) => (stored != now).then(|| "it becomes another value".into()),
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+macro_rules! by_name {
+    ($name:expr, $body:expr; $($type:ty),*) => {
+        match $name {
+            $(stringify!($type) => through::<$type>($body),
+              concat!("Vec<", stringify!($type), ">") => through::<Vec<$type>>($body),)*
+            other => Err(format!("nothing is known of the type `{other}`")),
+        }
+    };
+}
+
+/// bincode does not tell what it holds; the name of the type does.
+fn flat(name: &str, body: &[u8]) -> Result<Value, String> {
+    by_name!(name, body; u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char)
+}
+
+fn through<T: DeserializeOwned + Serialize>(body: &[u8]) -> Result<Value, String> {
+    let mut from = bincode::Deserializer::from_slice(body, options().with_limit(body.len() as u64));
+    let value = T::deserialize(&mut from).map_err(|error| error.to_string())?;
+    serde_json::to_value(value).map_err(|error| error.to_string())
+}
+
+/// Reads any value as JSON.
+#[derive(Clone, Copy)]
+struct Any;
+
+impl<'de> DeserializeSeed<'de> for Any {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_bytes<E>(self, value: &[u8]) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        self.deserialize(from)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        self.deserialize(from)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = vec![];
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key_seed(self)? {
+            let key = match key {
+                Value::String(text) => text,
+                Value::Bool(_) | Value::Number(_) => key.to_string(),
+                other => return Err(de::Error::custom(format_args!("a key is {other}"))),
+            };
+            map.insert(key, entries.next_value_seed(self)?);
+        }
+        Ok(Value::Object(map))
+    }
+}

@@ -1,0 +1,216 @@
+//! What a data-defined channel does with its writes: one table from kinds to defaults, rules and storage.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::reduce::Reducer;
+use super::{messages, reduce};
+use crate::graph::state::channel::Stored;
+
+/// What a data-defined channel does with its writes. As text, and in documents, it is a word: `append`, `topic:accumulate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// Takes one write per superstep. LangGraph: `LastValue`.
+    LastValue,
+    /// Appends lists. Starts as `[]`.
+    Append,
+    /// Adds numbers. Starts as 0; integers stay integers until one does not fit 64 bits, then the sum is a float.
+    Add,
+    /// Joins strings. Starts as `""`.
+    Concat,
+    /// Collects the items of lists once each, sorted by type, then value. Starts as `[]`; holds no lists or objects.
+    Union,
+    /// Merges objects, entry by entry. Starts as `{}`.
+    Merge,
+    /// Keeps the greatest number. Starts as 0.
+    Max,
+    /// Keeps the smallest number or string. Starts without a value, so the first write is kept as it is.
+    OptMin,
+    /// Merges messages by id. Starts as `[]`. LangGraph: `add_messages`.
+    ///
+    /// A write is one message or a list. A message is an object, replaces the one with its `id` in place, and is given
+    /// an id if it has none. `{"$remove": id}` and `{"$remove_all": true}` remove.
+    Messages,
+    /// Keeps a value for the superstep after the write only. LangGraph: `EphemeralValue`.
+    Ephemeral {
+        /// Whether a second write in one superstep is an error; else the last one wins.
+        guard: bool,
+    },
+    /// Keeps a value for one run, never saved. LangGraph: `UntrackedValue`.
+    Untracked {
+        /// Whether a second write in one superstep is an error; else the last one wins.
+        guard: bool,
+    },
+    /// Keeps the last write; emptied by a superstep that does not write it. LangGraph: `AnyValue`.
+    AnyValue,
+    /// Lists all writes, the items of lists one by one. Without items it has no value. LangGraph: `Topic`.
+    Topic {
+        /// Whether items outlive the superstep.
+        accumulate: bool,
+    },
+    /// Keeps the last write, readable when the run is about to end. LangGraph: `LastValueAfterFinish`.
+    AfterFinish,
+    /// Does what [`Append`](Kind::Append) does, stored as a value and the writes since. LangGraph: `DeltaChannel`.
+    DeltaAppend,
+}
+
+/// How a write meets the value before it.
+#[derive(Clone, Copy)]
+pub(crate) enum Rule {
+    /// Replaces it, once per superstep.
+    Single,
+    /// Replaces it.
+    Last,
+    /// Replaces it, and cannot be read until the run goes quiet.
+    Held,
+    /// Joins it in a list.
+    Topic { accumulate: bool },
+    /// Is reduced into it.
+    Reduced(Reducer),
+}
+
+/// A word that is no kind of channel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a kind of channel: {known}", known = Kind::ALL.map(|kind| kind.to_string()).join(", "))]
+pub struct UnknownKind(String);
+
+/// The name, and `:accumulate` or `:unguarded` where it is so: `topic:accumulate`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Topic { accumulate: true } => f.write_str(":accumulate"),
+            Self::Ephemeral { guard: false } | Self::Untracked { guard: false } => f.write_str(":unguarded"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        let known = Self::ALL.into_iter().find(|kind| kind.to_string() == text);
+        known.ok_or_else(|| UnknownKind(text.chars().take(80).collect()))
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        out.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Kind {
+    /// Every kind there is.
+    pub const ALL: [Self; 18] = [
+        Self::LastValue,
+        Self::Append,
+        Self::Add,
+        Self::Concat,
+        Self::Union,
+        Self::Merge,
+        Self::Max,
+        Self::OptMin,
+        Self::Messages,
+        Self::Ephemeral { guard: true },
+        Self::Ephemeral { guard: false },
+        Self::Untracked { guard: true },
+        Self::Untracked { guard: false },
+        Self::AnyValue,
+        Self::Topic { accumulate: false },
+        Self::Topic { accumulate: true },
+        Self::AfterFinish,
+        Self::DeltaAppend,
+    ];
+
+    /// Returns the kind's name as data spell it, such as `last_value`.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns the value before the first write.
+    pub(super) fn start(self) -> Option<Value> {
+        match self {
+            Self::Append | Self::Union | Self::Messages | Self::DeltaAppend => Some(Value::Array(vec![])),
+            Self::Add | Self::Max => Some(0.into()),
+            Self::Concat => Some(String::new().into()),
+            Self::Merge => Some(Value::Object(Map::new())),
+            Self::LastValue | Self::OptMin | Self::Ephemeral { .. } | Self::Untracked { .. } => None,
+            Self::AnyValue | Self::Topic { .. } | Self::AfterFinish => None,
+        }
+    }
+
+    pub(super) fn stored(self) -> Stored {
+        match self {
+            Self::LastValue | Self::Ephemeral { .. } | Self::AnyValue => Stored::Value,
+            Self::Append => Stored::Log,
+            Self::Messages | Self::DeltaAppend => Stored::Delta,
+            Self::Untracked { .. } => Stored::Never,
+            Self::Add | Self::Concat | Self::Union | Self::Merge | Self::Max | Self::OptMin => Stored::Full,
+            Self::Topic { .. } | Self::AfterFinish => Stored::Full,
+        }
+    }
+
+    pub(super) fn rule(self) -> Rule {
+        match self {
+            Self::LastValue | Self::Ephemeral { guard: true } | Self::Untracked { guard: true } => Rule::Single,
+            Self::AnyValue | Self::Ephemeral { guard: false } | Self::Untracked { guard: false } => Rule::Last,
+            Self::AfterFinish => Rule::Held,
+            Self::Topic { accumulate } => Rule::Topic { accumulate },
+            Self::Append | Self::DeltaAppend => Rule::Reduced(reduce::append),
+            Self::Add => Rule::Reduced(reduce::add),
+            Self::Concat => Rule::Reduced(reduce::concat),
+            Self::Union => Rule::Reduced(reduce::union),
+            Self::Merge => Rule::Reduced(reduce::merge),
+            Self::Max => Rule::Reduced(reduce::max),
+            Self::OptMin => Rule::Reduced(reduce::opt_min),
+            Self::Messages => Rule::Reduced(messages::messages),
+        }
+    }
+
+    /// Returns whether a write can replace the value instead of joining it.
+    pub(super) fn takes_overwrites(self) -> bool {
+        matches!(self.rule(), Rule::Topic { .. } | Rule::Reduced(_))
+    }
+
+    /// Returns whether a superstep that does not write the channel empties it.
+    pub(super) fn lives_one_step(self) -> bool {
+        matches!(self, Self::Ephemeral { .. } | Self::AnyValue | Self::Topic { accumulate: false })
+    }
+
+    /// Checks that the channel can have this value.
+    pub(super) fn check(self, value: &Value) -> Result<(), String> {
+        let (fits, wanted) = match self {
+            Self::Append | Self::Union | Self::Messages => (value.is_array(), reduce::LIST),
+            Self::DeltaAppend | Self::Topic { .. } => (value.is_array(), reduce::LIST),
+            Self::Add | Self::Max => (value.is_number(), reduce::NUMBER),
+            Self::OptMin => (value.is_number() || value.is_string(), reduce::ORDERED),
+            Self::Concat => (value.is_string(), reduce::STRING),
+            Self::Merge => (value.is_object(), reduce::OBJECT),
+            Self::LastValue | Self::Ephemeral { .. } | Self::Untracked { .. } => (true, ""),
+            Self::AnyValue | Self::AfterFinish => (true, ""),
+        };
+        if fits { Ok(()) } else { Err(reduce::not(wanted, value)) }
+    }
+
+    /// Returns a value in the form the channel keeps it in: sorted, with ids.
+    pub(super) fn whole(self, value: Value) -> Result<Value, String> {
+        self.check(&value)?;
+        if self == Self::Union {
+            return reduce::sorted(value);
+        }
+        if self == Self::Messages { messages::whole(value) } else { Ok(value) }
+    }
+}

@@ -1,0 +1,11 @@
+//! States whose channels are known only at run time.
+
+mod kind;
+mod messages;
+mod reduce;
+pub(crate) mod schema;
+mod state;
+
+pub use kind::{Kind, UnknownKind};
+pub use schema::{DataSchema, DataWrite, SchemaError};
+pub use state::DataState;

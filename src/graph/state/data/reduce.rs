@@ -1,0 +1,165 @@
+//! The ready-made reducers over JSON. Each takes a channel's value, which fits its kind, and one write, which may not.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use crate::graph::state::reducers;
+
+/// Reduces a write into a value, or says why not.
+pub(crate) type Reducer = fn(&mut Value, Value) -> Result<(), String>;
+
+pub(crate) const LIST: &str = "a list";
+pub(crate) const NUMBER: &str = "a number";
+pub(crate) const STRING: &str = "a string";
+pub(crate) const OBJECT: &str = "an object";
+pub(crate) const ORDERED: &str = "a number or a string";
+
+/// Says that a value is of the wrong type. Never shows the value, which may be secret.
+pub(crate) fn not(wanted: &str, given: &Value) -> String {
+    format!("takes {wanted}, not {}", type_of(given))
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => NUMBER,
+        Value::String(_) => STRING,
+        Value::Array(_) => LIST,
+        Value::Object(_) => OBJECT,
+    }
+}
+
+pub(crate) fn append(list: &mut Value, write: Value) -> Result<(), String> {
+    match (list, write) {
+        (Value::Array(list), Value::Array(more)) => reducers::append(list, more),
+        (_, write) => return Err(not(LIST, &write)),
+    }
+    Ok(())
+}
+
+/// Adds to a topic: a list is added item by item.
+pub(super) fn publish(list: &mut Value, write: Value) -> Result<(), String> {
+    let items = if write.is_array() { write } else { Value::Array(vec![write]) };
+    append(list, items)
+}
+
+pub(crate) fn concat(text: &mut Value, write: Value) -> Result<(), String> {
+    match (text, write) {
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (_, write) => return Err(not(STRING, &write)),
+    }
+    Ok(())
+}
+
+pub(crate) fn merge(map: &mut Value, write: Value) -> Result<(), String> {
+    match (map, write) {
+        (Value::Object(map), Value::Object(more)) => map.extend(more),
+        (_, write) => return Err(not(OBJECT, &write)),
+    }
+    Ok(())
+}
+
+pub(crate) fn add(sum: &mut Value, write: Value) -> Result<(), String> {
+    *sum = match (&*sum, &write) {
+        (Value::Number(a), Value::Number(b)) => Value::Number(plus(a, b)?),
+        (_, write) => return Err(not(NUMBER, write)),
+    };
+    Ok(())
+}
+
+pub(crate) fn max(value: &mut Value, write: Value) -> Result<(), String> {
+    if !write.is_number() {
+        return Err(not(NUMBER, &write));
+    }
+    if compare(&write, value) == Some(Ordering::Greater) {
+        *value = write;
+    }
+    Ok(())
+}
+
+/// Keeps the smaller value. Null stands for none so far.
+pub(crate) fn opt_min(value: &mut Value, write: Value) -> Result<(), String> {
+    if !(write.is_number() || write.is_string()) {
+        return Err(not(ORDERED, &write));
+    }
+    let order = if value.is_null() { Some(Ordering::Less) } else { compare(&write, value) };
+    match order {
+        Some(Ordering::Less) => *value = write,
+        Some(Ordering::Equal | Ordering::Greater) => {}
+        None => return Err(format!("cannot compare {} with {}", type_of(&write), type_of(value))),
+    }
+    Ok(())
+}
+
+pub(crate) fn union(set: &mut Value, write: Value) -> Result<(), String> {
+    match (set, write) {
+        (Value::Array(set), Value::Array(more)) => {
+            more.iter().try_for_each(check_item)?;
+            set.extend(more);
+            sort(set);
+        }
+        (_, write) => return Err(not(LIST, &write)),
+    }
+    Ok(())
+}
+
+/// Returns a list as the union of its items.
+pub(crate) fn sorted(list: Value) -> Result<Value, String> {
+    let mut set = Value::Array(vec![]);
+    union(&mut set, list)?;
+    Ok(set)
+}
+
+fn sort(set: &mut Vec<Value>) {
+    set.sort_by(by_type_and_value);
+    set.dedup_by(|a, b| by_type_and_value(a, b) == Ordering::Equal);
+}
+
+fn check_item(item: &Value) -> Result<(), String> {
+    let fits = !matches!(item, Value::Array(_) | Value::Object(_));
+    if fits { Ok(()) } else { Err(format!("takes a list of simple values, one is {}", type_of(item))) }
+}
+
+fn by_type_and_value(a: &Value, b: &Value) -> Ordering {
+    rank(a).cmp(&rank(b)).then_with(|| compare(a, b).unwrap_or(Ordering::Equal))
+}
+
+/// Orders types as Python orders their names: `NoneType`, `bool`, `float`, `int`, `str`.
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Number(number) if number.is_f64() => 2,
+        Value::Number(_) => 3,
+        Value::String(_) => 4,
+        Value::Array(_) | Value::Object(_) => 5,
+    }
+}
+
+/// Orders two simple values of one type; none for others.
+fn compare(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => match (integer(a), integer(b)) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+        },
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+fn plus(a: &Number, b: &Number) -> Result<Number, String> {
+    let whole = integer(a).zip(integer(b)).map(|(a, b)| a + b);
+    let fits = whole
+        .and_then(|sum| i64::try_from(sum).map(Number::from).or_else(|_| u64::try_from(sum).map(Number::from)).ok());
+    let float = || Number::from_f64(a.as_f64()? + b.as_f64()?);
+    fits.or_else(float).ok_or_else(|| "the sum is too great for a number".to_owned())
+}
+
+/// Any sum of two fits.
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}

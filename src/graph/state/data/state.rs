@@ -1,0 +1,317 @@
+//! [`DataState`](crate::graph::DataState): a state whose channels are known only at run time.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::kind::{Kind, Rule};
+use super::reduce;
+use super::schema::{DataSchema, DataWrite};
+use crate::graph::state::channel::Channel;
+use crate::graph::state::channels::State;
+use crate::graph::state::json::InputError;
+use crate::graph::state::mask::Mask;
+use crate::graph::state::merge::{ApplyError, Merge};
+use crate::graph::state::put::Put;
+use crate::graph::state::writes::Writes;
+
+/// A state whose channels are those of a [`DataSchema`]. A channel may have no value.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use serde_json::json;
+/// # use superstep::graph::{DataSchema, DataState, Kind, Name};
+/// # use superstep::prelude::*;
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = DataSchema::new([("log", Kind::Append)])?;
+/// let update = schema.writes(&serde_json::from_str(r#"{ "log": ["hello"] }"#)?);
+/// let hello = move |_: Arc<DataState>, _: Ctx| std::future::ready(Ok::<_, NodeError>(update.clone()));
+/// let graph = StateGraph::<DataState, Name>::with_schema(schema).add_node("hello".into(), hello);
+/// let graph = graph.add_sequence(["hello".into()]).compile()?;
+/// let outcome = graph.invoke(Writes::default()).await?;
+/// assert_eq!(outcome.state().to_json(graph.schema()), json!({ "log": ["hello"] }));
+/// # Ok(()) }
+/// ```
+///
+/// Its `Debug` names channels by index and shows no values, as some may be secret.
+#[derive(Clone)]
+pub struct DataState {
+    schema: DataSchema,
+    values: Vec<Option<Value>>,
+    /// Channels whose value waits for the run to go quiet.
+    held: BTreeSet<usize>,
+    returned: Option<Arc<Map<String, Value>>>,
+}
+
+impl DataState {
+    /// Returns the value of a channel; none if it has none that can be read.
+    pub fn get(&self, channel: usize) -> Option<&Value> {
+        let value = self.values.get(channel)?.as_ref();
+        value.filter(|_| !self.held.contains(&channel))
+    }
+
+    /// Returns the value of the channel with this name; none if there is no such channel, or it has no value that can be read.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.by_name(&self.schema, name)
+    }
+
+    /// Returns the writes of an object, one for each key, which names a channel.
+    ///
+    /// # Errors
+    /// If it is no object, or a key names no channel.
+    pub fn update(&self, values: &Value) -> Result<Writes<Self>, InputError> {
+        Writes::from_json(&self.schema, values)
+    }
+
+    /// Returns the value of the channel with this name.
+    pub fn by_name(&self, schema: &DataSchema, name: &str) -> Option<&Value> {
+        self.get(schema.channel(name)?)
+    }
+
+    /// Returns the channels that have a value, as an object, without the secret ones: ask for such a value by
+    /// [`get`](Self::get) or [`by_name`](Self::by_name).
+    pub fn to_json(&self, schema: &DataSchema) -> Value {
+        let channels = schema.channels().iter().enumerate().filter(|(_, channel)| !channel.is_secret());
+        let set = channels.filter_map(|(at, channel)| Some((channel.name().to_owned(), self.get(at)?.clone())));
+        Value::Object(set.collect::<Map<_, _>>())
+    }
+
+    /// Returns what the node returned whose routers are to choose, keys that are no channels included; none elsewhere.
+    pub fn returned(&self) -> Option<&Map<String, Value>> {
+        self.returned.as_deref()
+    }
+
+    /// Returns a value that is kept, whether or not it can be read yet.
+    fn kept<E: serde::ser::Error>(&self, schema: &DataSchema, channel: usize) -> Result<&Value, E> {
+        let missing = || E::custom(format_args!("channel `{}` has no value", schema.channels()[channel].name()));
+        self.values[channel].as_ref().ok_or_else(missing)
+    }
+}
+
+/// Two states are equal if their values are.
+impl PartialEq for DataState {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.values, &self.held, &self.returned) == (&other.values, &other.held, &other.returned)
+    }
+}
+
+impl Serialize for DataState {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        self.to_json(&self.schema).serialize(out)
+    }
+}
+
+impl fmt::Debug for DataState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set = (0..self.values.len()).filter(|&channel| self.values[channel].is_some());
+        write!(f, "DataState ")?;
+        f.debug_set().entries(set).finish()
+    }
+}
+
+impl State for DataState {
+    type Schema = DataSchema;
+    type Write = DataWrite;
+
+    fn channels(schema: &DataSchema) -> &[Channel] {
+        schema.channels()
+    }
+
+    fn known_schema(&self) -> Option<&DataSchema> {
+        Some(&self.schema)
+    }
+
+    fn empty(schema: &DataSchema) -> Self {
+        Self {
+            schema: schema.clone(),
+            values: schema.kinds().map(Kind::start).collect(),
+            held: BTreeSet::new(),
+            returned: None,
+        }
+    }
+
+    fn apply(&mut self, schema: &DataSchema, write: DataWrite, merge: &mut Merge) -> Result<(), ApplyError> {
+        let DataWrite { channel, put } = write;
+        let (kind, slot) = (schema.kind(channel), &mut self.values[channel]);
+        match kind.rule() {
+            Rule::Single => return merge.last_value(channel, slot, Some(carried(put))),
+            Rule::Last => merge.any_value(channel, slot, Some(carried(put))),
+            Rule::Held => {
+                self.held.insert(channel);
+                merge.any_value(channel, slot, Some(carried(put)));
+            }
+            Rule::Topic { accumulate } => return apply_topic(channel, slot, put, accumulate, merge),
+            Rule::Reduced(reduce) => {
+                let put = checked(kind, channel, put)?;
+                return merge.try_reduce(channel, slot, put, |slot, write| reduce(slot.get_or_insert_default(), write));
+            }
+        }
+        Ok(())
+    }
+
+    fn end_step(&mut self, schema: &DataSchema, written: &Mask, changed: &mut Mask) {
+        for (channel, kind) in schema.kinds().enumerate() {
+            if kind.lives_one_step() && !written.contains(channel) && self.values[channel].take().is_some() {
+                changed.insert(channel);
+            }
+        }
+    }
+
+    fn finish(&mut self, _: &DataSchema, changed: &mut Mask) {
+        for channel in std::mem::take(&mut self.held) {
+            changed.insert(channel);
+        }
+    }
+
+    fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
+        self.returned = Some(returned);
+    }
+
+    fn is_set(&self, _: &DataSchema, channel: usize) -> bool {
+        self.get(channel).is_some()
+    }
+
+    fn is_kept(&self, _: &DataSchema, channel: usize) -> bool {
+        self.values[channel].is_some()
+    }
+
+    fn show_channel<E: Serializer>(&self, schema: &DataSchema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
+        self.kept(schema, channel)?.serialize(out)
+    }
+
+    fn channel_of(write: &DataWrite) -> usize {
+        write.channel
+    }
+
+    fn overwrites(write: &DataWrite) -> bool {
+        write.put.overwrites()
+    }
+
+    fn write_of(&self, schema: &DataSchema, channel: usize) -> Option<DataWrite> {
+        let value = self.get(channel)?.clone();
+        Some(DataWrite::replacing(schema.kind(channel), channel, value))
+    }
+
+    fn encode_write<E: Serializer>(_: &DataSchema, write: &DataWrite, out: E) -> Result<E::Ok, E::Error> {
+        write.put.encode(out)
+    }
+
+    fn decode_write<'de, D: Deserializer<'de>>(
+        _: &DataSchema,
+        channel: usize,
+        overwrite: bool,
+        from: D,
+    ) -> Result<DataWrite, D::Error> {
+        Ok(DataWrite { channel, put: Put::decode(overwrite, from)? })
+    }
+
+    fn upgrade_channel(
+        &mut self,
+        schema: &DataSchema,
+        channel: usize,
+        value: Value,
+        from: u32,
+    ) -> Option<Result<(), String>> {
+        let kind = schema.kind(channel);
+        Some(schema.upgrade(channel, value, from)?.and_then(|value| {
+            self.values[channel] = Some(kind.whole(value)?);
+            Ok(())
+        }))
+    }
+
+    fn upgrade_write(
+        schema: &DataSchema,
+        channel: usize,
+        overwrite: bool,
+        value: Value,
+        from: u32,
+    ) -> Option<Result<DataWrite, String>> {
+        let put = |value| if overwrite { Put::Overwrite(value) } else { Put::Reduce(value) };
+        Some(schema.upgrade(channel, value, from)?.map(|value| DataWrite { channel, put: put(value) }))
+    }
+
+    fn removed(schema: &DataSchema) -> Vec<&str> {
+        schema.gone().collect()
+    }
+
+    /// Encodes what is kept: for [`Kind::AfterFinish`] the value and whether it can be read. Fails if there is none.
+    fn encode_channel<E: Serializer>(&self, schema: &DataSchema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
+        let value = self.kept(schema, channel)?;
+        match schema.kind(channel).rule() {
+            Rule::Held => (value, !self.held.contains(&channel)).serialize(out),
+            Rule::Single | Rule::Last | Rule::Topic { .. } | Rule::Reduced(_) => value.serialize(out),
+        }
+    }
+
+    /// Decodes what [`encode_channel`](State::encode_channel) wrote. Fails if the value does not fit the kind.
+    fn decode_channel<'de, D: Deserializer<'de>>(
+        &mut self,
+        schema: &DataSchema,
+        channel: usize,
+        from: D,
+    ) -> Result<(), D::Error> {
+        let kind = schema.kind(channel);
+        let (value, readable) = match kind.rule() {
+            Rule::Held => Deserialize::deserialize(from)?,
+            Rule::Single | Rule::Last | Rule::Topic { .. } | Rule::Reduced(_) => (Value::deserialize(from)?, true),
+        };
+        kind.check(&value).map_err(serde::de::Error::custom)?;
+        self.values[channel] = Some(value).filter(|value| !is_empty_topic(kind, value));
+        if readable {
+            self.held.remove(&channel)
+        } else {
+            self.held.insert(channel)
+        };
+        Ok(())
+    }
+}
+
+fn carried(put: Put<Value, Value>) -> Value {
+    let (Put::Reduce(value) | Put::Overwrite(value)) = put;
+    value
+}
+
+/// Looks at what replaces a reduced value before it does.
+fn checked(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Option<Value>, Value>, ApplyError> {
+    let refused = |reason| ApplyError::Refused { channel, reason };
+    Ok(match put {
+        Put::Reduce(write) => Put::Reduce(write),
+        Put::Overwrite(value) => Put::Overwrite(Some(kind.whole(value).map_err(refused)?)),
+    })
+}
+
+/// Adds to a topic. One without items has no value; a write without items is none.
+fn apply_topic(
+    channel: usize,
+    slot: &mut Option<Value>,
+    put: Put<Value, Value>,
+    accumulate: bool,
+    merge: &mut Merge,
+) -> Result<(), ApplyError> {
+    let put = checked(Kind::Topic { accumulate }, channel, put)?;
+    if matches!(&put, Put::Reduce(Value::Array(items)) if items.is_empty()) {
+        return Ok(());
+    }
+    if !accumulate && !merge.written().contains(channel) {
+        *slot = None;
+    }
+    merge.try_reduce(channel, slot, put, |slot, write| {
+        reduce::publish(slot.get_or_insert_with(|| Value::Array(vec![])), write)
+    })?;
+    slot.take_if(|list| is_empty_topic(Kind::Topic { accumulate }, list));
+    Ok(())
+}
+
+fn is_empty_topic(kind: Kind, value: &Value) -> bool {
+    matches!(kind, Kind::Topic { .. }) && value.as_array().is_some_and(Vec::is_empty)
+}
+
+impl DataSchema {
+    /// Returns the writes of an object, one for each key that names a channel; other keys are ignored.
+    pub fn writes(&self, update: &Map<String, Value>) -> Writes<DataState> {
+        Writes(update.iter().filter_map(|(name, value)| self.write(name, value.clone())).collect())
+    }
+}

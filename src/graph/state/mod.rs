@@ -1,0 +1,39 @@
+//! States: what their channels are, how writes meet in them, and how values become bytes.
+//!
+//! Pure. Knows no node, no graph and no store.
+
+mod canon;
+pub(crate) mod channel;
+pub(crate) mod channels;
+mod convert;
+pub(crate) mod data;
+pub(crate) mod held;
+pub(crate) mod json;
+pub(crate) mod mask;
+pub(crate) mod merge;
+mod not_an_id;
+pub(crate) mod payload;
+pub(crate) mod put;
+pub(crate) mod reading;
+pub mod reducers;
+mod serialized;
+pub(crate) mod type_name;
+pub(crate) mod value;
+mod value_error;
+pub(crate) mod writes;
+
+pub use channel::{Channel, Codec, Stored};
+pub use channels::{State, no_channel};
+pub use data::{DataSchema, DataState, DataWrite, Kind, SchemaError, UnknownKind};
+pub use json::InputError;
+pub use mask::Mask;
+pub use merge::{ApplyError, Merge};
+pub use not_an_id::NotAnId;
+pub use payload::{Boxed, Payload};
+pub use put::{ByOverwrite, ByReduce, IntoPut, Overwrite, Put};
+pub use value_error::ValueError;
+pub use writes::{IntoItems, IntoList, IntoText, IntoWrites, Writes, overwrite};
+
+pub(crate) use canon::Canon;
+pub(crate) use channel::SETS;
+pub(crate) use reading::Misread;

@@ -1,0 +1,16 @@
+//! The error of a text that should be an id. Knows no id.
+
+/// A text that is not the id of what it should name: a question, or a signal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not the id of a {what}")]
+pub struct NotAnId {
+    text: String,
+    what: &'static str,
+}
+
+impl NotAnId {
+    /// Keeps the start of the text; it may be of any length.
+    pub(crate) fn of(what: &'static str, text: &str) -> Self {
+        Self { text: text.chars().take(80).collect(), what }
+    }
+}

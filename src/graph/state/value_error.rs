@@ -1,0 +1,16 @@
+//! The error of a value that cannot be stored.
+
+use crate::checkpoint::CheckpointError;
+
+/// A value that cannot be stored: its type does not serialize or does not read back what it wrote, or the value nests too
+/// deeply or is too large.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ValueError(#[from] pub(crate) CheckpointError);
+
+impl ValueError {
+    /// Returns what to do about it.
+    pub fn help(&self) -> Option<&str> {
+        self.0.help()
+    }
+}

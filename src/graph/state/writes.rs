@@ -1,0 +1,198 @@
+//! An update as a list of writes, and what setters take. Knows no channel's rule.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::channels::State;
+use super::put::{ByOverwrite, ByReduce, IntoPut, Overwrite, Put};
+
+/// What one task changes: writes in order. The generated `…Update` types are faces over this.
+#[must_use]
+pub struct Writes<S: State>(pub Vec<S::Write>);
+
+impl<S: State> Writes<S> {
+    /// Adds a write.
+    pub fn with(mut self, write: S::Write) -> Self {
+        self.0.push(write);
+        self
+    }
+
+    /// Returns whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<S: State> Default for Writes<S> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<S: State> Clone for Writes<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S: State> std::fmt::Debug for Writes<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(S::channel_of)).finish()
+    }
+}
+
+/// What a run, an update or a command is given: the `…Update` of a state, or [`Writes`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an update of `{S}`",
+    label = "an update of `{S}` is expected here",
+    note = "say what is written, field by field: `{S}::update().field(value)`; the other fields stay as they are"
+)]
+pub trait IntoWrites<S: State> {
+    /// Converts into writes.
+    fn into_writes(self) -> Writes<S>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: State, T: Into<Writes<S>>> IntoWrites<S> for T {
+    fn into_writes(self) -> Writes<S> {
+        self.into()
+    }
+}
+
+/// Marks a value as replacing the whole channel, instead of going through its reducer. LangGraph: `Overwrite`.
+///
+/// Two overwrites of a channel in one superstep are an error; its ordinary writes of that superstep are lost to one.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { #[channel(append)] notes: Vec<String> }
+/// let appended = Draft::update().notes(["salt"]);
+/// let emptied = Draft::update().notes(overwrite(vec![]));
+/// ```
+pub fn overwrite<V>(value: V) -> Overwrite<V> {
+    Overwrite(value)
+}
+
+impl<V, W> Put<V, W> {
+    /// Returns whether the write replaces the value.
+    pub fn overwrites(&self) -> bool {
+        matches!(self, Self::Overwrite(_))
+    }
+
+    /// Encodes what the write carries.
+    ///
+    /// # Errors
+    /// Whatever the serializer fails with.
+    pub fn encode<E: Serializer>(&self, out: E) -> Result<E::Ok, E::Error>
+    where
+        V: Serialize,
+        W: Serialize,
+    {
+        match self {
+            Self::Reduce(write) => write.serialize(out),
+            Self::Overwrite(value) => value.serialize(out),
+        }
+    }
+
+    /// Decodes what a write carries.
+    ///
+    /// # Errors
+    /// Whatever the deserializer fails with.
+    pub fn decode<'de, D: Deserializer<'de>>(overwrite: bool, from: D) -> Result<Self, D::Error>
+    where
+        V: Deserialize<'de>,
+        W: Deserialize<'de>,
+    {
+        if overwrite { V::deserialize(from).map(Self::Overwrite) } else { W::deserialize(from).map(Self::Reduce) }
+    }
+}
+
+impl<V, W> IntoPut<V, W, ByReduce> for W {
+    fn into_put(self) -> Put<V, W> {
+        Put::Reduce(self)
+    }
+}
+
+impl<V, W> IntoPut<V, W, ByOverwrite> for Overwrite<V> {
+    fn into_put(self) -> Put<V, W> {
+        Put::Overwrite(self.0)
+    }
+}
+
+/// What a setter of a list field takes: anything that yields its items, or [`overwrite`]`(list)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to this list",
+    note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
+)]
+pub trait IntoList<V, T> {
+    /// Converts into a write.
+    fn into_list(self) -> Put<V, Vec<T>>;
+}
+
+impl<V, T, I: IntoIterator<Item: Into<T>>> IntoList<V, T> for I {
+    fn into_list(self) -> Put<V, Vec<T>> {
+        Put::Reduce(self.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<V, T> IntoList<V, T> for Overwrite<V> {
+    fn into_list(self) -> Put<V, Vec<T>> {
+        Put::Overwrite(self.0)
+    }
+}
+
+/// What a setter of a list of numbers takes: anything that yields them, or [`overwrite`]`(list)`. The items are of the
+/// list's own type, so that literals need no suffix.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to this list",
+    note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
+)]
+pub trait IntoItems<V, T> {
+    /// Converts into a write.
+    fn into_items(self) -> Put<V, Vec<T>>;
+}
+
+impl<V, T, I: IntoIterator<Item = T>> IntoItems<V, T> for I {
+    fn into_items(self) -> Put<V, Vec<T>> {
+        Put::Reduce(self.into_iter().collect())
+    }
+}
+
+impl<V, T> IntoItems<V, T> for Overwrite<V> {
+    fn into_items(self) -> Put<V, Vec<T>> {
+        Put::Overwrite(self.0)
+    }
+}
+
+/// What the setter of an `Option<String>` takes: a text, or an option of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written to a channel of type `Option<String>`",
+    note = "give a `&str`, a `String`, or an `Option<String>`"
+)]
+pub trait IntoText {
+    /// Converts into a write.
+    fn into_text(self) -> Option<String>;
+}
+
+impl IntoText for Option<String> {
+    fn into_text(self) -> Option<String> {
+        self
+    }
+}
+
+impl IntoText for String {
+    fn into_text(self) -> Option<String> {
+        Some(self)
+    }
+}
+
+impl IntoText for &String {
+    fn into_text(self) -> Option<String> {
+        Some(self.clone())
+    }
+}
+
+impl IntoText for &str {
+    fn into_text(self) -> Option<String> {
+        Some(self.to_owned())
+    }
+}

@@ -1,0 +1,300 @@
+//! Calls of subgraphs from nodes.
+
+use std::error::Error;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tracing::Instrument;
+
+use crate::checkpoint::Key;
+use crate::graph::build::{Child, CompiledGraph, Persistence, StateGraph};
+use crate::graph::context::{Ctx, Exit, Raised};
+use crate::graph::error::RunError;
+use crate::graph::interrupt::Interrupted;
+use crate::graph::node::{Command, Ended, Node, NodeId};
+use crate::graph::replay::child;
+use crate::graph::run::{
+    Begin, Run, Way,
+    children::{own_name, pointed_at},
+    enter::open,
+    trace,
+};
+use crate::graph::state::{Boxed, IntoWrites, State, Writes};
+use crate::graph::superstep::Task;
+use crate::graph::view::{AnyChild, Left};
+
+impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
+    /// Makes the graph a subgraph of a graph over another state: `enter` gives the child's input from the parent's state,
+    /// `leave` the parent's update from the child's final state.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, facts: usize }
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Search { query: String, hits: Vec<String> }
+    /// # #[derive(NodeId)] enum Step { Research } #[derive(NodeId)] enum Find { Web }
+    /// # fn example(search: CompiledGraph<Search, Find>) -> StateGraph<Draft, Step> {
+    /// let child = search.mapped(
+    ///     |draft: &Draft| Search::update().query(&draft.topic),
+    ///     |found: &Search| Draft::update().facts(found.hits.len()),
+    /// );
+    /// StateGraph::new().add_subgraph(Step::Research, child)
+    /// # }
+    /// ```
+    pub fn mapped<S: State, In, Out>(self, enter: In, leave: Out) -> Mapped<S, M, C, T, In, Out> {
+        Mapped { child: self, enter, leave, parent: PhantomData }
+    }
+}
+
+impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> for CompiledGraph<S, M, C> {
+    fn describe(&self) -> AnyChild {
+        self.clone().described()
+    }
+
+    fn into_node(self) -> impl Node<S, N, C> {
+        Arc::new(Nest {
+            child: self,
+            enter: |state: &Arc<S>| Begin::State(S::clone(state)),
+            leave: |left: Left<S>| left.delta,
+            way: Way::Shared,
+            parent: PhantomData::<fn(S)>,
+        })
+    }
+}
+
+/// A child over its own state, with the two ways between parent and child.
+pub struct Mapped<S, M, C, T: State, In, Out> {
+    child: CompiledGraph<T, M, C>,
+    enter: In,
+    leave: Out,
+    parent: PhantomData<fn(S)>,
+}
+
+impl<S, M, C, T: State, In, Out> std::fmt::Debug for Mapped<S, M, C, T, In, Out> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mapped")
+    }
+}
+
+impl<S, N, T, M, C, In, Out, I, O> Child<S, N, C> for Mapped<S, M, C, T, In, Out>
+where
+    S: State,
+    N: NodeId,
+    T: State,
+    M: NodeId,
+    C: Send + Sync + 'static,
+    In: Fn(&S) -> I + Send + Sync + 'static,
+    Out: Fn(&T) -> O + Send + Sync + 'static,
+    I: Into<Writes<T>> + 'static,
+    O: Into<Writes<S>> + 'static,
+{
+    fn describe(&self) -> AnyChild {
+        self.child.clone().described()
+    }
+
+    fn into_node(self) -> impl Node<S, N, C> {
+        let (enter, leave) = (self.enter, self.leave);
+        Arc::new(Nest {
+            child: self.child,
+            enter: move |state: &Arc<S>| Begin::Input(enter(state).into()),
+            leave: move |left: Left<T>| leave(&left.state).into(),
+            way: Way::Own,
+            parent: PhantomData::<fn(S)>,
+        })
+    }
+}
+
+struct Nest<S, T: State, M, C, In, Out> {
+    child: CompiledGraph<T, M, C>,
+    enter: In,
+    leave: Out,
+    way: Way,
+    parent: PhantomData<fn(S)>,
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, N, T, M, C, In, Out> Node<S, N, C> for Arc<Nest<S, T, M, C, In, Out>>
+where
+    S: State,
+    N: NodeId,
+    T: State,
+    M: NodeId,
+    C: Send + Sync + 'static,
+    In: Fn(&Arc<S>) -> Begin<T> + Send + Sync + 'static,
+    Out: Fn(Left<T>) -> Writes<S> + Send + Sync + 'static,
+{
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let nest = Arc::clone(self);
+        Box::pin(async move {
+            let left = run_child(&nest.child, || (nest.enter)(&state), nest.way, &ctx).await?;
+            Ok(Command::update((nest.leave)(left)))
+        })
+    }
+}
+
+/// A subgraph called from a node did not come to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallError {
+    /// It waits for a person, stopped at a breakpoint, or handed a command up: pass it on with `?`.
+    Interrupted(Interrupted),
+    /// It failed. Passed on with `?`, the calling node fails with the same class.
+    Failed(Box<RunError>),
+}
+
+impl From<Interrupted> for CallError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted(interrupted) => interrupted.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Interrupted(_) => None,
+            Self::Failed(failure) => Some(&**failure),
+        }
+    }
+}
+
+impl<C: Send + Sync + 'static> Ctx<C> {
+    /// Runs a graph as a subgraph of this task and returns its final state. A task that runs again goes on inside the
+    /// subgraph where it stopped; the k-th call of a task belongs to the k-th call of its last run. Tell the graph with
+    /// [`calls`](crate::graph::StateGraph::calls): `let found = ctx.call(&search, Search::update().query(&draft.topic)).await?;`
+    ///
+    /// # Errors
+    /// [`CallError::Interrupted`] while it waits (pass it on), [`CallError::Failed`] if it failed.
+    pub async fn call<T: State, M: NodeId>(
+        &self,
+        child: &CompiledGraph<T, M, C>,
+        input: impl IntoWrites<T>,
+    ) -> Result<Arc<T>, CallError> {
+        let input = input.into_writes();
+        Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
+    }
+
+    /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
+    /// returns.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_shown<T: State, M: NodeId>(
+        &self,
+        child: &CompiledGraph<T, M, C>,
+        input: impl IntoWrites<T>,
+    ) -> Result<Option<Arc<T>>, CallError> {
+        let input = input.into_writes();
+        let left = run_child(child, || Begin::Input(input), Way::Own, self).await?;
+        Ok(Some(left.state).filter(|_| left.shown))
+    }
+}
+
+/// Starts the child, or goes on where it stopped.
+fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
+    child: &'a CompiledGraph<T, M, C>,
+    begin: impl FnOnce() -> Begin<T> + Send + 'a,
+    way: Way,
+    ctx: &'a Ctx<C>,
+) -> Boxed<'a, Result<Left<T>, CallError>> {
+    Box::pin(async move {
+        if let Some(scope) = ctx.0.effect_scope() {
+            let (node, key) = (Arc::clone(&ctx.0.facts.name), scope.key().to_owned());
+            let error = RunError::CallInEffect { node, key };
+            ctx.0.raise(Raised::Wrong(error.clone()));
+            return Err(CallError::Failed(Box::new(error)));
+        }
+        let call = ctx.0.calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(comparison) = &ctx.0.shared.replay {
+            let came_to = child::recorded(child, begin(), way, ctx, call, comparison).await;
+            return came_to.map_err(|error| raise(ctx, error));
+        }
+        let mut run = match open(child, begin, way, ctx, call).await {
+            Ok(run) => run,
+            Err(error) => return Err(raise(ctx, error)),
+        };
+        let ended = match run.shared.traced {
+            false => lending(ctx, run.drive()).await,
+            true => {
+                let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.level.names);
+                Box::pin(lending(ctx, run.drive())).instrument(span).await
+            }
+        };
+        let raised = match ended {
+            Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
+            Ok(Exit::Interrupted) => {
+                let asked = run.tasks.iter().flat_map(Task::asks).cloned();
+                ctx.0.inside().questions.extend(asked);
+                ctx.0.inside().note_wake(run.wakes());
+                ctx.0.inside().receives.extend(run.receives().cloned());
+                Raised::Inside
+            }
+            Ok(Exit::Awaiting(until)) => {
+                ctx.0.inside().note_wake(until);
+                ctx.0.inside().receives.extend(run.receives().cloned());
+                Raised::Inside
+            }
+            Ok(Exit::Waiting(until)) => {
+                ctx.0.inside().note_wake(Some(until));
+                Raised::Inside
+            }
+            Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
+            Err(error) => return Err(raise(ctx, error)),
+        };
+        ctx.0.raise(raised);
+        Err(Interrupted::new().into())
+    })
+}
+
+fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
+    if let RunError::HandUp(handed) = error {
+        ctx.0.raise(Raised::Parent(handed.command, handed.given));
+        return Interrupted::new().into();
+    }
+    ctx.0.inside().failures.push(error.clone());
+    CallError::Failed(Box::new(error))
+}
+
+fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
+    child: &CompiledGraph<T, M, C>,
+    run: Run<T, M, C>,
+    ctx: &Ctx<C>,
+    call: u32,
+) -> Left<T> {
+    if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
+        ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
+        recorder.ended(&run.level.path);
+    }
+    if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.delta.is_none() {
+        let pointer = Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call: pointed_at(ctx, call) };
+        ctx.0.inside().ended.push((run.level.path.clone(), pointer));
+    }
+    let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
+    Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
+    /// Tells of a graph that a node calls from its body; a node may call several, of which drawings show the first. The
+    /// questions of a graph that nobody told of can be asked, but an answer to them is not checked before it is stored.
+    pub fn calls<T: State, M: NodeId>(mut self, id: &N, child: &CompiledGraph<T, M, C>) -> Self {
+        self.calls.push((id.clone(), child.clone().described()));
+        self
+    }
+}
+
+/// Runs a subgraph of the task; the task gives its permits back until none of its subgraphs runs.
+async fn lending<C, T>(ctx: &Ctx<C>, subgraph: impl Future<Output = T>) -> T {
+    match &ctx.0.permits {
+        Some(permits) => permits.lent(subgraph).await,
+        None => subgraph.await,
+    }
+}

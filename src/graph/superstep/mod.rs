@@ -1,0 +1,12 @@
+//! The rules of a superstep: which tasks are planned, how writes are applied, what is planned next.
+//!
+//! Pure. Knows no clock and no store.
+
+mod control;
+pub(crate) mod position;
+pub(crate) mod task;
+mod unknown_channels;
+
+pub(crate) use control::{Applying, Control, Deferred, JoinState, LastRan, Trigger};
+pub(crate) use position::{Finished, Packet, Position, Start};
+pub(crate) use task::{QUESTIONS_LIMIT, Resolve, SENDS_LIMIT, Stand, Task};

@@ -1,0 +1,390 @@
+//! Where a run stands: what a checkpoint is, in memory. Applying the results of a superstep moves it on. Knows no store.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as JsonValue};
+
+use super::control::Control;
+use crate::checkpoint::panics::caught;
+use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
+use crate::graph::build::Table;
+use crate::graph::context::Kept;
+use crate::graph::error::{INPUT, RunError};
+use crate::graph::node::NodeId;
+use crate::graph::records::Puts;
+use crate::graph::state::{ApplyError, Mask, Merge, Payload, State, Stored, Writes, value};
+
+/// What a send carries.
+#[derive(Clone)]
+pub(crate) struct Packet {
+    pub payload: Arc<dyn Payload>,
+    pub row: RowId,
+}
+
+/// START waits with this input.
+pub(crate) struct Start<S: State> {
+    pub writes: Writes<S>,
+    pub rows: Vec<WriteRecord>,
+    pub sizes: Vec<u64>,
+}
+
+impl<S: State> Default for Start<S> {
+    fn default() -> Self {
+        Self { writes: Writes::default(), rows: vec![], sizes: vec![] }
+    }
+}
+
+impl<S: State> Clone for Start<S> {
+    fn clone(&self) -> Self {
+        Self { writes: self.writes.clone(), rows: self.rows.clone(), sizes: self.sizes.clone() }
+    }
+}
+
+pub(crate) struct Position<S: State> {
+    pub id: CheckpointId,
+    pub parent: Option<CheckpointId>,
+    pub source: Source,
+    pub step: i64,
+    pub created_at: u64,
+    pub state: Arc<S>,
+    pub control: Control<Packet>,
+    pub start: Option<Start<S>>,
+    pub slots: Vec<Slot>,
+    /// How many bytes each channel's value has in the store, and all together; without a store, none.
+    pub sizes: Vec<u64>,
+    pub bytes: u64,
+    pub base: Option<CheckpointId>,
+    pub moved: Mask,
+    pub line: CheckpointId,
+    pub children: Vec<(String, CheckpointId)>,
+    pub metadata: Vec<(String, String)>,
+    /// Rows that no slot refers to any more.
+    pub freed: Vec<RowId>,
+    /// What is stored of channels that the graph does not have.
+    pub carried: Vec<CarriedRecord>,
+    /// Channels whose values another version of the graph kept in another way: stored anew with the next checkpoint.
+    pub stale: Mask,
+    /// What is to be stored with the next checkpoint, for the same reason.
+    pub owed: Puts,
+}
+
+impl<S: State> Clone for Position<S> {
+    fn clone(&self) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            control: self.control.clone(),
+            start: self.start.clone(),
+            slots: self.slots.clone(),
+            sizes: self.sizes.clone(),
+            moved: self.moved.clone(),
+            children: self.children.clone(),
+            metadata: self.metadata.clone(),
+            freed: vec![],
+            carried: self.carried.clone(),
+            stale: self.stale.clone(),
+            owed: self.owed.clone(),
+            ..*self
+        }
+    }
+}
+
+/// What a finished task wants done.
+pub(crate) struct Finished<S: State> {
+    pub writes: Writes<S>,
+    pub rows: Vec<WriteRecord>,
+    /// Sizes of the rows, in bytes.
+    pub sizes: Vec<u64>,
+    /// From routers and goto.
+    pub targets: Vec<u32>,
+    pub sends: Vec<(u32, Packet)>,
+    /// How many of the targets, and of the sends, the body chose itself.
+    pub chosen: (u32, u32),
+    /// Whether it was taken from the cache.
+    pub cached: bool,
+    /// Whether its plain edges fire; not those of a node whose error handler took over.
+    pub fires: bool,
+    /// Whether its routers have chosen.
+    pub routed: bool,
+    /// Whether its records are in the store.
+    pub saved: bool,
+    pub children: Vec<(String, CheckpointId)>,
+    /// What its routers read beneath the state.
+    pub returned: Option<Arc<Map<String, JsonValue>>>,
+}
+
+impl<S: State> Default for Finished<S> {
+    fn default() -> Self {
+        Self {
+            writes: Writes::default(),
+            rows: vec![],
+            sizes: vec![],
+            targets: vec![],
+            sends: vec![],
+            chosen: (0, 0),
+            cached: false,
+            fires: true,
+            routed: false,
+            saved: false,
+            children: vec![],
+            returned: None,
+        }
+    }
+}
+
+impl<S: State> Position<S> {
+    /// Where a thread stands before it ever ran.
+    pub(crate) fn empty<N: NodeId, C>(table: &Table<S, N, C>) -> Self {
+        Self::with_state(table, S::empty(&table.schema))
+    }
+
+    pub(crate) fn with_state<N: NodeId, C>(table: &Table<S, N, C>, state: S) -> Self {
+        Self {
+            id: CheckpointId(0),
+            parent: None,
+            source: Source::Input,
+            step: -2,
+            created_at: 0,
+            state: Arc::new(state),
+            control: Control::new(&table.wiring),
+            start: None,
+            slots: vec![Slot::Absent; S::channels(&table.schema).len()],
+            sizes: vec![0; S::channels(&table.schema).len()],
+            bytes: 0,
+            base: None,
+            moved: Mask::default(),
+            line: CheckpointId(0),
+            children: vec![],
+            metadata: vec![],
+            freed: vec![],
+            carried: vec![],
+            stale: Mask::default(),
+            owed: vec![],
+        }
+    }
+
+    /// What subgraphs with state of their own ended at.
+    pub(crate) fn kept(&self) -> Kept {
+        if self.children.is_empty() { None } else { Some(Arc::new(self.children.clone())) }
+    }
+
+    /// Notes where a subgraph with state of its own stands.
+    pub(crate) fn keep_child(&mut self, name: String, at: CheckpointId) {
+        self.children.retain(|(known, _)| *known != name);
+        self.children.push((name, at));
+    }
+
+    /// Notes that channels were emptied.
+    pub(crate) fn empty_slots(&mut self, emptied: &Mask) {
+        for channel in emptied.iter() {
+            self.moved.insert(channel);
+            self.slots[channel] = Slot::Absent;
+            self.weigh(channel, 0);
+        }
+    }
+
+    /// Notes how many bytes a channel's value has in the store.
+    pub(crate) fn weigh(&mut self, channel: usize, bytes: u64) {
+        self.bytes = self.bytes - self.sizes[channel] + bytes;
+        self.sizes[channel] = bytes;
+    }
+
+    /// Fails if the state has become larger than it may be.
+    pub(crate) fn check_size<N: NodeId, C>(&self, table: &Table<S, N, C>, limit: u64) -> Result<(), RunError> {
+        if self.bytes <= limit {
+            return Ok(());
+        }
+        let largest = (0..self.sizes.len()).max_by_key(|&at| self.sizes[at]).unwrap_or_default();
+        let (channel, most) = (table.channel(largest).to_owned(), self.sizes[largest]);
+        Err(RunError::StateTooLarge { bytes: self.bytes, limit, channel, most })
+    }
+
+    /// Whether anything is stored under this position.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.id != CheckpointId(0)
+    }
+
+    /// Follows a task's rows into the slots of their channels.
+    pub(crate) fn keep_rows<N: NodeId, C>(
+        &mut self,
+        table: &Table<S, N, C>,
+        rows: &[WriteRecord],
+        sizes: &[u64],
+        taken: &mut Mask,
+    ) {
+        let channels = S::channels(&table.schema);
+        for (write, &size) in rows.iter().zip(sizes) {
+            let Some(row) = write.row else { continue };
+            let at = write.channel as usize;
+            if let Some(carried) = at.checked_sub(channels.len()) {
+                self.keep_carried(carried, write.overwrite, row, size);
+                continue;
+            }
+            self.moved.insert(at);
+            match channels[at].stored() {
+                Stored::Never | Stored::Full => {}
+                Stored::Value => {
+                    self.place(at, row);
+                    self.weigh(at, size);
+                }
+                Stored::Log | Stored::Delta if taken.contains(at) => {} // an overwrite came before
+                Stored::Log | Stored::Delta if write.overwrite => {
+                    taken.insert(at);
+                    self.slots[at] = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
+                    self.weigh(at, size);
+                }
+                Stored::Log | Stored::Delta => self.extend_log(at, row, size),
+            }
+        }
+    }
+
+    fn place(&mut self, at: usize, row: RowId) {
+        if let Slot::Row(old) = std::mem::replace(&mut self.slots[at], Slot::Row(row)) {
+            self.freed.push(old);
+        }
+    }
+
+    fn extend_log(&mut self, at: usize, row: RowId, size: u64) {
+        if !matches!(self.slots[at], Slot::Log { .. }) {
+            self.slots[at] = Slot::Log { full: None, full_bytes: 0, ranges: vec![] };
+            self.weigh(at, 0);
+        }
+        self.weigh(at, self.sizes[at] + size);
+        let Slot::Log { ranges, .. } = &mut self.slots[at] else { return };
+        extend(ranges, self.line, row, size);
+    }
+
+    /// Encodes the channels that are stored after the reduce, and log channels whose entries outgrew their value.
+    pub(crate) fn encode_reduced<N: NodeId, C>(
+        &mut self,
+        table: &Table<S, N, C>,
+        changed: &Mask,
+        made_by: CheckpointId,
+        puts: &mut Puts,
+    ) -> Result<(), RunError> {
+        let channels = S::channels(&table.schema);
+        for at in changed.iter() {
+            let stored = channels[at].stored();
+            let set = self.state.is_kept(&table.schema, at);
+            let full = match stored {
+                Stored::Never => continue,
+                _ if !set => {
+                    self.moved.insert(at);
+                    self.slots[at] = Slot::Absent;
+                    self.weigh(at, 0);
+                    continue;
+                }
+                Stored::Full => true,
+                Stored::Value | Stored::Log => false,
+                Stored::Delta => outgrown(&self.slots[at]),
+            };
+            if full {
+                let row = RowId { checkpoint: made_by, task: RowId::REDUCED, slot: at as u32 };
+                let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
+                self.moved.insert(at);
+                self.weigh(at, bytes.len() as u64);
+                self.slots[at] = match stored {
+                    Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
+                    _ => {
+                        self.place(at, row);
+                        Slot::Row(row)
+                    }
+                };
+                puts.push((Key::Row(row), bytes));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
+    match ranges.last_mut() {
+        // A result that a fork took over stands where its task ran, before this line.
+        Some(range) if range.last.checkpoint >= line && row > range.last => {
+            range.last = row;
+            range.count += 1;
+            range.bytes += size;
+        }
+        _ => ranges.push(LogRange { first: row, last: row, count: 1, bytes: size }),
+    }
+}
+
+fn outgrown(slot: &Slot) -> bool {
+    let Slot::Log { full_bytes, ranges, .. } = slot else { return false };
+    ranges.iter().map(|range| range.bytes).sum::<u64>() > (*full_bytes).max(4096)
+}
+
+/// Applies a task's writes to a state. A panic of a reducer is a refusal; the state is then half written and to be dropped.
+pub(crate) fn apply_writes<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &mut S,
+    writes: impl IntoIterator<Item = S::Write>,
+    merge: &mut Merge,
+) -> Result<(), ApplyError> {
+    let mut channel = 0;
+    let applied = caught(|| {
+        writes.into_iter().try_for_each(|write| {
+            channel = S::channel_of(&write);
+            state.apply(&table.schema, write, merge)
+        })
+    });
+    applied.unwrap_or_else(|panic| {
+        let reason = format!("its reducer panicked: {panic}");
+        Err(ApplyError::Refused { channel, reason })
+    })
+}
+
+/// The state after the writes of these results; none without results, or if they cannot be applied.
+pub(crate) fn merged<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &Arc<S>,
+    done: &[&Finished<S>],
+) -> Option<(S, Merge)> {
+    if done.is_empty() {
+        return None;
+    }
+    let (mut merged, mut merge) = (S::clone(state), Merge::default());
+    let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
+    apply_writes(table, &mut merged, writes, &mut merge).ok()?;
+    Some((merged, merge))
+}
+
+/// The state as a router after one task sees it: the writes of that task, and of no sibling (R3).
+pub(crate) fn fresh_read<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &S,
+    writes: &Writes<S>,
+) -> Result<S, ApplyError> {
+    let (mut state, mut merge, mut changed) = (state.clone(), Merge::default(), Mask::default());
+    apply_writes(table, &mut state, writes.0.iter().cloned(), &mut merge)?;
+    state.end_step(&table.schema, merge.written(), &mut changed);
+    Ok(state)
+}
+
+/// The state as routers after a node see it, which has returned this.
+pub(crate) fn with_returned<S: State>(state: &Arc<S>, returned: Option<Arc<Map<String, JsonValue>>>) -> Arc<S> {
+    let mut seen = Arc::clone(state);
+    if let Some(returned) = returned {
+        Arc::make_mut(&mut seen).note_returned(returned);
+    }
+    seen
+}
+
+/// Turns an index into words: who wrote the channel.
+pub(crate) fn named<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    step: i64,
+    error: ApplyError,
+    nodes: Vec<String>,
+) -> RunError {
+    let told = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
+    let nodes = nodes.into_iter().map(told).collect();
+    match error {
+        ApplyError::Concurrent { channel } => {
+            RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }
+        }
+        ApplyError::Refused { channel, reason } => {
+            let reason = S::channels(&table.schema)[channel].told(reason);
+            RunError::Refused { channel: table.channel(channel).to_owned(), step, nodes, reason }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! One task of a superstep: how it stands, and what its end means.
+
+use std::sync::Arc;
+
+use super::position::{Finished, Packet, Position};
+use crate::checkpoint::{
+    AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, ReceiveRecord, RowId, TaskRecord,
+    TermsRecord, VoteRecord,
+};
+use crate::graph::build::{Branch, Table};
+use crate::graph::context::Answers;
+use crate::graph::error::RunError;
+use crate::graph::interrupt::Question;
+use crate::graph::node::{Command, NodeId, Sends, Target};
+use crate::graph::records::{Journal, SENT, START_KEY, START_NODE};
+use crate::graph::state::State;
+
+/// How many sends one task, and all of a superstep, may make.
+pub(crate) const SENDS_LIMIT: usize = 100_000;
+/// How many questions may be open in one superstep.
+pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
+/// How many failed attempts of a task are kept.
+const FAILURES_KEPT: usize = 100;
+
+pub(crate) struct Task<S: State> {
+    pub key: u32,
+    pub node: u32,
+    pub packet: Option<Packet>,
+    pub stand: Stand<S>,
+    pub answers: Answers,
+    /// Whether it has run before, in this process or another.
+    pub again: bool,
+    pub attempts: u32,
+    /// Which attempt of its run was the last, from 1.
+    pub attempt: u32,
+    /// The number of the first subgraph that the last attempt called.
+    pub first_call: u32,
+    /// What is stored of it, if anything: questions and answers so far.
+    pub questions: Vec<QuestionRecord>,
+    pub answered: Vec<AnswerRecord>,
+    /// Where the payloads of the answered questions are, by place.
+    pub payloads: Vec<(u32, RowId)>,
+    /// The questions it asked when it ran last, answered ones included.
+    pub asked: Vec<Question>,
+    /// Where its error handler has taken over, if it has.
+    pub handled: Option<HandledRecord>,
+    pub error: Option<String>,
+    /// When it, or a task of its subgraphs, goes on by itself, in milliseconds since 1970.
+    pub wake: Option<u64>,
+    /// The signals that it, or a task of its subgraphs, waits for.
+    pub receives: Vec<ReceiveRecord>,
+    /// The terms of its questions, and the answers to those that need several.
+    pub terms: Vec<TermsRecord>,
+    pub votes: Vec<VoteRecord>,
+    /// How its attempts failed.
+    pub failures: Vec<FailureRecord>,
+    /// Which attempts the last failures were.
+    pub failed: Vec<u32>,
+    /// Of a task of the root graph: what is kept of its effects.
+    pub journal: Option<Arc<Journal>>,
+    /// How many entries its journal has.
+    pub effects: u32,
+}
+
+pub(crate) enum Stand<S: State> {
+    Ready,
+    /// Ended. `cached`: not in this run.
+    Done(Box<Finished<S>>),
+    Asked {
+        questions: Vec<Question>,
+        fresh: bool,
+    },
+    Failed(RunError),
+}
+
+impl<S: State> Task<S> {
+    pub(crate) fn edge(node: u32) -> Self {
+        Self::new(if node == START_NODE { START_KEY } else { node }, node, None)
+    }
+
+    pub(crate) fn send(at: usize, node: u32, packet: Packet) -> Self {
+        Self::new(SENT + at as u32, node, Some(packet))
+    }
+
+    fn new(key: u32, node: u32, packet: Option<Packet>) -> Self {
+        Self {
+            key,
+            node,
+            packet,
+            stand: Stand::Ready,
+            answers: Answers::default(),
+            again: false,
+            attempts: 0,
+            attempt: 0,
+            first_call: 0,
+            questions: vec![],
+            answered: vec![],
+            payloads: vec![],
+            asked: vec![],
+            handled: None,
+            error: None,
+            wake: None,
+            receives: vec![],
+            terms: vec![],
+            votes: vec![],
+            failures: vec![],
+            failed: vec![],
+            journal: None,
+            effects: 0,
+        }
+    }
+
+    pub(crate) fn is_edge(&self) -> bool {
+        self.packet.is_none()
+    }
+
+    /// How many of its questions are open.
+    pub(crate) fn open(&self) -> usize {
+        match &self.stand {
+            Stand::Asked { questions, .. } => questions.len(),
+            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => 0,
+        }
+    }
+
+    /// Its open questions.
+    pub(crate) fn asks(&self) -> &[Question] {
+        match &self.stand {
+            Stand::Asked { questions, .. } => questions,
+            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => &[],
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.stand, Stand::Done(_))
+    }
+
+    /// Whether it is to run now. V12: a task that waits for an answer is left alone, unless `rerun`.
+    pub(crate) fn runs(&self, rerun: bool) -> bool {
+        match &self.stand {
+            Stand::Ready => true,
+            Stand::Asked { fresh, .. } => *fresh || rerun,
+            Stand::Done(_) | Stand::Failed(_) => false,
+        }
+    }
+
+    /// Its record, without a result.
+    pub(crate) fn record(&self) -> TaskRecord {
+        TaskRecord {
+            questions: self.questions.clone(),
+            answers: self.answered.clone(),
+            payloads: self.payloads.clone(),
+            error: self.error.clone(),
+            handled: self.handled.clone(),
+            first_call: self.first_call,
+            attempts: self.attempts,
+            attempt: self.attempt,
+            wake: self.wake,
+            receives: self.receives.clone(),
+            terms: self.terms.clone(),
+            votes: self.votes.clone(),
+            failures: self.failures.clone(),
+            failed: self.failed.clone(),
+            effects: self.effects,
+            ..TaskRecord::default()
+        }
+    }
+
+    /// Notes that its last attempt failed.
+    pub(crate) fn note_failure(&mut self, failure: FailureRecord) {
+        self.note_failure_of(self.attempts, failure);
+    }
+
+    /// Notes that the first of the last so many attempts failed.
+    pub(crate) fn note_failures(&mut self, of: u32, failures: Vec<FailureRecord>) {
+        let first = (self.attempts + 1).saturating_sub(of);
+        (first..).zip(failures).for_each(|(attempt, failure)| self.note_failure_of(attempt, failure));
+    }
+
+    /// Of very many failures, the first are forgotten.
+    fn note_failure_of(&mut self, attempt: u32, failure: FailureRecord) {
+        if self.failures.len() >= FAILURES_KEPT {
+            self.failures.remove(0);
+        }
+        if self.failed.len() >= FAILURES_KEPT {
+            self.failed.remove(0);
+        }
+        self.failures.push(failure);
+        self.failed.push(attempt);
+    }
+}
+
+/// The tasks that a position plans, in canonical order: START, edges by name, then sends. L7.
+pub(crate) fn plan<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    pos: &Position<S>,
+    pulls: &mut Vec<u32>,
+    tasks: &mut Vec<Task<S>>,
+) {
+    tasks.clear();
+    pos.control.pulls(&table.wiring, pulls);
+    let start = pos.start.is_some().then_some(START_NODE);
+    tasks.extend(start.into_iter().chain(pulls.iter().copied()).map(Task::edge));
+    let sends = pos.control.sends.iter().enumerate();
+    tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));
+}
+
+/// Resolves what a command and the routers chose.
+pub(crate) struct Resolve<'a, S: State, N, C> {
+    pub table: &'a Table<S, N, C>,
+    pub from: &'a Arc<str>,
+    pub made_by: (CheckpointId, u32),
+}
+
+impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
+    /// Follows a router's choice.
+    pub(crate) fn branch(
+        &self,
+        branch: &Branch<S, N, C>,
+        state: &S,
+        context: &C,
+        into: &mut Finished<S>,
+    ) -> Result<(), RunError> {
+        self.target((branch.choose)(state, context), branch.only.as_deref(), into)
+    }
+
+    /// Follows the goto of a command.
+    pub(crate) fn command(&self, goto: Vec<Target<N>>, node: u32, into: &mut Finished<S>) -> Result<(), RunError> {
+        let only = if node == START_NODE { None } else { self.table.row(node).destinations.as_deref() };
+        goto.into_iter().try_for_each(|target| self.target(target, only, into))
+    }
+
+    fn target(&self, target: Target<N>, only: Option<&[u32]>, into: &mut Finished<S>) -> Result<(), RunError> {
+        match target {
+            Target::End => Ok(()),
+            Target::Node(node) if node.name() == "__end__" => Ok(()),
+            Target::Node(node) => {
+                let at = self.known(&node)?;
+                self.allowed(at, only)?;
+                if !self.table.row(at).body.by_edges() {
+                    return Err(self.not_startable(at, "only sends start it"));
+                }
+                into.targets.push(at);
+                Ok(())
+            }
+            Target::Many(many) => many.into_iter().try_for_each(|target| self.target(target, only, into)),
+            Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => {
+                self.target(*target, only, into)
+            }
+            Target::Sends(sends) => {
+                if sends.node.name() == "__end__" {
+                    return Err(RunError::SendToEnd { from: Arc::clone(self.from) });
+                }
+                let at = self.known(&sends.node)?;
+                self.allowed(at, only)?;
+                if self.table.row(at).body.takes().is_none_or(|(takes, _)| takes != sends.takes) {
+                    return Err(self.not_startable(at, &format!("it takes no `{}`", sends.type_name)));
+                }
+                let count = into.sends.len() + sends.payloads.len();
+                if count > SENDS_LIMIT {
+                    let from = Arc::clone(self.from);
+                    return Err(RunError::TooMany { from, what: "the sends of its task", count, limit: SENDS_LIMIT });
+                }
+                sends.payloads.into_iter().for_each(|payload| self.send(at, payload, into));
+                Ok(())
+            }
+        }
+    }
+
+    fn send(&self, node: u32, payload: Arc<dyn crate::graph::state::payload::Payload>, into: &mut Finished<S>) {
+        let (checkpoint, task) = self.made_by;
+        let slot = crate::checkpoint::RowId::SENDS + into.sends.len() as u32;
+        into.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
+    }
+
+    fn known(&self, node: &N) -> Result<u32, RunError> {
+        let unknown = || RunError::UnknownTarget { from: Arc::clone(self.from), to: node.name().to_owned() };
+        self.table.at(node).ok_or_else(unknown)
+    }
+
+    fn allowed(&self, node: u32, only: Option<&[u32]>) -> Result<(), RunError> {
+        if only.is_none_or(|only| only.contains(&node)) {
+            return Ok(());
+        }
+        let to = self.table.row(node).name.to_string();
+        Err(RunError::UndeclaredTarget { from: Arc::clone(self.from), to })
+    }
+
+    fn not_startable(&self, node: u32, reason: &str) -> RunError {
+        let to = self.table.row(node).name.to_string();
+        RunError::NotStartable { from: Arc::clone(self.from), to, reason: reason.to_owned() }
+    }
+}
+
+/// The result of a task before its routers have chosen.
+pub(crate) fn finished<S: State, N: NodeId, C>(
+    resolve: &Resolve<'_, S, N, C>,
+    command: Command<S, N>,
+    node: u32,
+) -> Result<Finished<S>, RunError> {
+    let Command { writes, returned, goto, .. } = command;
+    let mut finished = Finished { writes, returned, ..Finished::default() };
+    if !goto.is_empty() {
+        resolve.command(goto, node, &mut finished)?;
+        finished.chosen = (finished.targets.len() as u32, finished.sends.len() as u32);
+    }
+    Ok(finished)
+}
+
+/// The tasks that a position plans.
+pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Position<S>) -> Vec<Task<S>> {
+    let mut tasks = vec![];
+    plan(table, pos, &mut vec![], &mut tasks);
+    tasks
+}

@@ -1,0 +1,55 @@
+//! What a position brings along from another version of its graph: channels that nobody claims, and values that have to be
+//! stored anew. Knows no store.
+
+use super::position::{Position, extend};
+use crate::checkpoint::{CarriedRecord, Key, LogRange, RowId, Slot};
+use crate::graph::build::Table;
+use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
+use crate::graph::records::Puts;
+use crate::graph::state::{SETS, State, Stored, value};
+
+impl<S: State> Position<S> {
+    /// What a task left to a channel that the graph does not have. A change that only its reducer could make is lost.
+    pub(super) fn keep_carried(&mut self, at: usize, overwrite: bool, row: RowId, size: u64) {
+        let Some(CarriedRecord { channel, slot, .. }) = self.carried.get_mut(at) else { return };
+        match slot {
+            _ if !channel.logged && SETS.contains(&channel.rule.as_str()) => *slot = Slot::Row(row),
+            _ if overwrite && channel.logged => {
+                *slot = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
+            }
+            _ if overwrite => *slot = Slot::Row(row),
+            Slot::Log { ranges, .. } if channel.logged => extend(ranges, self.line, row, size),
+            _ if channel.logged => {
+                let range = LogRange { first: row, last: row, count: 1, bytes: size };
+                *slot = Slot::Log { full: None, full_bytes: 0, ranges: vec![range] };
+            }
+            _ => {
+                tracing::warn!(channel = channel.name, "a change to a channel that the graph does not have is dropped")
+            }
+        }
+    }
+
+    /// Stores what another version of the graph kept in another way.
+    pub(crate) fn settle<N: NodeId, C>(&mut self, table: &Table<S, N, C>, puts: &mut Puts) -> Result<(), RunError> {
+        puts.append(&mut self.owed);
+        for at in std::mem::take(&mut self.stale).iter() {
+            self.moved.insert(at);
+            self.slots[at] = Slot::Absent;
+            if !self.state.is_kept(&table.schema, at) {
+                continue;
+            }
+            let row = RowId { checkpoint: self.id, task: RowId::WHOLE, slot: at as u32 };
+            let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
+            self.slots[at] = match S::channels(&table.schema)[at].stored() {
+                Stored::Log | Stored::Delta => {
+                    Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
+                }
+                Stored::Value | Stored::Full => Slot::Row(row),
+                Stored::Never => continue,
+            };
+            puts.push((Key::Row(row), bytes));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! What a handle does about threads that another version of its graph stored. Runs nothing.
+
+use std::sync::Arc;
+
+use super::handle::Thread;
+use super::journal::Inside;
+use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
+use crate::graph::build::{
+    Table,
+    table::{children_of, name},
+};
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::node::NodeId;
+use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks, mapping::refuse};
+use crate::graph::run::Run;
+use crate::graph::state::State;
+use crate::graph::superstep::{Position, Task, task::planned};
+use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View, origin::task_id};
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Drops open questions that the graph asks no more: nobody would take the answer.
+    pub(crate) fn forget_unasked(&self, records: &mut Tasks) {
+        let asks = |asked: &QuestionRecord| asked.answered || self.graph.table.still_asks(0, asked);
+        records.values_mut().for_each(|record| record.questions.retain(asks));
+    }
+
+    /// Fails if a subgraph that is to go on cannot.
+    pub(crate) async fn check_inside(
+        &self,
+        run: &Run<S, N, C>,
+        reader: &Reader,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let mut tasks = planned(&run.table, &run.pos);
+        reader.restore(&run.table, "", &mut tasks, records.clone(), mapping).await?;
+        let mut misfits = mapping.misfits();
+        misfits.extend(inside(&run.table, reader, (&run.pos, mapping), &tasks).await?);
+        refuse(reader, misfits)
+    }
+}
+
+/// The state of a task's subgraph, if there is one: as it stands, also beneath a checkpoint that is looked at as it was.
+pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Arc<Table<S, N, C>>,
+    reader: &Reader,
+    at: (&Position<S>, &Mapping),
+    task: &Task<S>,
+) -> Result<Option<Inside>, RunError> {
+    let Some(ChildOf { child, id, call, before, .. }) = child_of(table, reader, at, task).await? else {
+        return Ok(None);
+    };
+    let base = match before.filter(|_| child.0.is_per_thread()) {
+        Some(before) => reader.record(before).await?.map_or(0, |record| record.control.version),
+        None => 0,
+    };
+    let activation = call.map(|call| {
+        let by_handler = call >= BY_HANDLER;
+        let first = if by_handler { BY_HANDLER } else { task.first_call };
+        Activation { call: call.saturating_sub(first), by_handler, base }
+    });
+    Ok(Some((Box::new(child.0.nested(reader, id).await?), activation)))
+}
+
+/// What does not fit in the subgraphs that go on.
+pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &Table<S, N, C>,
+    reader: &Reader,
+    at: (&Position<S>, &Mapping),
+    tasks: &[Task<S>],
+) -> Result<Vec<Misfit>, RunError> {
+    let mut misfits = vec![];
+    for task in tasks.iter().filter(|task| !task.is_done()) {
+        let Some(ChildOf { child, id, is_sure: true, .. }) = child_of(table, reader, at, task).await? else { continue };
+        let node = name(table, task.node);
+        let of = |misfit| Misfit::Inside { node: node.clone(), misfit: Box::new(misfit) };
+        misfits.extend(child.0.misfits(reader, id).await?.into_iter().map(of));
+    }
+    Ok(misfits)
+}
+
+/// The subgraph of a task.
+struct ChildOf<'a> {
+    child: &'a AnyChild,
+    /// Its checkpoint.
+    id: CheckpointId,
+    /// Whether it is known that they belong together.
+    is_sure: bool,
+    /// The pointer of the task that led to it, if one did.
+    call: Option<u32>,
+    /// The checkpoint of one with state of its own at which the task found it.
+    before: Option<CheckpointId>,
+}
+
+/// The subgraph that stands for a task.
+async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
+    table: &'a Table<S, N, C>,
+    reader: &Reader,
+    (pos, mapping): (&Position<S>, &Mapping),
+    task: &Task<S>,
+) -> Result<Option<ChildOf<'a>>, RunError> {
+    let children = children_of(table, task.node);
+    if children.is_empty() {
+        return Ok(None);
+    }
+    let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
+    let key = mapping.stored_task(task.key);
+    let called = reader.called(pos.id, key).await?;
+    let foremost = reader.foremost(&[(key, task.record())].into(), called).await?;
+    let call = foremost.map(|(_, call, _)| call);
+    let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
+    let shape = reader.record(id).await?.map(|record| record.shape);
+    let same = children.iter().find(|child| Some(child.0.fingerprint()) == shape);
+    let is_sure = same.is_some() || children.len() == 1;
+    Ok(same.or(children.first()).map(|child| ChildOf { child, id, is_sure, call, before: own }))
+}
+
+/// A task that cannot be planned any more.
+pub(crate) struct Lost {
+    pub node: String,
+    key: u32,
+    record: TaskRecord,
+}
+
+impl Lost {
+    pub(crate) fn of(mapping: &Mapping, records: &Tasks) -> Vec<Self> {
+        let lost = |(key, node): (u32, String)| {
+            let record = records.get(&key).cloned().unwrap_or_default();
+            Self { node, key, record }
+        };
+        mapping.lost().into_iter().map(lost).collect()
+    }
+
+    /// As far as its record tells.
+    pub(crate) async fn shown<S: State, N: NodeId, C>(
+        self,
+        table: &Arc<Table<S, N, C>>,
+        reader: &Reader,
+        pos: &Position<S>,
+        is_root: bool,
+    ) -> Result<TaskSnapshot, RunError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let Self { node, key, record } = self;
+        Ok(TaskSnapshot {
+            id: task_id(pos.id, key),
+            name: node,
+            input: View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
+            questions: reader.questions(table, &record).await?,
+            error: record.error,
+            result: None,
+            answers: vec![],
+            subgraph: false,
+            state: None,
+            attempts: record.attempts,
+            failures: vec![],
+            wake: None,
+            awaits: vec![],
+            effects: record.effects,
+            ledger: Ledger::bare(reader, (pos.id, key), is_root, String::new()),
+            activation: None,
+        })
+    }
+}
+
+impl Reader {
+    /// Tells whoever watches of values that nobody reads.
+    pub(crate) fn tell_carried(&self, carried: &[CarriedRecord]) {
+        let held = carried.iter().filter(|carried| carried.slot != Slot::Absent);
+        let names: Vec<&str> = held.map(|carried| carried.channel.name.as_str()).collect();
+        if !names.is_empty() {
+            tracing::warn!(thread = %self.thread, channels = ?names, "stored channels that the state does not have are carried along");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A subgraph without its types.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::outline::Outline;
+use super::snapshot::Nested;
+use super::telling::Telling;
+use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
+use crate::graph::error::{Misfit, RunError};
+use crate::graph::interrupt::{Asks, Question, Receives};
+use crate::graph::records::Reader;
+use crate::graph::state::{Channel, Mask, State, Writes};
+
+/// A subgraph without its types, for drawings, questions and snapshots.
+#[derive(Clone)]
+pub struct AnyChild(pub(crate) Arc<dyn Inner>);
+
+impl std::fmt::Debug for AnyChild {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AnyChild")
+    }
+}
+
+pub(crate) trait Inner: Send + Sync {
+    fn can_ask(&self) -> bool;
+    fn outline(&self) -> &Outline;
+    /// Whether its state is kept anywhere.
+    fn is_kept(&self) -> bool;
+    /// Whether its state outlives the task it runs in.
+    fn is_per_thread(&self) -> bool;
+    fn fingerprint(&self) -> u64;
+    fn children(&self, node: &str) -> &[AnyChild];
+    /// The questions that nodes here and further down declare: names and types.
+    fn declared(&self) -> Vec<(&'static str, &'static str)>;
+    fn asks(&self, question: &str) -> Option<Asks>;
+    /// How a signal of this name was declared in it.
+    fn receives(&self, signal: &str) -> Option<Receives>;
+    /// The names of the signals that are declared in it.
+    fn signals(&self) -> BTreeSet<&'static str>;
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
+    /// Whether a node still asks a question, along the nodes on the way down to it.
+    fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
+    /// The names that nodes on the way down have and had.
+    fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>>;
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>>;
+    /// Tells what was recorded of it again: what led to the second checkpoint since the first.
+    fn told<'a>(
+        &'a self,
+        reader: &'a Reader,
+        since_and_tip: (CheckpointId, CheckpointId),
+        telling: &'a Telling,
+        names_and_places: (Arc<[String]>, Arc<[String]>),
+    ) -> BoxFuture<'a, Result<(), RunError>>;
+    /// A checkpoint of it, to be compared.
+    fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>>;
+    /// What of a checkpoint does not fit any more.
+    fn misfits<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Vec<Misfit>, RunError>>;
+}
+
+/// What is told of a checkpoint.
+pub(crate) struct Facts {
+    pub reader: Reader,
+    pub id: CheckpointId,
+    pub step: i64,
+    pub source: Source,
+    /// The fingerprint of the graph that reads it.
+    pub graph: u64,
+    /// The subgraph it belongs to, as its logs are named.
+    pub path: String,
+    pub next: Vec<String>,
+    pub questions: Vec<Question>,
+    pub slots: Vec<Slot>,
+    /// The subgraphs of its tasks, and those that keep their own state: under which name, at which checkpoint.
+    pub inside: Vec<(String, CheckpointId, AnyChild)>,
+}
+
+/// A checkpoint of any graph.
+pub(crate) trait Face: Send + Sync {
+    fn facts(&self) -> &Facts;
+    fn channels(&self) -> &[Channel];
+    /// The values of these channels by name, secrets included: those that have one.
+    fn values<'a>(&'a self, only: &'a Mask) -> BoxFuture<'a, Result<Map<String, Value>, RunError>>;
+    /// The items that these entries of a log add; none if it is not a list that only grows.
+    fn items<'a>(
+        &'a self,
+        channel: usize,
+        ranges: &'a [LogRange],
+    ) -> BoxFuture<'a, Result<Option<Vec<Value>>, RunError>>;
+}
+
+/// What a finished child leaves behind.
+pub(crate) struct Left<T: State> {
+    pub state: Arc<T>,
+    pub delta: Writes<T>,
+    pub shown: bool,
+}

@@ -1,0 +1,46 @@
+//! The places of a task's journal.
+
+use std::sync::Weak;
+
+use super::secrets::Secrets;
+use super::task_journal::JournalQuestion;
+use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId};
+
+/// Where the journal of a task is.
+#[derive(Clone)]
+pub(crate) struct Ledger {
+    /// A snapshot keeps no store open.
+    pub store: Weak<dyn Checkpointer>,
+    pub thread: ThreadId,
+    pub birth: u64,
+    /// The checkpoint that planned the task, and its key as it is stored.
+    pub own: (CheckpointId, u32),
+    /// The task as a namespace names it.
+    pub place: String,
+    /// The same for the task of the root graph that it is in.
+    pub root: Option<(CheckpointId, u32)>,
+    /// What the keys of its entries begin with, and those of its error handler: where they stand below the root's task.
+    pub prefixes: Vec<String>,
+    /// The version of the graph's control when it was planned.
+    pub version: u64,
+    /// The name in journals, with the place among sends.
+    pub segment: String,
+    pub questions: Vec<JournalQuestion>,
+    pub secrets: Secrets,
+}
+
+/// Which activation of a subgraph a snapshot is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Activation {
+    /// The number of the call, from the first of the last attempt.
+    pub call: u32,
+    pub by_handler: bool,
+    /// The version of the subgraph's control at which it began.
+    pub base: u64,
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ledger").field("own", &self.own).field("root", &self.root).finish_non_exhaustive()
+    }
+}

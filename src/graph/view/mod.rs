@@ -1,0 +1,35 @@
+//! The values that readers and listeners get: events, snapshots, journals, the outline of a graph.
+//!
+//! Data only. Knows no loop and no thread handle.
+
+mod child;
+mod event;
+pub(crate) mod journal_entries;
+mod ledger;
+pub(crate) mod origin;
+pub(crate) mod outline;
+mod recorded_events;
+mod secrets;
+pub(crate) mod snapshot;
+mod task_journal;
+mod telling;
+pub(crate) mod untyped;
+
+pub use child::AnyChild;
+pub use event::{CheckpointView, Event, EventKind, Mode, TaskView};
+pub use origin::{EventTask, MessageMetadata};
+pub use snapshot::{CheckpointInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use task_journal::{
+    ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
+};
+pub use untyped::View;
+
+pub(crate) use child::{Face, Facts, Inner, Left};
+pub(crate) use event::Sink;
+pub(crate) use ledger::{Activation, Ledger};
+pub(crate) use outline::{Edge, EdgeKind, Outline, OutlineNode};
+pub(crate) use recorded_events::{Heard, Told};
+pub(crate) use secrets::Secrets;
+pub(crate) use snapshot::Seen;
+pub(crate) use telling::Telling;
+pub(crate) use untyped::{Showing, Shown};

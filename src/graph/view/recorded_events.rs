@@ -1,0 +1,94 @@
+//! What nodes emitted in one superstep of the root graph, as far as it was recorded: taken by the tasks that emitted it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::event::EventKind;
+use super::origin::{EventTask, MessageMetadata, task_id};
+use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order};
+use crate::graph::error::RunError;
+use crate::graph::records::Reader;
+
+/// An event as it is told: the tasks on the way down, its superstep, what it was.
+pub(crate) type Told = (Arc<[String]>, i64, EventKind);
+
+/// Recorded events by their numbers.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<BTreeMap<(CheckpointId, u64), EventRecord>>);
+
+impl Heard {
+    /// Takes up the events of the supersteps that began at these checkpoints of the root graph.
+    pub(crate) async fn hear(&self, reader: &Reader, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
+        let key = |checkpoint, number| Key::Event { checkpoint, number };
+        let mut heard = BTreeMap::new();
+        for (key, bytes) in reader.scan(key(first, 0)..=key(last, u64::MAX)).await? {
+            if let Key::Event { checkpoint, number } = key {
+                heard.insert((checkpoint, number), EventRecord::decode(&reader.thread, "event", &bytes)?);
+            }
+        }
+        *self.lock() = heard;
+        Ok(())
+    }
+
+    /// What a task emitted, and what others did in its name.
+    pub(crate) fn of(&self, checkpoint: CheckpointId, task: u32) -> Vec<Told> {
+        let mut heard = self.lock();
+        let own = |record: &EventRecord| (record.checkpoint, record.task) == (checkpoint, task);
+        let (taken, left) = std::mem::take(&mut *heard).into_iter().partition(|(_, record)| own(record));
+        *heard = left;
+        told(taken)
+    }
+
+    /// What no task has taken.
+    pub(crate) fn rest(&self) -> Vec<Told> {
+        told(std::mem::take(&mut *self.lock()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(CheckpointId, u64), EventRecord>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn told(records: BTreeMap<(CheckpointId, u64), EventRecord>) -> Vec<Told> {
+    records.into_values().map(event).collect()
+}
+
+fn event(record: EventRecord) -> Told {
+    let (task, node): (_, Arc<str>) = (emitter(&record), record.node.into());
+    let (value, step) = (serde_json::from_str(&record.value).unwrap_or_default(), record.step);
+    let namespace = task.path.split_last().map_or(&[][..], |(_, above)| above).into();
+    let kind = match record.kind {
+        EventRecordKind::Custom => EventKind::Custom { node, task, value },
+        EventRecordKind::Message => {
+            let metadata = MessageMetadata { node: Arc::clone(&node), step, tags: record.tags.into() };
+            EventKind::Message { node, task, value, metadata }
+        }
+    };
+    (namespace, step, kind)
+}
+
+/// The task that emitted an event; the nearest one that is kept, where the record has no more.
+fn emitter(record: &EventRecord) -> EventTask {
+    let own = record.path.last().and_then(|place| place.strip_prefix(record.node.as_str())?.strip_prefix(':'));
+    let id = own.map_or_else(|| task_id(record.checkpoint, record.task).into(), Into::into);
+    EventTask { id, path: record.path.as_slice().into() }
+}
+
+impl Reader {
+    /// Whether any event of the thread was recorded.
+    pub(crate) async fn has_events(&self) -> Result<bool, RunError> {
+        let key = |end| Key::Event { checkpoint: CheckpointId(end), number: end };
+        Ok(!self.store.scan(&self.thread, key(0)..=key(u64::MAX), Order::Ascending, 1).await?.is_empty())
+    }
+
+    /// The newest checkpoint of the root graph that was made before one.
+    pub(crate) async fn made_before(&self, id: CheckpointId) -> Result<CheckpointId, RunError> {
+        let before = Key::Checkpoint(CheckpointId(id.0.saturating_sub(1)));
+        let range = Key::Checkpoint(CheckpointId(0))..=before;
+        let found = self.store.scan(&self.thread, range, Order::Descending, 1).await?;
+        Ok(match found.first() {
+            Some((Key::Checkpoint(id), _)) => *id,
+            _ => CheckpointId(0),
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! A checkpoint and its tasks, as a reader sees them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::ledger::{Activation, Ledger};
+use super::untyped::{Shown, View};
+use crate::checkpoint::{CheckpointId, Source};
+use crate::graph::error::Misfit;
+use crate::graph::interrupt::{AnswerInfo, AwaitedSignal, Question};
+use crate::graph::state::State;
+
+/// A checkpoint without its state.
+#[derive(Clone, Debug)]
+pub struct CheckpointInfo {
+    /// Its number.
+    pub id: CheckpointId,
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// Why it was made.
+    pub source: Source,
+    /// Counts along the parent chain, from -1.
+    pub step: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// Words of the user's: [`Thread::metadata`](super::handle::Thread::metadata).
+    pub metadata: Vec<(String, String)>,
+}
+
+/// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
+///
+/// Its `Debug` shows a derived state as JSON, without secret channels.
+#[derive(Clone)]
+pub struct Snapshot<V> {
+    /// The state.
+    pub values: V,
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// Why it was made.
+    pub source: Source,
+    /// Counts along the parent chain, from -1.
+    pub step: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// What runs next: a name for each task.
+    pub next: Vec<String>,
+    /// The tasks of the superstep that starts here.
+    pub tasks: Vec<TaskSnapshot>,
+    /// Words of the user's.
+    pub metadata: Vec<(String, String)>,
+    /// Stored channels that the state does not have. They are carried along, for the version of the graph that has them, until
+    /// the state says that they are `removed`.
+    pub carried: Vec<String>,
+    /// Why this version of the graph cannot continue from here, if it cannot. A channel that cannot be read is among them
+    /// ([`Misfit::Value`]): `values` has its initial value, or the entries of its log before the first unreadable one.
+    pub misfits: Vec<Misfit>,
+}
+
+/// A snapshot of a graph over `S`.
+pub type StateSnapshot<S> = Snapshot<Arc<S>>;
+
+/// A snapshot of a subgraph of any type.
+pub type Nested = Snapshot<View>;
+
+impl<V> Snapshot<V> {
+    fn show(&self, values: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Snapshot");
+        shown.field("values", values).field("id", &self.id).field("parent", &self.parent);
+        shown.field("source", &self.source).field("step", &self.step).field("created_at", &self.created_at);
+        shown.field("next", &self.next).field("tasks", &self.tasks).field("metadata", &self.metadata);
+        if !self.carried.is_empty() {
+            shown.field("carried", &self.carried);
+        }
+        if !self.misfits.is_empty() {
+            shown.field("misfits", &self.misfits);
+        }
+        shown.finish()
+    }
+
+    /// Returns the snapshot without its state.
+    pub fn info(&self) -> CheckpointInfo {
+        let Self { id, parent, source, step, created_at, .. } = *self;
+        CheckpointInfo { id, parent, source, step, created_at, metadata: self.metadata.clone() }
+    }
+
+    /// Returns the questions of all tasks: the open ones in a live snapshot, the last asked in one of a checkpoint.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.tasks.iter().flat_map(|task| &task.questions)
+    }
+}
+
+impl<S: State> fmt::Debug for StateSnapshot<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&Shown(&*self.values), f)
+    }
+}
+
+impl fmt::Debug for Nested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(&self.values, f)
+    }
+}
+
+/// How a checkpoint is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// As it was.
+    Past,
+    /// With the results of tasks that have ended since, and only what is still open.
+    Live,
+    /// The same, and with what commands from outside led to since, which LangGraph shows only once it has run.
+    Now,
+}
+
+/// A task of a snapshot.
+#[derive(Clone, Debug)]
+pub struct TaskSnapshot {
+    /// What names it within its thread: [`Ctx::task_id`](crate::graph::Ctx::task_id).
+    pub id: String,
+    /// The node.
+    pub name: String,
+    /// What it is started with: what it reads of the state, or its payload.
+    pub input: View,
+    /// How it failed.
+    pub error: Option<String>,
+    /// What it wrote, once it has ended.
+    pub result: Option<View>,
+    /// Its questions.
+    pub questions: Vec<Question>,
+    /// The answers it has got, in the order of its questions.
+    pub answers: Vec<AnswerInfo>,
+    /// Whether it runs a subgraph.
+    pub subgraph: bool,
+    /// The subgraph's state, if asked for and there is one.
+    pub state: Option<Box<Nested>>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// How its attempts failed, oldest first: at most the last 100.
+    pub failures: Vec<FailureInfo>,
+    /// When it goes on by itself, if it waits for a time.
+    pub wake: Option<SystemTime>,
+    /// The signals that it, or a task of its subgraphs, waits for.
+    pub awaits: Vec<AwaitedSignal>,
+    /// How many entries its journal has.
+    pub effects: u32,
+    pub(crate) ledger: Ledger,
+    /// Which activation of the subgraph `state` is of.
+    pub(crate) activation: Option<Activation>,
+}
+
+/// A failed attempt of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureInfo {
+    /// Which attempt it was, from 1; unknown for a failure that an earlier release recorded.
+    pub attempt: Option<u32>,
+    /// Why it failed.
+    pub error: String,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}

@@ -1,0 +1,189 @@
+//! The journal of a task as a reader sees it: plain data. Knows no store.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::checkpoint::{CheckpointId, EffectEnd};
+use crate::graph::interrupt::AnswerInfo;
+
+/// What a task did in the world outside, learned from it, asked and was answered, over all of its attempts. Read by
+/// [`TaskSnapshot::journal`](crate::graph::TaskSnapshot::journal).
+///
+/// A task of the root graph has the entries of the tasks in its subgraphs too. The values of secret channels are replaced by
+/// `[secret]`, wherever a body has put them.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TaskJournal {
+    /// Effects, recorded values, times, random numbers, ids and waits, in the order in which they were recorded.
+    pub entries: Vec<JournalEntry>,
+    /// The questions that the task asked, those that were answered first, in the order of the answers.
+    pub questions: Vec<JournalQuestion>,
+    /// The runs of subgraphs that the task called, in order.
+    pub children: Vec<ChildRun>,
+    /// What was emitted outside of the task's own effects, as far as it was recorded
+    /// ([`record_events`](crate::graph::Thread::record_events)).
+    pub messages: Vec<JournalMessage>,
+}
+
+impl TaskJournal {
+    /// Returns whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.questions.is_empty() && self.children.is_empty() && self.messages.is_empty()
+    }
+
+    /// Returns the effects, each with its entry.
+    pub fn effects(&self) -> impl Iterator<Item = (&JournalEntry, &JournalEffect)> {
+        self.entries.iter().filter_map(|entry| Some((entry, entry.effect()?)))
+    }
+
+    /// Returns the task's own effect with this key: the error handler's, if its body has none.
+    pub fn effect(&self, key: &str) -> Option<&JournalEffect> {
+        let own = |entry: &JournalEntry| entry.key == key && entry.path.is_empty() && entry.within.is_empty();
+        let mut found = self.effects().filter(|(entry, _)| own(entry));
+        let first = found.next();
+        first.filter(|(entry, _)| !entry.by_handler).or_else(|| found.next()).or(first).map(|(_, effect)| effect)
+    }
+}
+
+/// One entry of a journal.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JournalEntry {
+    /// The key that the body gave it; the number, from 0, of a time, a random number or a wait.
+    pub key: String,
+    /// The nodes of subgraphs on the way down to the task that made it; empty for the task itself.
+    pub path: Vec<String>,
+    /// Whether an error handler made it.
+    pub by_handler: bool,
+    /// The effects in whose bodies it was made, outermost first.
+    pub within: Vec<String>,
+    /// The attempt of the task that made it, from 1: later attempts were given the same. Unknown for an entry of an earlier
+    /// release.
+    pub attempt: Option<u32>,
+    /// When it was recorded, in milliseconds since 1970; for an effect, when it started.
+    pub at: u64,
+    /// What was recorded.
+    pub kind: JournalKind,
+}
+
+impl JournalEntry {
+    /// Returns the effect, if it is one.
+    pub fn effect(&self) -> Option<&JournalEffect> {
+        if let JournalKind::Effect(effect) = &self.kind { Some(effect) } else { None }
+    }
+
+    pub(crate) fn effect_mut(&mut self) -> Option<&mut JournalEffect> {
+        if let JournalKind::Effect(effect) = &mut self.kind { Some(effect) } else { None }
+    }
+}
+
+/// What a journal entry holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum JournalKind {
+    /// A side effect ([`Ctx::effect`](crate::graph::Ctx::effect)).
+    Effect(Box<JournalEffect>),
+    /// A recorded value ([`Ctx::record`](crate::graph::Ctx::record)), as JSON.
+    Value(Value),
+    /// A time ([`Ctx::now`](crate::graph::Ctx::now)).
+    Time(SystemTime),
+    /// A random number ([`Ctx::random`](crate::graph::Ctx::random)).
+    Random(u64),
+    /// An id ([`Ctx::new_id`](crate::graph::Ctx::new_id)).
+    Id(String),
+    /// The time until which the task waits ([`Ctx::sleep`](crate::graph::Ctx::sleep)).
+    Sleep(SystemTime),
+    /// A signal that was received, as JSON; null for one that did not come in time.
+    Signal(Value),
+}
+
+/// A side effect.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JournalEffect {
+    /// Its arguments as JSON. Of those longer than 2 KiB, the first part of their text.
+    pub arguments: Value,
+    /// The key under which the world outside knows it.
+    pub idempotency_key: String,
+    /// Its result as JSON; or why it failed, if it has no result yet.
+    pub result: Result<Value, String>,
+    /// When its last run ended, in milliseconds since 1970. Unknown for an effect of an earlier release.
+    pub ended_at: Option<u64>,
+    /// Its known runs, oldest first. One in a process that was killed leaves no trace.
+    pub runs: Vec<JournalRun>,
+    /// What its body emitted, as far as it was recorded: the tool calls of an agent, for one.
+    pub messages: Vec<JournalMessage>,
+}
+
+impl JournalEffect {
+    /// Returns whether it is known to have run more than once: earlier runs failed or were dropped.
+    pub fn is_repeated(&self) -> bool {
+        self.runs.len() > 1
+    }
+}
+
+/// One run of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalRun {
+    /// The attempt of the task, from 1.
+    pub attempt: u32,
+    /// When it started, in milliseconds since 1970.
+    pub started_at: u64,
+    /// When it ended, in milliseconds since 1970; unknown if it was dropped.
+    pub ended_at: Option<u64>,
+    /// How it ended.
+    pub end: EffectEnd,
+}
+
+/// A question of a task.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JournalQuestion {
+    /// The name of its type.
+    pub name: String,
+    /// The node that asked, after the nodes whose subgraphs it is in: `Research/Ask`.
+    pub node: String,
+    /// What was asked, as JSON; null if the store holds it no more.
+    pub payload: Value,
+    /// The answer, by whom and when; none while it is open, or if it is kept with a task of a subgraph.
+    pub answer: Option<AnswerInfo>,
+}
+
+/// A run of a subgraph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChildRun {
+    /// Which call of the task it was, from 0, over all attempts.
+    pub call: u32,
+    /// Whether the error handler called it.
+    pub by_handler: bool,
+    /// Its newest checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The superstep of that checkpoint.
+    pub step: i64,
+    /// When that checkpoint was made, in milliseconds since 1970.
+    pub at: u64,
+    /// Whether nothing is left to run in it.
+    pub is_over: bool,
+}
+
+/// Something that a node emitted.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JournalMessage {
+    /// The tasks of subgraphs on the way down to the one that emitted it, each as `node:task`; empty for the task itself.
+    pub path: Vec<String>,
+    /// The effects in whose bodies it was emitted, outermost first.
+    pub within: Vec<String>,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// The value.
+    pub value: Value,
+}
+
+/// A time in milliseconds since 1970.
+pub(crate) fn time(millis: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH)
+}

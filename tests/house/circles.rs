@@ -1,0 +1,71 @@
+//! No circle of files: whoever reads a file from the bottom up meets every name before it is used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rstest::rstest;
+
+use crate::faces::Modules;
+use crate::files::source_files;
+
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+#[rstest]
+#[case::library("src/")]
+fn no_files_import_each_other_in_a_circle(#[case] root: &str) {
+    let arrows = Modules::of(root, &source_files()).arrows();
+    assert!(arrows.len() > 1, "looked in the wrong place");
+    let mut circles = circles(&arrows);
+    circles.retain(|circle| root != "src/" || circle.contains("src/graph/"));
+    assert!(circles.is_empty(), "{} circle(s) of files in {root}:\n{}\n", circles.len(), circles.join("\n"));
+}
+
+/// Returns each circle as the files in it: what is left once every file is gone that imports nothing, or that nothing imports.
+fn circles(arrows: &Arrows) -> Vec<String> {
+    let reachable = |from: &String| {
+        let (mut found, mut ahead) = (BTreeSet::new(), vec![from]);
+        while let Some(file) = ahead.pop() {
+            ahead.extend(arrows.get(file).into_iter().flatten().filter(|next| found.insert((*next).clone())));
+        }
+        found
+    };
+    let reach: BTreeMap<&String, BTreeSet<String>> = arrows.keys().map(|file| (file, reachable(file))).collect();
+    let circle_of = |file: &String| -> Vec<&str> {
+        let both = reach[file].iter().filter(|other| reach.get(other).is_some_and(|back| back.contains(file)));
+        both.map(String::as_str).collect()
+    };
+    let circles: BTreeSet<Vec<&str>> = arrows.keys().map(circle_of).filter(|circle| !circle.is_empty()).collect();
+    circles.into_iter().map(|circle| format!("{} files: {}", circle.len(), circle.join(", "))).collect()
+}
+
+// --- the rule can fail ---
+
+fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
+    let files: Vec<_> = files.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned())).collect();
+    circles(&Modules::of("src/", &files).arrows())
+}
+
+#[rstest]
+#[case::direct("use super::b::B;", "use crate::room::a::A;")]
+#[case::through_the_face("use super::B;", "use super::A;")]
+#[case::through_a_group("use crate::room::{self, b::{B, C}};", "use crate::{room::A};")]
+#[case::under_another_name("use super::b::B as D;", "use super::a::A as E;")]
+#[case::in_an_expression("fn f() { super::b::f(); }", "fn f() { crate::room::A::f(); }")]
+#[case::through_an_imported_module("use super::b; fn f() -> b::B { b::B }", "use super::a::A;")]
+#[case::through_everything("use super::b::*;", "use super::a::A;")]
+fn a_circle_is_reported(#[case] a: &str, #[case] b: &str) {
+    let (a, b) = (format!("pub struct A; {a}"), format!("pub struct B; pub struct C; {b}"));
+    let face = "mod a; mod b; pub use a::A; pub use b::B;";
+    let found = circles_of(&[("src/room/mod.rs", face), ("src/room/a.rs", &a), ("src/room/b.rs", &b)]);
+    assert_eq!(found, ["2 files: src/room/a.rs, src/room/b.rs"]);
+}
+
+#[rstest]
+#[case::one_way("use super::b::B;", "")]
+#[case::tests_alone("use super::b::B;", "#[cfg(test)] mod tests { use crate::room::a::A; }")]
+#[case::another_crate("use super::b::B;", "use other::room::a::A;")]
+#[case::in_a_comment("use super::b::B;", "/// See [`A`](crate::room::a::A).\nstruct D;")]
+fn no_circle_is_reported_where_there_is_none(#[case] a: &str, #[case] b: &str) {
+    let (a, b) = (format!("pub struct A; {a}"), format!("pub struct B; {b}"));
+    let face = "mod a; mod b; pub use a::A; pub use b::B;";
+    assert_eq!(circles_of(&[("src/room/mod.rs", face), ("src/room/a.rs", &a), ("src/room/b.rs", &b)]), [""; 0]);
+}

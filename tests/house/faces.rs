@@ -1,0 +1,181 @@
+//! The modules of the library: what each file declares, what it shows of other files, and which file a path leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::paths::Reader;
+
+/// One file as a module.
+#[derive(Default)]
+struct Module {
+    file: String,
+    declared: BTreeSet<String>,
+    /// The names that `use` brings in, with the paths they have here.
+    imported: BTreeMap<String, Vec<String>>,
+    /// The folders and files from which everything is brought in.
+    globs: Vec<Vec<String>>,
+    paths: Vec<Vec<String>>,
+}
+
+/// The modules of one crate, by their paths from its root.
+#[derive(Default)]
+pub(crate) struct Modules(BTreeMap<Vec<String>, Module>);
+
+impl Modules {
+    /// Reads the files below `root`, such as `src/`; what is compiled for tests alone is left out.
+    pub(crate) fn of(root: &str, files: &[(String, String)]) -> Self {
+        let mut modules = Self::default();
+        for (name, source) in files {
+            let Some(inside) = name.strip_prefix(root) else { continue };
+            let Ok(tokens) = source.parse::<TokenStream>() else { continue };
+            modules.0.insert(module_path(inside), Module::read(name, shipped(tokens)));
+        }
+        modules
+    }
+
+    /// Returns which other files each file names an item of. A name that a face passes on leads to the file that declares it.
+    pub(crate) fn arrows(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let arrows = self.0.iter().map(|(at, module)| {
+            let named = module.paths.iter().filter_map(|path| self.file_of(at, path, 0));
+            (module.file.clone(), named.filter(|file| *file != module.file).collect())
+        });
+        arrows.collect()
+    }
+
+    /// Returns the file in which the item is declared that `path` names from the module `at`.
+    fn file_of(&self, at: &[String], path: &[String], depth: usize) -> Option<String> {
+        let absolute = self.absolute(at, path)?;
+        let known = (0..=absolute.len()).rev().find(|length| self.0.contains_key(&absolute[..*length]))?;
+        let (owner, rest) = absolute.split_at(known);
+        let module = &self.0[owner];
+        let Some(name) = rest.first() else { return (!is_face(&module.file)).then(|| module.file.clone()) };
+        if module.declared.contains(name) || depth > 8 {
+            return Some(module.file.clone());
+        }
+        if let Some(shown) = module.imported.get(name) {
+            return self.file_of(owner, &[shown.as_slice(), &rest[1..]].concat(), depth + 1);
+        }
+        let globs = module.globs.iter().filter(|glob| self.absolute(owner, glob).is_some_and(|from| from != owner));
+        let mut through = globs.filter_map(|glob| self.file_of(owner, &[glob.as_slice(), rest].concat(), depth + 1));
+        through.next().or_else(|| (!is_face(&module.file)).then(|| module.file.clone()))
+    }
+
+    /// Returns a path from the crate's root; none if it leads into another crate.
+    fn absolute(&self, at: &[String], path: &[String]) -> Option<Vec<String>> {
+        let (first, rest) = path.split_first()?;
+        let join = |base: &[String], rest: &[String]| Some([base, rest].concat());
+        match first.as_str() {
+            "crate" | "superstep" => Some(rest.to_vec()),
+            "self" => join(at, rest),
+            "super" => {
+                let climbed = path.iter().take_while(|segment| *segment == "super").count();
+                join(&at[..at.len().checked_sub(climbed)?], &path[climbed..])
+            }
+            _ if self.0.contains_key(&[at, std::slice::from_ref(first)].concat()) => join(at, path),
+            _ if path.len() > 1 => {
+                let imported = self.0.get(at)?.imported.get(first).filter(|imported| imported[0] != *first)?;
+                self.absolute(at, &[imported.as_slice(), rest].concat())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Module {
+    fn read(file: &str, tokens: Vec<TokenTree>) -> Self {
+        let mut module = Self { file: file.to_owned(), ..Self::default() };
+        let mut reader = Reader::default();
+        reader.read(tokens.iter().cloned().collect(), &[], 0);
+        module.paths =
+            reader.paths.into_iter().filter(|path| path.inline_modules == 0).map(|path| path.segments).collect();
+        for (nth, token) in tokens.iter().enumerate() {
+            match (token, tokens.get(nth + 1)) {
+                (TokenTree::Ident(word), Some(TokenTree::Ident(name))) if declares(&word.to_string()) => {
+                    module.declared.insert(name.to_string());
+                }
+                (TokenTree::Ident(word), Some(TokenTree::Punct(_))) if word == "macro_rules" => {
+                    module.declared.extend(tokens.get(nth + 2).map(ToString::to_string));
+                }
+                (TokenTree::Ident(word), _) if word == "use" => module.read_use(&tokens[nth + 1..]),
+                _ => {}
+            }
+        }
+        module
+    }
+
+    fn read_use(&mut self, tokens: &[TokenTree]) {
+        let end = tokens.iter().position(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';'));
+        self.read_tree(&tokens[..end.unwrap_or(tokens.len())], &[]);
+    }
+
+    /// Reads `a::{b, c as d, e::*}` below `prefix`.
+    fn read_tree(&mut self, tokens: &[TokenTree], prefix: &[String]) {
+        let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+        for tree in tokens.split(is_comma).filter(|tree| !tree.is_empty()) {
+            let mut path = prefix.to_vec();
+            let mut alias = None;
+            for (nth, token) in tree.iter().enumerate() {
+                match token {
+                    TokenTree::Ident(word) if word == "as" => alias = tree.get(nth + 1).map(ToString::to_string),
+                    TokenTree::Ident(word) if alias.is_none() => path.push(word.to_string()),
+                    TokenTree::Punct(star) if star.as_char() == '*' => self.globs.push(path.clone()),
+                    TokenTree::Group(group) => {
+                        self.read_tree(&group.stream().into_iter().collect::<Vec<_>>(), &path);
+                        path.clear();
+                    }
+                    _ => {}
+                }
+            }
+            if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
+                path.pop();
+            }
+            if let Some(last) = path.last().cloned() {
+                self.imported.insert(alias.unwrap_or(last), path);
+            }
+        }
+    }
+}
+
+fn declares(word: &str) -> bool {
+    ["struct", "enum", "union", "trait", "type", "fn", "const", "static"].contains(&word)
+}
+
+fn is_face(file: &str) -> bool {
+    file.ends_with("mod.rs") || file.ends_with("lib.rs")
+}
+
+fn module_path(inside: &str) -> Vec<String> {
+    let path = inside.trim_end_matches(".rs");
+    let path = path.strip_suffix("mod").map_or(path, |folder| folder.trim_end_matches('/'));
+    path.split('/').filter(|part| !["", "lib", "main"].contains(part)).map(str::to_owned).collect()
+}
+
+/// Leaves out items under `#[cfg(test)]`.
+fn shipped(tokens: TokenStream) -> Vec<TokenTree> {
+    let mut kept = Vec::new();
+    let mut skipping = false;
+    for token in tokens {
+        if skipping {
+            let ends = match &token {
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                TokenTree::Punct(punct) => punct.as_char() == ';',
+                _ => false,
+            };
+            skipping = !ends;
+            continue;
+        }
+        if matches!(&token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket && is_test(group.stream()))
+        {
+            kept.pop();
+            skipping = true;
+            continue;
+        }
+        kept.push(token);
+    }
+    kept
+}
+
+fn is_test(attribute: TokenStream) -> bool {
+    attribute.to_string().replace(' ', "") == "cfg(test)"
+}

@@ -1,0 +1,32 @@
+//! The files that the rules hold for.
+
+use std::fs;
+use std::path::Path;
+
+/// Returns every file that a rule holds for, by its path from the repository's root.
+pub(crate) fn source_files() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["src", "macros/src", "cli/src"] {
+        collect(root, folder, true, &mut files);
+    }
+    for folder in ["tests", "macros/tests", "cli/tests", "examples", "benches"] {
+        collect(root, folder, false, &mut files);
+    }
+    files.sort();
+    files
+}
+
+fn collect(root: &Path, folder: &str, below: bool, files: &mut Vec<(String, String)>) {
+    let Ok(entries) = fs::read_dir(root.join(folder)) else { return };
+    for entry in entries.map(Result::unwrap) {
+        let name = format!("{folder}/{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            if below {
+                collect(root, &name, below, files);
+            }
+        } else if name.ends_with(".rs") {
+            files.push((name.clone(), fs::read_to_string(root.join(&name)).unwrap()));
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! The rules of the house, read off the source: who may import whom, who may name the store, how files begin and how
+//! long they get. All problems are reported at once, each with file and line.
+#![allow(clippy::unwrap_used)]
+
+mod circles;
+mod faces;
+mod files;
+mod paths;
+
+use std::collections::BTreeSet;
+
+use proc_macro2::TokenStream;
+use rstest::rstest;
+
+use files::source_files;
+use paths::{Named, Reader};
+
+/// Each room under `src/` and what it may import beside itself: only rooms nearer to the checkpoint.
+const ROOMS: [(&str, &[&str]); 15] = [
+    ("checkpoint", &[]),
+    ("graph", &["checkpoint"]),
+    ("process", &[]),
+    ("files", &[]),
+    ("findings", &[]),
+    ("spec", &["findings"]),
+    ("decide", &["findings", "spec"]),
+    ("verifiers", &["findings", "spec"]),
+    ("drivers", &["files", "process", "graph", "checkpoint"]),
+    ("plan", &["files"]),
+    ("workspace", &["process"]),
+    (
+        "nodes",
+        &[
+            "files",
+            "findings",
+            "spec",
+            "decide",
+            "verifiers",
+            "drivers",
+            "plan",
+            "workspace",
+            "process",
+            "graph",
+            "checkpoint",
+        ],
+    ),
+    ("routes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
+    (
+        "workflows",
+        &[
+            "files",
+            "findings",
+            "spec",
+            "decide",
+            "verifiers",
+            "nodes",
+            "routes",
+            "drivers",
+            "plan",
+            "workspace",
+            "graph",
+            "checkpoint",
+        ],
+    ),
+    (
+        "app",
+        &["files", "workflows", "nodes", "routes", "drivers", "plan", "workspace", "process", "graph", "checkpoint"],
+    ),
+];
+
+/// Each folder of `src/graph/` and what it may import beside itself: only folders above it. `graph` itself is their face.
+const FOLDERS: [(&str, &[&str]); 19] = [
+    ("state", &[]),
+    ("interrupt", &["state"]),
+    ("error", &["state", "interrupt"]),
+    ("records", &["state", "interrupt", "error"]),
+    ("view", &["state", "interrupt", "error", "records"]),
+    ("context", &["state", "interrupt", "error", "records", "view"]),
+    ("node", &["state", "interrupt", "error", "records", "context"]),
+    ("build", &["state", "interrupt", "error", "records", "view", "context", "node"]),
+    ("spec", &["state", "error", "context", "node", "build"]),
+    ("superstep", &["state", "interrupt", "error", "records", "context", "node", "build"]),
+    ("persist", &["state", "interrupt", "error", "records", "context", "node", "build", "superstep"]),
+    ("run", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "persist"]),
+    (
+        "thread",
+        &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "persist", "run"],
+    ),
+    (
+        "diff",
+        &["state", "interrupt", "error", "records", "view", "node", "build", "superstep", "persist", "run", "thread"],
+    ),
+    (
+        "replay",
+        &[
+            "state",
+            "interrupt",
+            "error",
+            "records",
+            "view",
+            "context",
+            "node",
+            "build",
+            "superstep",
+            "persist",
+            "run",
+            "thread",
+            "diff",
+        ],
+    ),
+    ("subgraph", &["state", "interrupt", "error", "view", "context", "node", "build", "superstep", "run", "replay"]),
+    ("shape", &["state", "interrupt", "error", "view", "context", "node", "build", "spec", "thread"]),
+    ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape"]),
+    (
+        "kit",
+        &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "run", "thread"],
+    ),
+];
+
+/// Where the crate `sled` may be named.
+const STORE: [&str; 2] = ["src/checkpoint/sled.rs", "src/checkpoint/sled/"];
+
+const MAX_LINES: usize = 500;
+
+#[test]
+fn the_house_is_in_order() {
+    let files = source_files();
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(
+        names.contains(&"src/lib.rs") && names.contains(&"tests/derive.rs"),
+        "looked in the wrong place: {names:?}"
+    );
+    let mut problems = folders_without_a_face(&names);
+    problems.extend(files.iter().flat_map(|(name, source)| problems_of(name, source)));
+    assert!(problems.is_empty(), "{} problem(s):\n{}\n", problems.len(), problems.join("\n"));
+}
+
+// --- the rules ---
+
+/// Applies every rule that holds for the file `name`.
+fn problems_of(name: &str, source: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !source.starts_with("//!") {
+        problems.push(format!("{name}:1: does not open with `//!`: what it knows, what it must not know"));
+    }
+    if !is_shipped(name) {
+        return problems;
+    }
+    problems.extend(unknown_room(name));
+    problems.extend(too_long(name, source));
+    problems.extend(face_with_code(name, source));
+    problems.extend(nameless_todos(name, source));
+    match source.parse::<TokenStream>() {
+        Ok(tokens) => problems.extend(problems_of_tokens(name, tokens)),
+        Err(error) => problems.push(format!("{name}:{}: {error}", error.span().start().line)),
+    }
+    problems
+}
+
+fn is_shipped(name: &str) -> bool {
+    ["src/", "macros/src/", "cli/src/"].iter().any(|root| name.starts_with(root))
+}
+
+fn unknown_room(name: &str) -> Option<String> {
+    let (room, _) = name.strip_prefix("src/")?.split_once('/')?;
+    let is_known = ROOMS.iter().any(|(known, _)| *known == room);
+    (!is_known).then(|| format!("{name}:1: room `{room}` is missing from the table of rooms"))
+}
+
+/// A `mod.rs` shows what is in its folder, or is a module without files of its own; never both.
+fn face_with_code(name: &str, source: &str) -> Option<String> {
+    if !name.ends_with("/mod.rs") || !name.starts_with("src/graph/") {
+        return None;
+    }
+    let starts = |words: &[&str], line: &str| {
+        let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+        words.iter().any(|word| line.starts_with(word))
+    };
+    let has_files = source.lines().any(|line| starts(&["mod "], line) && line.ends_with(';'));
+    let code = ["fn ", "async fn ", "struct ", "enum ", "trait ", "impl", "const ", "static ", "type "];
+    let (nth, _) = source.lines().enumerate().find(|(_, line)| starts(&code, line))?;
+    has_files.then(|| format!("{name}:{}: a face with code; move the code into a file of the folder", nth + 1))
+}
+
+fn too_long(name: &str, source: &str) -> Option<String> {
+    let lines = source.lines().count();
+    (lines > MAX_LINES).then(|| format!("{name}:{lines}: more than {MAX_LINES} lines; a noun is missing"))
+}
+
+fn nameless_todos(name: &str, source: &str) -> Vec<String> {
+    let is_nameless = |line: &str| {
+        ["TODO", "FIXME"].iter().flat_map(|word| line.split(word).skip(1)).any(|after| {
+            let issue = after.strip_prefix('(').and_then(|rest| rest.split_once(')'));
+            issue.is_none_or(|(issue, _)| issue.trim().is_empty())
+        })
+    };
+    let lines = source.lines().enumerate().filter(|(_, line)| is_nameless(line));
+    lines.map(|(nth, _)| format!("{name}:{}: a TODO without its issue; write `TODO(issue)`", nth + 1)).collect()
+}
+
+fn problems_of_tokens(name: &str, tokens: TokenStream) -> Vec<String> {
+    let mut reader = Reader::default();
+    reader.read(tokens, &[], 0);
+    let paths = reader.paths.iter();
+    let found = paths.filter_map(|path| Some((path.line, problem_of_path(name, path)?))).collect::<BTreeSet<_>>();
+    found.into_iter().map(|(line, problem)| format!("{name}:{line}: {problem}")).collect()
+}
+
+fn problem_of_path(name: &str, path: &Named) -> Option<String> {
+    if path.segments == ["unsafe"] {
+        return Some("`unsafe` is not written here".to_owned());
+    }
+    if path.names_crate("sled") && !STORE.iter().any(|store| name.starts_with(store)) {
+        return Some("names the crate `sled`; only `checkpoint::sled` may".to_owned());
+    }
+    wrong_room(name, path).or_else(|| wrong_folder(name, path))
+}
+
+/// Judges a path that leads out of its folder of the engine.
+fn wrong_folder(name: &str, path: &Named) -> Option<String> {
+    let (folder, inside) = name.strip_prefix("src/graph/")?.split_once('/')?;
+    let depth = module_depth(inside) + 1 + path.inline_modules;
+    let target = match path.beyond_root(depth) {
+        Some("graph") => path.after("graph")?,
+        Some(_) => return None,
+        None => path.beyond_root(depth - 1)?,
+    };
+    let Some((_, may_import)) = FOLDERS.iter().find(|(known, _)| *known == folder) else {
+        return Some(format!("folder `{folder}` is missing from the table of folders"));
+    };
+    if target == folder || may_import.contains(&target) {
+        return None;
+    }
+    Some(match FOLDERS.iter().any(|(known, _)| *known == target) {
+        true => format!("folder `{folder}` of the engine must not know `{target}`; it may import {may_import:?}"),
+        false => {
+            format!("`{target}` is no folder of the engine; import it from the folder it lives in, not through `graph`")
+        }
+    })
+}
+
+/// Judges a path that leads through the crate's root out of its room.
+fn wrong_room(name: &str, path: &Named) -> Option<String> {
+    let (room, inside) = name.strip_prefix("src/")?.split_once('/')?;
+    let (_, may_import) = ROOMS.iter().find(|(known, _)| *known == room)?;
+    let target = path.beyond_root(module_depth(inside) + path.inline_modules)?;
+    if target == room || may_import.contains(&target) {
+        return None;
+    }
+    let is_room = ROOMS.iter().any(|(known, _)| *known == target);
+    Some(match is_room {
+        true => format!("room `{room}` must not know `{target}`; it may import {may_import:?}"),
+        false => format!("`{target}` is no room; import it from the room it lives in, not through the crate's root"),
+    })
+}
+
+/// Returns how many modules deep the file `inside` a room is: 1 for its `mod.rs`.
+fn module_depth(inside: &str) -> usize {
+    inside.split('/').count() + usize::from(!inside.ends_with("mod.rs"))
+}
+
+/// Finds folders of the library without a `mod.rs`.
+fn folders_without_a_face(names: &[&str]) -> Vec<String> {
+    let folders: BTreeSet<&str> =
+        names.iter().filter_map(|name| name.strip_prefix("src/")?.rsplit_once('/')).map(|(folder, _)| folder).collect();
+    let faceless =
+        folders.iter().map(|folder| format!("src/{folder}/mod.rs")).filter(|face| !names.contains(&face.as_str()));
+    faceless.map(|face| format!("{face}:1: missing; each folder opens with one")).collect()
+}
+
+// --- the rules can fail ---
+
+#[rstest]
+#[case::upwards(
+    "src/checkpoint/key.rs",
+    "use crate::graph::State;",
+    "room `checkpoint` must not know `graph`; it may import []"
+)]
+#[case::in_a_nested_group(
+    "src/graph/mod.rs",
+    "use crate::{checkpoint::{Key, Lease}, nodes::{a, b}};",
+    "room `graph` must not know `nodes`; it may import [\"checkpoint\"]"
+)]
+#[case::in_an_expression(
+    "src/plan/id.rs",
+    "fn f() { crate::graph::f(); }",
+    "room `plan` must not know `graph`; it may import [\"files\"]"
+)]
+#[case::in_a_macro(
+    "src/plan/id.rs",
+    "fn f() { select! { _ = crate::graph::f() => {} } }",
+    "room `plan` must not know `graph`; it may import [\"files\"]"
+)]
+#[case::by_super(
+    "src/plan/id.rs",
+    "use super::super::graph::State;",
+    "room `plan` must not know `graph`; it may import [\"files\"]"
+)]
+#[case::by_super_from_the_face(
+    "src/plan/mod.rs",
+    "use super::graph::State;",
+    "room `plan` must not know `graph`; it may import [\"files\"]"
+)]
+#[case::from_an_inline_module(
+    "src/plan/mod.rs",
+    "mod a { use super::super::graph::X; }",
+    "room `plan` must not know `graph`; it may import [\"files\"]"
+)]
+#[case::from_a_deep_file(
+    "src/checkpoint/sled/a.rs",
+    "use super::super::super::graph::X;",
+    "room `checkpoint` must not know `graph`; it may import []"
+)]
+#[case::through_the_root(
+    "src/nodes/mod.rs",
+    "use crate::StateGraph;",
+    "`StateGraph` is no room; import it from the room it lives in, not through the crate's root"
+)]
+#[case::everything(
+    "src/nodes/mod.rs",
+    "use crate::*;",
+    "`*` is no room; import it from the room it lives in, not through the crate's root"
+)]
+#[case::by_the_public_name(
+    "src/checkpoint/mod.rs",
+    "use superstep::graph::X;",
+    "room `checkpoint` must not know `graph`; it may import []"
+)]
+#[case::up_in_the_engine(
+    "src/graph/state/a.rs",
+    "use crate::graph::thread::Thread;",
+    "folder `state` of the engine must not know `thread`; it may import []"
+)]
+#[case::up_in_the_engine_by_super(
+    "src/graph/state/data/a.rs",
+    "use super::super::super::thread::Thread;",
+    "folder `state` of the engine must not know `thread`; it may import []"
+)]
+#[case::through_the_face_of_the_engine(
+    "src/graph/state/a.rs",
+    "use crate::graph::Thread;",
+    "`Thread` is no folder of the engine; import it from the folder it lives in, not through `graph`"
+)]
+#[case::store("src/checkpoint/memory.rs", "use sled::Db;", "names the crate `sled`; only `checkpoint::sled` may")]
+#[case::store_in_a_type(
+    "src/graph/mod.rs",
+    "fn f(db: &::sled::Db) {}",
+    "names the crate `sled`; only `checkpoint::sled` may"
+)]
+#[case::store_alone("cli/src/main.rs", "use sled;", "names the crate `sled`; only `checkpoint::sled` may")]
+#[case::old_style("macros/src/lib.rs", "extern crate sled;", "names the crate `sled`; only `checkpoint::sled` may")]
+#[case::unsafe_block("src/lib.rs", "fn f() { unsafe { g() } }", "`unsafe` is not written here")]
+#[case::todo("src/lib.rs", "// TODO: later", "a TODO without its issue; write `TODO(issue)`")]
+#[case::todo_of_nobody("src/lib.rs", "// TODO( ) FIXME(x)", "a TODO without its issue; write `TODO(issue)`")]
+fn a_broken_rule_is_reported(#[case] name: &str, #[case] line: &str, #[case] problem: &str) {
+    let found: BTreeSet<String> = problems_of(name, &format!("//! Made up.\n{line}\n")).into_iter().collect();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [format!("{name}:2: {problem}")]);
+}
+
+#[rstest]
+#[case::downwards("src/app/mod.rs", "use crate::{graph::X, workflows::{self, y as z}};")]
+#[case::own_room("src/plan/mod.rs", "use crate::plan::id::TaskId; pub(in crate::plan) fn f() {}")]
+#[case::neighbours("src/checkpoint/sled/a.rs", "use super::super::key::Key; use super::b; use self::c::D;")]
+#[case::inline_module("src/plan/id.rs", "mod tests { use super::*; use super::super::label::Label; }")]
+#[case::in_a_comment("src/plan/id.rs", "/// See [`crate::graph::State`]; `unsafe`, sled::Db.\nstruct A;")]
+#[case::in_a_string("src/plan/id.rs", "const A: &str = \"crate::graph::State unsafe sled::Db\";")]
+#[case::store_room("src/checkpoint/sled/db.rs", "use sled::Db;")]
+#[case::module_of_that_name("src/checkpoint/mod.rs", "mod sled; pub use self::sled::SledCheckpointer;")]
+#[case::variable_of_that_name("src/graph/mod.rs", "fn f(sled: u8) -> u8 { let a = sled; Vec::<u8>::sled(a) }")]
+#[case::roots_are_free("src/prelude.rs", "pub use crate::StateGraph; pub use crate::graph::State;")]
+#[case::todo("src/lib.rs", "// TODO(#12): later")]
+fn a_kept_rule_is_silent(#[case] name: &str, #[case] line: &str) {
+    assert_eq!(problems_of(name, &format!("//! Made up.\n{line}\n")), [""; 0]);
+}
+
+#[test]
+fn a_long_file_without_a_header_that_does_not_lex_has_three_problems() {
+    let source = format!("{}\n(", "\n".repeat(MAX_LINES));
+    let problems = problems_of("src/lib.rs", &source);
+    assert_eq!(problems.len(), 3, "{problems:?}");
+}
+
+#[test]
+fn a_new_room_enters_the_table() {
+    let problems = problems_of("src/attic/mod.rs", "//! Made up.\nuse crate::graph::X;\n");
+    assert_eq!(problems, ["src/attic/mod.rs:1: room `attic` is missing from the table of rooms"]);
+}
+
+#[test]
+fn a_new_folder_of_the_engine_enters_the_table() {
+    let problems = problems_of("src/graph/attic/mod.rs", "//! Made up.\nuse crate::graph::X;\n");
+    assert_eq!(problems, ["src/graph/attic/mod.rs:2: folder `attic` is missing from the table of folders"]);
+}
+
+#[rstest]
+#[case::function("pub(crate) mod a;\npub fn f() {}", true)]
+#[case::implementation("mod a;\nimpl<T> A<T> {}", true)]
+#[case::face("mod a;\npub use a::A;", false)]
+#[case::module_without_files("pub struct A;\nmod tests {}", false)]
+fn a_face_holds_no_code(#[case] source: &str, #[case] is_reported: bool) {
+    let found = problems_of("src/graph/state/mod.rs", &format!("//! Made up.\n{source}\n"));
+    assert_eq!(found.len(), usize::from(is_reported), "{found:?}");
+}
+
+#[test]
+fn a_folder_needs_a_face() {
+    let names = ["src/lib.rs", "src/plan/mod.rs", "src/plan/a/b.rs", "src/graph/x.rs", "tests/ui/a.rs"];
+    let expected =
+        ["src/graph/mod.rs", "src/plan/a/mod.rs"].map(|face| format!("{face}:1: missing; each folder opens with one"));
+    assert_eq!(folders_without_a_face(&names), expected);
+}
+
+#[rstest]
+#[case::rooms(&ROOMS)]
+#[case::folders_of_the_engine(&FOLDERS)]
+fn a_table_has_no_circle(#[case] table: &[(&str, &[&str])]) {
+    for (nth, (room, may_import)) in table.iter().enumerate() {
+        for import in *may_import {
+            let place = table.iter().position(|(known, _)| known == import).unwrap();
+            assert!(place < nth, "`{room}` imports `{import}`, which is not above it in the table");
+        }
+    }
+}
