@@ -131,7 +131,7 @@ fn the_page_on_documents_shows_what_is_compiled() {
     let page = include_str!("../docs/guide/documents.md");
     let block = |language: &str| page.split_once(&format!("```{language}\n")).unwrap().1.split_once("```").unwrap().0;
     assert!(include_str!("app/spec.rs").contains(block("yaml")), "tests/app/spec.rs runs another document");
-    let shown = include_str!("../src/graph/spec/mod.rs");
+    let shown = include_str!("../src/graph/spec/graph_spec.rs");
     let lacks = block("rust,ignore").lines().find(|line| !shown.contains(format!("/// {line}").trim_end()));
     assert_eq!(lacks, None, "the example of `GraphSpec` has no such line");
     let problems = block("text").lines().find(|line| !include_str!("app/spec.rs").contains(line));

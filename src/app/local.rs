@@ -13,7 +13,7 @@ use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
 use super::shapes::{Asked, Sent, Shown, Stand, ThreadLine};
-use crate::checkpoint::near::near_threads;
+use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
 use crate::graph::{
     Answer, InterruptId, Question, RunError, SignalId, SignalRequest, Standing, ThreadFilter, ThreadInfo,

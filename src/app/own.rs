@@ -3,54 +3,11 @@
 use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Args, Command};
-use serde_json::Value;
 
 use super::failure::Refusal;
 use super::said::Said;
-use super::shapes::{Asked, Stand};
-use super::stored::StoredThread;
+use super::stored::{Found, StoredThread};
 use crate::checkpoint::BoxFuture;
-
-/// A thread as a command of a program's own finds it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// Its name.
-    pub thread: String,
-    /// Its graph.
-    pub graph: String,
-    /// Its status, as `threads` lists it: `finished`, `interrupted`.
-    pub status: String,
-    /// Its state as JSON.
-    pub state: Value,
-    /// Its pending interrupts.
-    pub pending: Vec<Pending>,
-}
-
-/// A pending interrupt.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pending {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// The interrupt as JSON.
-    pub question: Value,
-}
-
-impl From<Stand> for Found {
-    fn from(stand: Stand) -> Self {
-        let Stand { thread, graph, position, state, .. } = stand;
-        let pending = position.questions.into_iter().map(Into::into).collect();
-        Self { thread, graph, status: position.status, state, pending }
-    }
-}
-
-impl From<Asked> for Pending {
-    fn from(asked: Asked) -> Self {
-        let question = asked.question;
-        Self { id: question.id, name: question.name, question: question.payload }
-    }
-}
 
 /// What a program adds to its command line.
 #[derive(Default)]

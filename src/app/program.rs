@@ -10,20 +10,20 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{self, Globals, Wish};
+use super::args::{Globals, Wish};
 use super::caller::Caller;
 use super::commands::Session;
 use super::control::Control;
 use super::entry::{Entry, Register};
 use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
-use super::log;
-use super::own::{Added, Found, Own, Performer, first, reading};
+use super::own::{Added, Own, Performer, first, reading};
 use super::print::{complain, page, say, say_json, show_help, unsaid};
 use super::said::Said;
-use super::stored::StoredThread;
+use super::stored::{Found, StoredThread};
 use super::typed::Typed;
 use super::watch::View;
+use super::{args, log};
 
 /// A program's graphs as a command line: run them, answer their questions from any other process, look at every step, fork.
 ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::erased::AnyRun;
 use super::exit::Exit;
-use super::typed::Reading;
+use super::reading::Reading;
 use crate::checkpoint::BoxFuture;
 use crate::graph::{Event, Outcome, Question, RunError, RunStream, State};
 

@@ -9,7 +9,7 @@ use super::caller::Caller;
 use super::erased::AnyThread;
 use super::failure::{Failure, Refusal};
 use super::local::{Local, json};
-use super::own::Found;
+use super::shapes::{Asked, Stand};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::ThreadInfo;
 
@@ -100,5 +100,46 @@ impl StoredThread {
 
     fn refused(&self, failure: Failure) -> Refusal {
         failure.spelled(&self.caller, Some(&self.found.thread)).into()
+    }
+}
+
+/// A thread as a command of a program's own finds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its name.
+    pub thread: String,
+    /// Its graph.
+    pub graph: String,
+    /// Its status, as `threads` lists it: `finished`, `interrupted`.
+    pub status: String,
+    /// Its state as JSON.
+    pub state: Value,
+    /// Its pending interrupts.
+    pub pending: Vec<Pending>,
+}
+
+impl From<Stand> for Found {
+    fn from(stand: Stand) -> Self {
+        let Stand { thread, graph, position, state, .. } = stand;
+        let pending = position.questions.into_iter().map(Into::into).collect();
+        Self { thread, graph, status: position.status, state, pending }
+    }
+}
+
+/// A pending interrupt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pending {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The interrupt as JSON.
+    pub question: Value,
+}
+
+impl From<Asked> for Pending {
+    fn from(asked: Asked) -> Self {
+        let question = asked.question;
+        Self { id: question.id, name: question.name, question: question.payload }
     }
 }

@@ -11,15 +11,16 @@ use super::failure::Failure;
 use super::happened::{gap, happened};
 use super::journals::{add_journals, whole_event};
 use super::local::json;
+use super::reading::Reading;
 use super::run::TypedRun;
 use super::said::Said;
 use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step, StopShape};
 use super::shows::Labels;
-use super::typed::Reading;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
-use crate::graph::shape::snapshot::SnapshotShape;
-use crate::graph::shape::snapshot::TaskShape;
-use crate::graph::shape::status::StatusShape;
+use crate::graph::shape::{
+    snapshot::{SnapshotShape, TaskShape},
+    status::StatusShape,
+};
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
     SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Thread, Writes,

@@ -6,15 +6,12 @@ use std::sync::Arc;
 use clap::{ArgMatches, Command};
 use serde_json::Value;
 
-use super::decide::Decider;
-use super::entry::{Entry, OwnArgs, WhatIf};
+use super::entry::{Entry, OwnArgs};
 use super::erased::{AnyGraph, AnyThread, Format, Read, Writing};
-use super::exit::Exit;
 use super::failure::{Failure, Refusal};
-use super::questions::Questions;
+use super::reading::Reading;
 use super::said::Instead;
 use super::shapes::{ChannelLine, GraphLine};
-use super::shows::Shows;
 use super::thread::TypedThread;
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
@@ -26,25 +23,6 @@ pub(crate) struct Typed<S: State, N, C> {
     about: Option<String>,
     examples: Vec<String>,
     reading: Arc<Reading<S>>,
-}
-
-/// How ends and questions of a graph are read.
-pub(crate) struct Reading<S> {
-    pub outcome: Option<fn(&S) -> Exit>,
-    pub deciders: Vec<(&'static str, Decider)>,
-    pub asking: Vec<(&'static str, Exit)>,
-    pub summary: Option<fn(&S) -> String>,
-    pub what_if: Option<WhatIf<S>>,
-    pub questions: Questions<S>,
-    pub shows: Shows<S>,
-}
-
-impl<S> Reading<S> {
-    /// What it means that these questions are open: what the first means that means anything of its own.
-    pub(crate) fn asks<'a>(&self, open: impl Iterator<Item = &'a str>) -> Exit {
-        let means = |name: &str| self.asking.iter().find(|(known, _)| *known == name).map(|(_, exit)| *exit);
-        open.filter_map(means).next().unwrap_or(Exit::Asking)
-    }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {

@@ -34,6 +34,7 @@ mod sled;
 mod threads;
 pub(crate) mod time;
 mod transport;
+pub(crate) mod unknown_thread;
 mod wait_record;
 
 #[cfg(all(feature = "sled", feature = "test-util"))]

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::progress::progress;
-use super::weight;
-use crate::findings::{Fingerprint, VerifierOutput};
-use crate::spec::{PROGRESS, Verifiers};
+use crate::findings::Fingerprint;
 
 /// One attempt at a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +44,7 @@ pub struct History {
     #[serde(default)]
     base: Option<String>,
     #[serde(default)]
-    attempts: Vec<Attempt>,
+    pub(super) attempts: Vec<Attempt>,
 }
 
 impl Attempt {
@@ -74,19 +71,6 @@ impl History {
     #[must_use]
     pub fn with(base: Option<String>, attempts: impl IntoIterator<Item = Attempt>) -> Self {
         Self { base, attempts: attempts.into_iter().collect() }
-    }
-
-    /// Adds an attempt with the errors that its outputs have, and adds the output of the verifier `progress` to them if there is anything
-    /// to say. An attempt with the number of one that is there takes its place, and that of all later ones.
-    pub fn record(&mut self, attempt: Attempt, outputs: &mut Vec<VerifierOutput>, verifiers: &Verifiers) {
-        outputs.retain(|output| output.verifier != PROGRESS);
-        let errors = weight::errors(outputs, verifiers);
-        self.attempts.retain(|earlier| earlier.number < attempt.number);
-        self.attempts.push(Attempt { errors, ..attempt });
-        let Some(output) = progress(self) else { return };
-        let stalls = output.findings.iter().map(|finding| finding.fingerprint.clone());
-        self.attempts.last_mut().into_iter().for_each(|attempt| attempt.stalls = stalls.clone().collect());
-        outputs.push(output);
     }
 
     /// Returns the attempts, oldest first.

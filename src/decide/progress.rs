@@ -1,8 +1,9 @@
 //! Attempts that lead nowhere: errors that alternate, a tree that stays as it was.
 
 use super::attempt::{Attempt, AttemptKind, History};
+use super::weight;
 use crate::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, Verdict, VerifierOutput};
-use crate::spec::{PROGRESS, sha256};
+use crate::spec::{PROGRESS, Verifiers, sha256};
 
 /// Returns the output of the verifier `progress` on the newest attempt of a history, if there is anything to say: that the
 /// agent left the tree as it was, or that two sets of errors alternate (A, B, A, B). Only of an attempt with errors: one
@@ -58,5 +59,20 @@ fn finding(message: &str, identity: &[String]) -> Finding {
         message: message.to_owned(),
         evidence: Evidence::default(),
         fingerprint: Fingerprint::from(sha256(identity).chars().take(32).collect::<String>()),
+    }
+}
+
+impl History {
+    /// Adds an attempt with the errors that its outputs have, and adds the output of the verifier `progress` to them if there is anything
+    /// to say. An attempt with the number of one that is there takes its place, and that of all later ones.
+    pub fn record(&mut self, attempt: Attempt, outputs: &mut Vec<VerifierOutput>, verifiers: &Verifiers) {
+        outputs.retain(|output| output.verifier != PROGRESS);
+        let errors = weight::errors(outputs, verifiers);
+        self.attempts.retain(|earlier| earlier.number < attempt.number);
+        self.attempts.push(Attempt { errors, ..attempt });
+        let Some(output) = progress(self) else { return };
+        let stalls = output.findings.iter().map(|finding| finding.fingerprint.clone());
+        self.attempts.last_mut().into_iter().for_each(|attempt| attempt.stalls = stalls.clone().collect());
+        outputs.push(output);
     }
 }

@@ -1,22 +1,16 @@
 //! The list of rules by which tasks are decided on.
 
-use std::fmt::{self, Debug};
+use std::fmt;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::case::Case;
 use super::decision::{Decision, Ruling};
 use super::kind::Kind;
 use super::over::Override;
-use super::standard::{self, STANDARD};
-
-/// A rule: a pure function of a [`Case`], with a name.
-pub trait Rule: Send + Sync {
-    /// Returns the name, which reasons and records have.
-    fn name(&self) -> &str;
-
-    /// Returns what becomes of the task; `None` leaves it to the next rule.
-    fn judge(&self, case: &Case<'_>) -> Option<Ruling>;
-}
+use super::rule::{Named, Rule};
+use super::standard;
+use super::standard::STANDARD;
 
 /// Rules in their order: the first that applies decides.
 ///
@@ -54,21 +48,6 @@ pub fn rule(
     judge: impl Fn(&Case<'_>) -> Option<Ruling> + Send + Sync + 'static,
 ) -> impl Rule + 'static {
     Named { name: name.into(), judge }
-}
-
-struct Named<F> {
-    name: String,
-    judge: F,
-}
-
-impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for Named<F> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn judge(&self, case: &Case<'_>) -> Option<Ruling> {
-        (self.judge)(case)
-    }
 }
 
 impl Rules {

@@ -3,7 +3,7 @@
 use super::case::{Case, NoSplit};
 use super::decision::Ruling;
 use super::kind::Kind;
-use super::rules::Rule;
+use super::rule::Rule;
 use crate::findings::{Counts, Finding, Fingerprint, VerifierOutput};
 use crate::spec::OnFail;
 

@@ -20,8 +20,7 @@ mod sessions;
 pub mod tools;
 mod wrap;
 
-#[cfg(all(unix, feature = "app"))]
-pub(crate) use api::post;
+pub use crate::drivers::wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};
 pub use cli::CliAgent;
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
@@ -29,10 +28,11 @@ pub use event::{AgentEvent, Finished, Status, Usage};
 pub use fenced::fenced_json;
 pub use ledger::{Account, Ledger, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
 pub use name::{DriverName, UnknownDriver};
-pub use price::Price;
-pub use price::dollars;
+pub use price::{Price, dollars};
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
 pub use sessions::SessionStore;
-pub use wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};
+
+#[cfg(all(unix, feature = "app"))]
+pub(crate) use api::post;

@@ -1,11 +1,12 @@
 //! The identity of a finding across attempts.
 
-use std::fmt::{self, Display, Write};
+use std::fmt;
+use std::fmt::{Display, Write};
 
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 
-use super::finding::FindingKind;
+use super::kind::FindingKind;
 use super::normalizer::Normalizer;
 use super::text;
 

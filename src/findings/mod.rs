@@ -8,6 +8,7 @@ mod diagnostics;
 mod evidence;
 mod finding;
 mod fingerprint;
+mod kind;
 mod normalizer;
 mod output;
 mod report;
@@ -18,8 +19,9 @@ mod text;
 
 pub use cluster::{Cluster, clusters, clusters_at_most};
 pub use evidence::{Evidence, Lines, LinesError};
-pub use finding::{Finding, FindingKind};
+pub use finding::Finding;
 pub use fingerprint::{Fingerprint, Identity};
+pub use kind::FindingKind;
 pub use normalizer::Normalizer;
 pub use output::{Counts, Skipped, VerifierOutput};
 pub use report::VerifierReport;

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::finding::{Finding, FindingKind};
+use super::finding::Finding;
+use super::kind::FindingKind;
 use super::severity::{Severity, Verdict};
 
 /// The kind of the finding that says how many are left out.

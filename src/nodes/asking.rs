@@ -11,50 +11,19 @@ use super::agents::Agents;
 use super::folder::thread;
 use super::outage::{Progress, Waits, told_outage, wait_until};
 use super::prompts::Parts;
-use super::purse::{self, Overdraft, Spent};
+use super::purse;
+use super::purse::{Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
 use super::recorded::{Recorded, cut, recorded};
 use super::siblings::Group;
 use super::submit::Submit;
 use super::transcript::Transcript;
-use super::turn::{Cut, CutOff, Then, Turn};
+use super::turn::{Around, Cut, CutOff, Ended, Then, Turn};
 use super::turn_texts::{RecordedTexts, Texts};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::Standing;
-
-/// What is known of the repository around a request, and of the budget.
-#[derive(Default)]
-pub(super) struct Around {
-    pub(super) tampered: Vec<String>,
-    pub(super) at: Option<Standing>,
-    pub(super) raised: NewLimits,
-    /// What was used by turns that ended without an answer, and go on no more.
-    pub(super) used: Usage,
-    /// Whether a person ended the run when its budget was used up.
-    pub(super) is_aborted: bool,
-    /// What cut the turn short among siblings.
-    pub(super) cut: Option<Cut>,
-}
-
-impl Around {
-    /// Notes what cut the turn short; it ended without an answer then.
-    fn cut(&mut self, cut: Cut) -> Ended {
-        self.cut = Some(cut);
-        Ended::Failed("it was cut short".into())
-    }
-}
-
-/// How a turn ended, after all waiting.
-pub(super) enum Ended {
-    Finished(Finished),
-    SessionLost,
-    Failed(String),
-    /// The server refused the session, and a person decided.
-    Refused(String, Then),
-}
 
 /// What a request depends on: if it is another than the one recorded, its answer is no answer to it.
 #[derive(Serialize)]

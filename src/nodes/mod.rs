@@ -82,6 +82,7 @@ mod verify;
 mod whole_file;
 mod worktree;
 
+pub use crate::nodes::prompts::{BriefPhase, BriefTask, ToSplit};
 pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
@@ -99,7 +100,6 @@ pub use contents::{Content, ContentError, Contents};
 pub use crew::Crew;
 pub use developer::{Developed, DeveloperJob, GivenUp, developer};
 pub use finalize::{FinalizeJob, Finalized, finalize};
-pub(crate) use folder::told_tampering;
 pub use folder::{After, Base, Folder, Kept};
 pub use halt::{HaltJob, Halting, halt};
 pub use halt_phase::{HaltPhaseJob, HaltedPhase, halt_phase};
@@ -115,7 +115,7 @@ pub use phase_event::{PhaseEvent, Place};
 pub use plan_file::{Adopted, PlanFile};
 pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
-pub use prompts::{Brief, BriefPhase, BriefTask, Diff, Feedback, Prompt, Section, ToSplit, Work};
+pub use prompts::{Brief, Diff, Feedback, Prompt, Section, Work};
 pub use questions::{
     AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, HaltedPhasePlace,
     PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,
@@ -127,8 +127,10 @@ pub use siblings::Siblings;
 pub use submit::{Submit, submitted};
 pub use subtask::{EndSubtask, EndedSubtask, Lane, Turnstile};
 pub use turn::{Answer, Cut, CutOff, Turn, Turned};
-#[cfg(feature = "app")]
-pub(crate) use turn_texts::read_texts;
 pub use verifier::{PlannedVerifier, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier};
 pub use verify::{Verified, VerifyJob, verify};
 pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
+
+pub(crate) use folder::told_tampering;
+#[cfg(feature = "app")]
+pub(crate) use turn_texts::read_texts;

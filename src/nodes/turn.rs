@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::asking::{Around, Ended};
 use super::folder::{Base, Folder};
 use super::prompts::Prompt;
 use super::questions::SessionRefused;
@@ -295,4 +294,35 @@ fn turned<T>(answer: Answer<T>, finished: Finished, around: Around) -> Turned<T>
 fn without<T>(answer: Answer<T>, around: Around) -> Turned<T> {
     let Around { tampered, at, raised, used: usage, is_aborted, cut } = around;
     Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
+}
+
+/// How a turn ended, after all waiting.
+pub(super) enum Ended {
+    Finished(Finished),
+    SessionLost,
+    Failed(String),
+    /// The server refused the session, and a person decided.
+    Refused(String, Then),
+}
+
+/// What is known of the repository around a request, and of the budget.
+#[derive(Default)]
+pub(super) struct Around {
+    pub(super) tampered: Vec<String>,
+    pub(super) at: Option<Standing>,
+    pub(super) raised: NewLimits,
+    /// What was used by turns that ended without an answer, and go on no more.
+    pub(super) used: Usage,
+    /// Whether a person ended the run when its budget was used up.
+    pub(super) is_aborted: bool,
+    /// What cut the turn short among siblings.
+    pub(super) cut: Option<Cut>,
+}
+
+impl Around {
+    /// Notes what cut the turn short; it ended without an answer then.
+    pub(super) fn cut(&mut self, cut: Cut) -> Ended {
+        self.cut = Some(cut);
+        Ended::Failed("it was cut short".into())
+    }
 }

@@ -1,5 +1,7 @@
 //! What can be wrong with a plan, and with a question about one.
 
+use std::str::FromStr;
+
 use super::id::TaskId;
 use super::proposal_problem::ProposalProblem;
 
@@ -209,4 +211,21 @@ fn listed(problems: &[PlanProblem]) -> String {
         text.push_str(&format!("\n  and {} more", problems.len() - LISTED));
     }
     text
+}
+
+impl FromStr for TaskId {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let parts: Option<Vec<String>> = text.split('.').map(super::id::part).collect();
+        parts.map(|parts| Self(parts.join("."))).ok_or_else(|| PlanError::BadTaskId { text: text.to_owned() })
+    }
+}
+
+impl TryFrom<String> for TaskId {
+    type Error = PlanError;
+
+    fn try_from(text: String) -> Result<Self, PlanError> {
+        text.parse()
+    }
 }

@@ -1,11 +1,8 @@
 //! The id of a task: the number in its heading. Knows no plan.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-
-use super::error::PlanError;
 
 /// The number of a task as its heading says it: `3`, `3a`, or `3.1` for a task below task or phase 3. One or two letters
 /// may follow each number.
@@ -14,7 +11,7 @@ use super::error::PlanError;
 /// index: a plan may start at 0, and have gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TaskId(String);
+pub struct TaskId(pub(super) String);
 
 impl TaskId {
     /// Returns the id of the one task of a plan without task headings.
@@ -42,20 +39,11 @@ impl TaskId {
     }
 }
 
-impl FromStr for TaskId {
-    type Err = PlanError;
-
-    fn from_str(text: &str) -> Result<Self, PlanError> {
-        let parts: Option<Vec<String>> = text.split('.').map(part).collect();
-        parts.map(|parts| Self(parts.join("."))).ok_or_else(|| PlanError::BadTaskId { text: text.to_owned() })
-    }
-}
-
 /// How many letters may follow a number.
 const LETTERS: usize = 2;
 
 /// Returns the number without leading zeros, with its letters in lower case.
-fn part(text: &str) -> Option<String> {
+pub(super) fn part(text: &str) -> Option<String> {
     let letters = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = &text[..text.len() - letters.len()];
     let is_suffix = letters.len() <= LETTERS && letters.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -65,14 +53,6 @@ fn part(text: &str) -> Option<String> {
     let trimmed = digits.trim_start_matches('0');
     let number = if trimmed.is_empty() { "0" } else { trimmed };
     Some(format!("{number}{}", letters.to_ascii_lowercase()))
-}
-
-impl TryFrom<String> for TaskId {
-    type Error = PlanError;
-
-    fn try_from(text: String) -> Result<Self, PlanError> {
-        text.parse()
-    }
 }
 
 impl From<TaskId> for String {

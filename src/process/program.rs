@@ -17,10 +17,10 @@ use super::cgroup::Cgroup;
 use super::environment::Environment;
 use super::group::Group;
 use super::output::{Broken, Output, Tail};
-use super::running::Running;
 
 /// How many bytes of each output are kept unless said otherwise.
 const KEPT: usize = 8 * 1024;
+
 /// How long a program may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -241,16 +241,7 @@ impl Program {
         tokio::try_join!(fed, out.read(stdout, &alive), err.read(stderr, &alive)).map(|_| ())
     }
 
-    /// Starts it, to be followed line by line.
-    ///
-    /// # Errors
-    /// If it cannot be started.
-    pub fn start(self) -> io::Result<Running> {
-        let group = self.spawn()?;
-        Ok(Running::of(group, self))
-    }
-
-    fn spawn(&self) -> io::Result<Group> {
+    pub(super) fn spawn(&self) -> io::Result<Group> {
         let cgroup = if self.watched && self.is_found() { Cgroup::create() } else { None };
         let mut command = match &cgroup {
             Some(cgroup) => cgroup.command(&self.name, |name| self.variable(name).is_some()),

@@ -177,3 +177,14 @@ async fn drained(lines: Option<Lines<ChildStdout>>, aside: &mut Option<Aside>) -
     tokio::join!(away, finished(aside));
     std::future::pending().await
 }
+
+impl Program {
+    /// Starts it, to be followed line by line.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(self) -> io::Result<Running> {
+        let group = self.spawn()?;
+        Ok(Running::of(group, self))
+    }
+}

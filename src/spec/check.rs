@@ -1,8 +1,8 @@
 //! What verifiers that were put together may lack, and where they contradict each other.
 
 use super::config::Stakeholder;
+use super::draft::Draft;
 use super::entry::{Mode, VerifierEntry};
-use super::merge::Draft;
 use super::patch::unknown_setting;
 use super::problem::SpecProblem;
 use super::standard::FINDS_COMMAND;

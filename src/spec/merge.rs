@@ -2,16 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check;
 use super::config::{Stakeholder, VerifierConfig};
-use super::entry::{Mode, VerifierEntry};
-use super::patch::VerifierPatch;
+use super::draft::{Draft, Layer, of_flag};
+use super::entry::VerifierEntry;
 use super::policy::Policy;
 use super::problem::{SpecError, SpecProblem};
-use super::stage::Stage;
-use super::standard;
+use super::steps::{Step, waits};
 use super::task::TaskSpec;
 use super::words::meant_or_all;
+use super::{check, standard};
 
 /// The flags of the command line that change policy and verifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,75 +94,6 @@ impl Default for RunSettings {
 
 const OVERRIDES: &str = "verifier_overrides";
 
-/// A verifier that is being put together.
-pub(super) struct Draft<'p> {
-    pub(super) entry: VerifierEntry,
-    enabled: Option<bool>,
-    /// `false` if it is built in.
-    is_new: bool,
-    /// The parts that were put in, in their order.
-    patches: Vec<Layer<'p>>,
-}
-
-/// Parts of an entry, and where they were written.
-#[derive(Clone, Copy)]
-struct Layer<'p> {
-    file: &'p str,
-    section: &'static str,
-    patch: &'p VerifierPatch,
-}
-
-impl<'p> Draft<'p> {
-    fn built_in(entry: VerifierEntry) -> Self {
-        Self { entry, enabled: None, is_new: false, patches: Vec::new() }
-    }
-
-    fn new(id: &str) -> Self {
-        Self { is_new: true, ..Self::built_in(standard::new(id)) }
-    }
-
-    /// Returns `true` if the verifier runs: one that is off by itself does as soon as it is named.
-    pub(super) fn is_on(&self) -> bool {
-        self.enabled.unwrap_or(self.entry.id != standard::OFF || !self.patches.is_empty())
-    }
-
-    /// Puts a verifier of mode `model` that names no stage behind the build.
-    fn place(&mut self) {
-        let is_free = self.is_new && self.entry.mode == Mode::Model && !self.has("stage");
-        if is_free {
-            self.entry.place.stage = Stage::ALIGNMENT;
-        }
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.patches.iter().any(|layer| layer.patch.has(key))
-    }
-
-    fn apply(&mut self, layer: Layer<'p>) {
-        self.enabled = layer.patch.enabled().or(self.enabled);
-        self.patches.push(layer);
-        if let Ok(entry) = layer.patch.over(&self.entry) {
-            self.entry = entry;
-        }
-    }
-
-    /// Returns a problem of the entry, at the last place where its setting `key` was written.
-    pub(super) fn problem(&self, key: &str, problem: String) -> SpecProblem {
-        let layer = self.patches.iter().rev().find(|layer| layer.patch.has(key)).or(self.patches.last());
-        match layer {
-            Some(layer) => layer.problem(&self.entry.id, key, problem),
-            None => of_flag("verifiers", &self.entry.id, problem),
-        }
-    }
-}
-
-impl Layer<'_> {
-    fn problem(&self, id: &str, key: &str, problem: String) -> SpecProblem {
-        let (file, line) = (self.file.to_owned(), self.patch.line_of(key));
-        SpecProblem { file, line, key: format!("{}.{id}.{key}", self.section), problem }
-    }
-}
-
 struct Merge<'p> {
     stakeholders: Vec<Stakeholder>,
     drafts: Vec<Draft<'p>>,
@@ -244,6 +174,19 @@ fn ids(drafts: &[Draft<'_>]) -> Vec<String> {
     drafts.iter().map(|draft| draft.entry.id.clone()).collect()
 }
 
-fn of_flag(flag: &str, key: &str, problem: String) -> SpecProblem {
-    SpecProblem { file: flag.to_owned(), line: 0, key: key.to_owned(), problem }
+impl Verifiers {
+    /// Returns what runs after what: the stages in order, each cut where a verifier comes `after` another of its stage.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step<'_>> {
+        let mut steps: Vec<Step<'_>> = Vec::new();
+        for entry in &self.entries {
+            match steps.last_mut() {
+                Some(step) if step.stage == entry.place.stage && !waits(entry, &step.verifiers) => {
+                    step.verifiers.push(entry);
+                }
+                _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
+            }
+        }
+        steps
+    }
 }

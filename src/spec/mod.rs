@@ -23,6 +23,7 @@
 mod check;
 mod clusters;
 mod config;
+mod draft;
 mod entry;
 mod id;
 mod merge;

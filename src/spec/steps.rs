@@ -1,7 +1,6 @@
 //! The order in which verifiers run.
 
 use super::entry::VerifierEntry;
-use super::merge::Verifiers;
 use super::stage::Stage;
 
 /// Verifiers of one stage that can run at the same time.
@@ -13,24 +12,7 @@ pub struct Step<'v> {
     pub verifiers: Vec<&'v VerifierEntry>,
 }
 
-impl Verifiers {
-    /// Returns what runs after what: the stages in order, each cut where a verifier comes `after` another of its stage.
-    #[must_use]
-    pub fn steps(&self) -> Vec<Step<'_>> {
-        let mut steps: Vec<Step<'_>> = Vec::new();
-        for entry in &self.entries {
-            match steps.last_mut() {
-                Some(step) if step.stage == entry.place.stage && !waits(entry, &step.verifiers) => {
-                    step.verifiers.push(entry);
-                }
-                _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
-            }
-        }
-        steps
-    }
-}
-
-fn waits(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> bool {
+pub(crate) fn waits(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> bool {
     for_one_of.iter().any(|other| entry.place.after.contains(&other.id))
 }
 

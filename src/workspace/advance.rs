@@ -2,18 +2,17 @@
 //! index, each file in one step: after a kill at any moment, the same call brings it to the same end.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use git2::{Repository, Tree};
 
-use super::diff::tree;
 use super::error::WorkspaceError;
 use super::head::Head;
 use super::id::{CommitId, TreeId};
-use super::open::{Fault, Workspace};
+use super::objects::tree;
 use super::paths::{RepoPath, as_bytes, as_path, shown, with_zeros};
+use super::place::{Fault, Workspace};
 use super::reset::{Steps, remove};
 
 impl Workspace {

@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use git2::{Oid, Repository, Signature, Time};
 
-use super::diff::tree;
 use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
-use super::open::{Fault, Workspace};
+use super::objects::tree;
 use super::paths::as_bytes;
+use super::place::{Fault, Workspace};
 use super::references::private;
 
 /// A tree to be kept as a commit.

@@ -1,9 +1,9 @@
 //! A note of the commit that is being made, in git's folder: a commit takes several calls of git, with hooks in between that
 //! change files, and whoever goes on where a run was killed brings it to the end that it would have had. Knows no call of git.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
 use super::index::own_folder;
 use super::message::CommitKey;
-use super::open::{Place, Workspace};
+use super::place::{Place, Workspace};
 
 /// A commit that was begun.
 #[derive(Serialize, Deserialize)]

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::{BranchType, Repository};
-
 use super::error::WorkspaceError;
 use super::head::Head;
 use super::id::CommitId;
-use super::open::{Fault, Workspace};
+use super::place::Workspace;
+use super::references::find_branch;
 use super::standing::Standing;
 
 /// A branch that HEAD is on now.
@@ -217,14 +216,6 @@ impl Workspace {
             Ok(tip == base || repository.graph_descendant_of(tip.oid()?, base.oid()?)?)
         })
         .await
-    }
-}
-
-pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {
-    match repository.find_branch(name, BranchType::Local) {
-        Ok(branch) => Ok(Some(branch.get().peel_to_commit()?.id())),
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::head::Head;
 use super::id::{CommitId, TreeId};
 use super::index::Scratch;
 use super::message::CommitKey;
-use super::open::{Fault, Workspace};
+use super::place::{Fault, Workspace};
 
 const COMMIT: [&str; 4] = ["commit", "--quiet", "--cleanup=whitespace", "--file=-"];
 /// A setting of the call wins over the repository's.
@@ -328,7 +328,7 @@ struct Tip {
 fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<MadeCommit>, Fault> {
     let head = match repository.head() {
         Ok(head) => head.peel_to_commit()?.id(),
-        Err(error) if super::open::is_unborn(&error) => return Ok(vec![]),
+        Err(error) if super::place::is_unborn(&error) => return Ok(vec![]),
         Err(error) => return Err(error.into()),
     };
     let mut walk = repository.revwalk()?;

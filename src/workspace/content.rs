@@ -4,11 +4,11 @@ use std::path::Path;
 
 use git2::{ObjectType, Repository};
 
-use super::diff::tree;
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::open::{Fault, Workspace};
+use super::objects::tree;
 use super::paths::shown;
+use super::place::{Fault, Workspace};
 
 impl Workspace {
     /// Returns the names of the files and folders at the top of a tree, in git's order.

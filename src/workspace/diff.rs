@@ -1,18 +1,19 @@
 //! What differs between two trees: text for reviewers, files and counts for programs. No file of the work tree has a say, so
 //! a `.gitattributes` hides nothing.
 
-use std::fmt;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::{fmt, io};
 
 use git2::{Delta, DiffDelta, DiffFindOptions, DiffFormat, DiffLineType, DiffOptions, Patch, Repository};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::open::{Fault, Workspace};
+use super::objects::tree;
 use super::paths::shown;
+use super::place::{Fault, Workspace};
 
 /// What differs between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,10 +162,6 @@ fn anew(file: &Path) -> io::Result<File> {
         Ok(()) | Err(_) => {}
     }
     File::options().write(true).create_new(true).open(file)
-}
-
-pub(super) fn tree<'a>(repository: &'a Repository, id: &TreeId) -> Result<git2::Tree<'a>, Fault> {
-    repository.find_tree(id.oid()?).map_err(|_| id.missing().into())
 }
 
 fn compared<'a>(repository: &'a Repository, from: &TreeId, to: &TreeId) -> Result<git2::Diff<'a>, Fault> {

@@ -1,14 +1,13 @@
 //! What is changed in the work tree: dirt, and what a snapshot must take in. `.superstep/` is neither, ever.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use super::error::WorkspaceError;
 use super::index::Scratch;
 use super::left_out::{LeftOut, judge};
-use super::open::{Place, Workspace};
 use super::paths::{RepoPath, as_path, components, shown};
+use super::place::{Place, Workspace};
 
 /// The folder of stores, which git never sees.
 const STORE: &[u8] = b".superstep";

@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::head::Ongoing;
+use super::holder::Holder;
 use super::id::CommitId;
-use super::lock::Holder;
+use super::ongoing::Ongoing;
 
 /// Something about the repository, or about the git program, that keeps a workflow from going on.
 #[derive(Debug, thiserror::Error)]

@@ -1,14 +1,13 @@
 //! What a linked work tree gets from the user's checkout beside what is in git: copies of files, links to files and folders. Knows
 //! files only; nothing is written outside of the work tree.
 
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-use super::open::Workspace;
+use super::place::Workspace;
 
 /// Files of the user's checkout that a linked work tree gets. Paths count from the top of either.
 ///

@@ -2,19 +2,19 @@
 //! again. Files are read and nothing is run, so that what an agent planted is seen before it has its turn.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use git2::{Config, ConfigLevel, ObjectType, Oid};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-use super::open::{Place, Workspace};
 use super::paths::lexical;
+use super::place::{Place, Workspace};
 
 /// How deep folders of hooks are read, and configurations that include others.
 const DEEPEST: usize = 8;
+
 /// How many files count in a folder of hooks.
 const MOST: usize = 2000;
 
@@ -93,14 +93,6 @@ impl Workspace {
     /// [`Io`](WorkspaceError::Io) if the reading cannot be begun.
     pub async fn fingerprint(&self) -> Result<Fingerprint, WorkspaceError> {
         self.look(|place| fingerprint(&place)).await
-    }
-
-    /// Checks that what git runs here is what it was when the work tree was [locked](Self::lock). Runs nothing.
-    ///
-    /// # Errors
-    /// [`Tampered`](WorkspaceError::Tampered) names what is otherwise.
-    pub async fn ensure_untampered(&self) -> Result<(), WorkspaceError> {
-        self.look(|place| super::trust::check(&place)).await?
     }
 
     /// Returns whether a hook may run at a commit: there is a file that is no sample where git looks for hooks unless told

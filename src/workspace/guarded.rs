@@ -1,35 +1,22 @@
 //! Work in a repository whose hooks or configuration an agent may have changed: git gets a folder of its own with nothing in it but
 //! HEAD, and the repository's objects. So no configuration, hook, filter or include of the repository is read.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use git2::Repository;
 
 use super::error::WorkspaceError;
-use super::index::own_folder;
-use super::open::{Place, Workspace};
+use super::index::{NAME, own_folder};
+use super::place::{Place, Shelter, Workspace};
 use super::worktree::entries_of;
 
-/// The beginning of the names of such folders, which lie in our folder inside git's.
-pub(super) const NAME: &str = "guarded-";
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+
 /// A HEAD without a commit.
 const UNBORN: &str = "ref: refs/heads/none\n";
-
-/// A folder for git in place of the repository's own; gone when dropped.
-#[derive(Debug)]
-pub(super) struct Shelter(PathBuf);
-
-impl Drop for Shelter {
-    fn drop(&mut self) {
-        // What is left of a run that was killed goes when the work tree is locked.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 impl Workspace {
     /// Returns the same work tree for use after hooks or configuration were changed: git runs without any configuration, hook,

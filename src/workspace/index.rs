@@ -1,14 +1,13 @@
 //! Indexes: the user's own, and scratch copies of it that are filled and thrown away.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::open::{Fault, Place, Workspace};
 use super::paths::{RepoPath, as_path, with_zeros};
+use super::place::{Fault, Place, Workspace};
 
 /// An index of our own, gone when dropped.
 #[derive(Debug)]
@@ -158,7 +157,7 @@ pub(super) fn sweep(place: &Place) {
         // What cannot go now goes next time.
         let _ = match entry.file_name().to_string_lossy() {
             name if name.starts_with("index-") => fs::remove_file(entry.path()),
-            name if name.starts_with(super::guarded::NAME) => fs::remove_dir_all(entry.path()),
+            name if name.starts_with(NAME) => fs::remove_dir_all(entry.path()),
             _ => Ok(()),
         };
     }
@@ -168,7 +167,7 @@ pub(super) fn sweep(place: &Place) {
 fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<u8>, Fault> {
     let head = match repository.head() {
         Ok(head) => Some(head.peel_to_tree()?),
-        Err(error) if super::open::is_unborn(&error) => None,
+        Err(error) if super::place::is_unborn(&error) => None,
         Err(error) => return Err(error.into()),
     };
     let mut lines = Vec::new();
@@ -182,3 +181,6 @@ fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<
     }
     Ok(lines)
 }
+
+/// The beginning of the names of such folders, which lie in our folder inside git's.
+pub(crate) const NAME: &str = "guarded-";

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::open::{Fault, Workspace};
+use super::place::{Fault, Workspace};
 use crate::process::Key;
 
 /// The value of a known key in a file.

@@ -1,40 +1,19 @@
 //! One live run per work tree: a lock that the system takes back when the process that holds it dies.
 
-use std::fmt;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
 use super::error::WorkspaceError;
+use super::holder::Holder;
 use super::index::{own_folder, sweep};
-use super::open::{Place, Workspace};
+use super::place::{Place, Workspace};
 use super::trust;
 
 /// How long a lock is tried for: a run that has just ended, or is being looked at, has it for a moment longer.
 const PATIENCE: Duration = Duration::from_millis(300);
-
-/// Who works in a work tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The process; none if it did not say yet.
-    pub pid: Option<u32>,
-    /// The thread that it runs.
-    pub thread: String,
-    /// Since when, in ms since 1970 (UTC).
-    pub since: u64,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(pid) = self.pid else { return f.write_str("a process that did not say who it is") };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
-        let seconds = now.saturating_sub(self.since.into()) / 1000;
-        write!(f, "thread `{}` in process {pid}, for {seconds} s", self.thread)
-    }
-}
 
 /// The right to work in a work tree, until dropped or the process ends.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::path::Path;
 use git2::build::TreeUpdateBuilder;
 use git2::{DiffFile, DiffOptions, ErrorCode, FileMode, IndexConflict, MergeOptions, Oid, Repository, Tree};
 
-use super::diff::tree;
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::open::{Fault, Workspace};
+use super::objects::tree;
 use super::paths::{as_bytes, as_path, shown};
+use super::place::{Fault, Workspace};
 
 impl Workspace {
     /// Returns HEAD's tree with the change from `from` to `to` made to it. `from` is a snapshot of the moment when a task

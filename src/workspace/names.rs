@@ -3,7 +3,7 @@
 //! A reference must not hold blanks, `:`, `..` and more; ids may. Whatever is not a letter or digit of ASCII, `-`, `_`, or a
 //! dot between two of them is written as `%` and two digits, so that no two ids have one name.
 
-use super::salvage::{SalvageKey, SalvagePhase};
+use super::salvage_key::{SalvageKey, SalvagePhase};
 
 /// The folder of all our references.
 pub(super) const PRIVATE: &str = "refs/superstep/";

@@ -8,7 +8,7 @@ use git2::{BranchType, Oid, Repository};
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
-use super::open::{Fault, Place, Workspace};
+use super::place::{Fault, Place, Workspace};
 use super::references::reference_name;
 use super::standing::Standing;
 use super::worktree::{entries, entries_of};

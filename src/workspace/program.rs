@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::error::WorkspaceError;
-use super::open::{Place, join};
+use super::place::{Place, join};
 use crate::process::{Bounds, Environment, How, Program, Ran};
 
 /// How much is kept of what git or a hook says.

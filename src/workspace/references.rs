@@ -1,11 +1,11 @@
 //! Private references below `refs/superstep/`: they keep commits that no branch has yet. Knows names and commits.
 
-use git2::{ErrorCode, Repository};
+use git2::{BranchType, ErrorCode, Repository};
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
 use super::names::{PRIVATE, escaped};
-use super::open::{Fault, Workspace};
+use super::place::{Fault, Workspace};
 
 /// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped as
 /// [`branch_name`](super::branch_name) does it.
@@ -83,5 +83,13 @@ fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault>
     match repository.find_reference(name) {
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         reference => Ok(Some(reference?.peel_to_commit()?.id().into())),
+    }
+}
+
+pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {
+    match repository.find_branch(name, BranchType::Local) {
+        Ok(branch) => Ok(Some(branch.get().peel_to_commit()?.id())),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

@@ -1,19 +1,18 @@
 //! Writing files: bringing the work tree back to a tree, or on to another one. Ignored files, files kept apart and files left
 //! out are never touched.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use git2::{Delta, DiffOptions, Repository};
 use serde::{Deserialize, Serialize};
 
-use super::diff::tree;
 use super::error::WorkspaceError;
 use super::id::TreeId;
 use super::index::Scratch;
-use super::open::{Fault, Workspace};
+use super::objects::tree;
 use super::paths::{RepoPath, as_path, shown, with_zeros};
+use super::place::{Fault, Workspace};
 
 /// What a reset came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::id::TreeId;
 use super::left_out::LeftOut;
-use super::open::Workspace;
+use super::place::Workspace;
 
 /// All files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

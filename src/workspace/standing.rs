@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use git2::{Repository, Sort};
 use serde::{Deserialize, Serialize};
 
-use super::branch::find_branch;
 use super::error::WorkspaceError;
 use super::head::{Head, head_of};
 use super::id::CommitId;
-use super::open::{Fault, Workspace};
+use super::place::{Fault, Workspace};
+use super::references::find_branch;
 
 /// Where a task began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::WorkspaceError;
 use super::guard::{Fingerprint, fingerprint};
-use super::open::Place;
+use super::place::{Place, Workspace};
 
 /// What decides what git runs in the work trees that this process has locked, by their git folders.
 static TRUSTED: Mutex<BTreeMap<PathBuf, Fingerprint>> = Mutex::new(BTreeMap::new());
@@ -41,4 +41,14 @@ pub(super) fn check(place: &Place) -> Result<(), WorkspaceError> {
         return Ok(());
     }
     Err(WorkspaceError::Tampered { changes: changes.iter().map(ToString::to_string).collect() })
+}
+
+impl Workspace {
+    /// Checks that what git runs here is what it was when the work tree was [locked](Self::lock). Runs nothing.
+    ///
+    /// # Errors
+    /// [`Tampered`](WorkspaceError::Tampered) names what is otherwise.
+    pub async fn ensure_untampered(&self) -> Result<(), WorkspaceError> {
+        self.look(|place| super::trust::check(&place)).await?
+    }
 }

@@ -2,14 +2,13 @@
 //! They are recognized by git's folder for them, which lies where an agent does not work.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
-use super::open::{Place, Workspace};
 use super::paths::lexical;
+use super::place::{Place, Workspace};
 
 /// A file in git's folder of a work tree, written once all files are checked out.
 const COMPLETE: &str = "superstep/complete";

@@ -8,7 +8,7 @@ mod own;
 mod reads;
 mod replays;
 mod runner;
-mod runs;
+pub(crate) mod runs;
 mod signals;
 mod stops;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::salvage::Found;
+use super::found::Found;
 use crate::checkpoint::threads::needs::Need;
 use crate::checkpoint::{CheckpointId, Key, RowId, TaskStatus};
 

@@ -4,6 +4,7 @@
 //! Knows rows, records and how they hang together. Must not know sled, states or nodes.
 
 pub(super) mod carve;
+mod found;
 mod judge;
 mod report;
 pub(super) mod salvage;

@@ -1,31 +1,15 @@
 //! From rows to threads: the records of each, which of its checkpoints are whole, and what goes into the new store. Knows
 //! records; which checkpoint is whole is decided in `judge`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::BTreeSet;
 use std::io;
 
 use super::carve::Carved;
+use super::found::Found;
 use super::judge::Judge;
 use super::report::{LostCheckpoint, RepairedThread};
-use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::time::now;
-use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, ForeignRecord, Head, Key, Record, RowId,
-    ThreadId, decode_record, encode_record, signal_name,
-};
-
-/// What was found of one thread.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    /// Records, with the commits that wrote them.
-    pub(super) records: BTreeMap<Key, (u64, Vec<u8>)>,
-    /// Records whose newest version cannot be read.
-    pub(super) unreadable: BTreeSet<Key>,
-    pub(super) anatomy: Anatomy,
-    head: Option<Head>,
-}
+use crate::checkpoint::{CheckpointId, Head, Key, Record, ThreadId, signal_name};
 
 /// A thread that goes into the new store.
 #[derive(Debug)]
@@ -88,60 +72,6 @@ impl Carved {
     }
 }
 
-impl Found {
-    fn take(&mut self, thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointError> {
-        if *key == Key::Head {
-            self.head = Some(decode_record(thread, key, bytes)?);
-            return Ok(());
-        }
-        self.anatomy.add(thread, key, bytes)
-    }
-
-    /// Checkpoints of the root graph that left a trace, oldest first.
-    fn roots_seen(&self) -> BTreeSet<CheckpointId> {
-        let unreadable = self.unreadable.iter().filter_map(|key| match key {
-            Key::Checkpoint(id) => Some(*id),
-            _ => None,
-        });
-        let named = self.head.and_then(|head| head.checkpoint);
-        self.anatomy.roots().map(|(id, _)| id).chain(unreadable).chain(named).collect()
-    }
-
-    /// Checkpoints of the root graph that others follow, and that left no trace of their own.
-    fn followed(&self) -> impl Iterator<Item = CheckpointId> {
-        let seen = self.roots_seen();
-        let parents: BTreeSet<CheckpointId> = self.anatomy.roots().filter_map(|(_, record)| record.parent).collect();
-        parents.into_iter().filter(move |id| !seen.contains(id))
-    }
-
-    /// Without the record about a thread, nobody knows whether it came from elsewhere: then it has to be trusted first.
-    fn about(&self) -> Option<Record> {
-        if self.anatomy.about.is_some() {
-            return None;
-        }
-        let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
-        let record = AboutRecord { foreign, created_at: now(), ..AboutRecord::default() };
-        encode_record(&record).ok().map(|bytes| (Key::About, bytes))
-    }
-
-    /// The signals that tasks have received: what is left of them in the files is not delivered again.
-    fn received(&self) -> BTreeSet<String> {
-        let entries = self.records.iter().filter(|(key, _)| matches!(key, Key::Effect { .. }));
-        let entries =
-            entries.filter_map(|(key, (_, bytes))| decode_record::<EffectRecord>(&"".into(), key, bytes).ok());
-        let signals = entries.filter(|entry| entry.kind == EffectKind::Signal);
-        signals.map(|entry| entry.idempotency).collect()
-    }
-
-    /// No number that may have been given out is given out again.
-    fn head_at(&self, newest: CheckpointId) -> Head {
-        let seen = self.records.keys().chain(&self.unreadable).filter_map(number).max().unwrap_or(newest.0);
-        let next = self.head.map_or(0, |head| head.next).max(seen.saturating_add(1)).max(newest.0 + 1);
-        let birth = self.head.map_or_else(|| RandomState::new().hash_one(now()) & 0xffff_ffff, |head| head.birth);
-        Head { checkpoint: Some(newest), next, birth }
-    }
-}
-
 /// What goes into the new store: what whole checkpoints reach, without what is left of others.
 fn keeper(found: &Found, judge: &Judge, whole: &[CheckpointId]) -> impl Fn(&Key) -> bool + use<> {
     let tagged = found.anatomy.tags.values().map(|tag| tag.checkpoint);
@@ -164,16 +94,5 @@ fn keeper(found: &Found, judge: &Judge, whole: &[CheckpointId]) -> impl Fn(&Key)
         Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => kept.contains(checkpoint),
         Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => kept.contains(checkpoint),
         key => reach.keeps(key),
-    }
-}
-
-/// The number of the checkpoint that a record belongs to.
-pub(super) fn number(key: &Key) -> Option<u64> {
-    match key {
-        Key::Head | Key::About | Key::Tag(_) | Key::Shape(_) | Key::Signal { .. } => None,
-        Key::Checkpoint(id) | Key::Nested(id) => Some(id.0),
-        Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => Some(checkpoint.0),
-        Key::Row(RowId { checkpoint, .. }) | Key::Log { row: RowId { checkpoint, .. }, .. } => Some(checkpoint.0),
-        Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => Some(checkpoint.0),
     }
 }

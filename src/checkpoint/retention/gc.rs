@@ -5,10 +5,10 @@
 
 use super::policy::Retention;
 use super::report::{Swept, SweptStore, SweptThread};
-use crate::checkpoint::near::unknown_thread;
 use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::pages::{LAST, Pages};
 use crate::checkpoint::threads::reach::Reach;
+use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, ThreadId};
 
 /// The most keys of one commit, and the most bytes that their records have.

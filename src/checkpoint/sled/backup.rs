@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::SledCheckpointer;
-use super::disk::io_at;
+use super::files::io_at;
 use super::open::sync_path;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
 

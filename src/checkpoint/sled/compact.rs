@@ -4,21 +4,21 @@
 //! and on disk, the file `swap` says so, and from then on the new one counts: whoever opens the store finishes the move.
 //! Before that the old one counts, and `compacted/` is removed. So a crash at any point leaves the old store or the new one.
 
-use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fmt, fs};
 
-use ::sled::Batch;
 use serde::Serialize;
+use sled::Batch;
 
-use super::disk::{Disk, guarded, io_at};
-use super::files;
-use super::open::{self, Opened, sync_path};
+use super::disk::{Disk, guarded};
+use super::files::io_at;
+use super::open::{Opened, sync_path};
 use super::rows::{GONE, RECORDS, STORE, row_key};
 use super::tip::Tip;
-use super::{EPOCH_SHIFT, SledCheckpointer, SledOptions};
+use super::{EPOCH_SHIFT, SledCheckpointer, SledOptions, files, open};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::{Envelope, damaged};
 

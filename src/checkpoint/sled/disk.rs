@@ -6,16 +6,17 @@
 //! unguarded.
 
 use std::fmt::Debug;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
+use std::fs::File;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ::sled::{Batch, Db, IVec, Iter};
+use sled::{Batch, Db, IVec, Iter};
 
 use super::faults::Faults;
 use super::files;
+use super::files::io_at;
 use super::quiet::caught_quietly;
 use super::segment::SEGMENT;
 use crate::checkpoint::{CheckpointError, Order};
@@ -227,16 +228,6 @@ fn given_up(path: &Path, words: &str) -> CheckpointError {
 /// Returns the error of a store that cannot be read as a whole.
 pub(super) fn broken(path: &Path, reason: &str) -> CheckpointError {
     CheckpointError::DamagedStore { path: path.into(), reason: reason.into() }
-}
-
-/// Names what was tried, and where, in an error of the operating system.
-pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result<T, CheckpointError> {
-    result.map_err(|error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            CheckpointError::DiskFull { what: what.into(), path: path.into() }
-        }
-        _ => CheckpointError::Io { what: what.into(), path: path.into(), reason: error.to_string() },
-    })
 }
 
 fn changed(directory: &Path) -> Option<SystemTime> {

@@ -4,11 +4,12 @@
 //! A store may come with a clone or an archive, or a program may have placed a link in it: a link would let an opening
 //! overwrite, move or publish files elsewhere.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fmt::Debug;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::ErrorKind;
 use std::path::Path;
+use std::{fs, io};
 
-use super::disk::io_at;
 use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -180,4 +181,14 @@ fn is_socket_file(found: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_socket_file(_found: &Metadata) -> bool {
     false
+}
+
+/// Names what was tried, and where, in an error of the operating system.
+pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> std::result::Result<T, CheckpointError> {
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            CheckpointError::DiskFull { what: what.into(), path: path.into() }
+        }
+        _ => CheckpointError::Io { what: what.into(), path: path.into(), reason: error.to_string() },
+    })
 }

@@ -6,14 +6,16 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ::sled::IVec;
+use sled::IVec;
 
-use super::disk::{Row, Rows, Tree, broken, io_at};
+use super::disk::{Row, Rows, Tree, broken};
+use super::files::io_at;
 use super::page::{Leaf, NodeHead, root_of, take_link};
 use super::segment::{Kind, Message};
 use super::survey;

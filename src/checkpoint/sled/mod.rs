@@ -36,17 +36,19 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::thread::JoinHandle;
+
+pub use self::compact::Compacted;
+#[cfg(feature = "test-util")]
+pub use self::testing::SledFaults;
 
 use self::committer::Shared;
-pub use self::compact::Compacted;
-use self::disk::{Disk, io_at};
+use self::disk::Disk;
 use self::lock::Lock;
 use self::open::{Opened, Readable};
 use self::queue::{Queue, Task};
 use self::quiet::caught_quietly;
-#[cfg(feature = "test-util")]
-pub use self::testing::SledFaults;
 use self::tip::Tip;
 use self::tracked::Tracked;
 use self::view::View;
@@ -55,6 +57,7 @@ use super::error::CheckpointError;
 use super::id::ThreadId;
 use super::key::Key;
 use super::lease::{Claim, Lease, Leases};
+use files::io_at;
 
 /// Numbers of leases and commits begin with the number of the opening, so that they grow over all openings: each has 2^40
 /// of them.

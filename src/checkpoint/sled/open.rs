@@ -1,28 +1,24 @@
 //! Opening: directory, lock, database, the store's own record. Knows the order in which these must happen, so that a crash
 //! at any point leaves something that opens.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
-use ::sled::Batch;
 use serde::{Deserialize, Serialize};
+use sled::Batch;
 
-use super::compact;
-use super::delete;
-use super::disk::{Disk, Tree, broken, io_at};
-use super::files::{self, Access};
+use super::disk::{Disk, Tree, broken};
+use super::files::{Access, io_at};
 use super::image::Image;
 use super::lock::Lock;
-use super::reserve;
 use super::rows::STORE;
-use super::small;
-use super::survey;
 use super::tip::{Tip, Witness};
 use super::view::View;
-use super::{EPOCH_SHIFT, SledOptions};
+use super::{EPOCH_SHIFT, SledOptions, compact, delete, files, reserve, small, survey};
 use crate::checkpoint::envelope::{Envelope, Flaw};
 use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
 

@@ -1,17 +1,17 @@
 //! A new store from the files of a damaged one. Knows where the files are and where the new store is built; what is whole is
 //! decided in `checkpoint::repair`. sled does not open the old one, and nothing in it changes.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::SledCheckpointer;
 use super::backup::{built_beside, refuse_existing};
-use super::disk::{broken, io_at};
-use super::files::{self, Access};
+use super::disk::broken;
+use super::files::{Access, io_at};
 use super::lock::Lock;
 use super::tip::Witness;
 use super::tracked::Tracked;
+use super::{SledCheckpointer, files};
 use crate::checkpoint::repair::carve::Carved;
 use crate::checkpoint::threads::deposit::deposit;
 use crate::checkpoint::threads::foreign::mark;

@@ -1,12 +1,12 @@
 //! Room that a store keeps for the day on which its disk is full: to remove old checkpoints, something has to be written
 //! first, and sled writes whole segments. Knows one file; must not know what the room is used for.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::Path;
+use std::{fs, io};
 
-use super::disk::io_at;
 use super::files;
+use super::files::io_at;
 use super::segment::SEGMENT;
 use crate::checkpoint::CheckpointError;
 

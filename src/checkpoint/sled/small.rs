@@ -5,8 +5,9 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use super::disk::{broken, io_at};
+use super::disk::broken;
 use super::files;
+use super::files::io_at;
 use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;

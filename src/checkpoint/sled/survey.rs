@@ -6,12 +6,14 @@
 //! acknowledged commit: a damaged one stays as it is, for whoever wants to save what can be read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::{fs, io};
 
-use super::disk::{broken, io_at};
+use super::disk::broken;
 use super::files;
+use super::files::io_at;
 use super::rows::STORE;
 use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
 use crate::checkpoint::CheckpointError;

@@ -2,11 +2,10 @@
 //! keep their index, and where the word of a person is kept that such a store is trusted: in the repository's own
 //! directory, which no clone brings along.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::disk::io_at;
+use super::files::io_at;
 use super::git_index::{Entry, entries};
 use crate::checkpoint::CheckpointError;
 

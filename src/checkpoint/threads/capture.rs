@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::anatomy::Anatomy;
 use super::pages::{LAST, structure};
-use crate::checkpoint::near::unknown_thread;
+use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
 
 /// A thread as it was at one moment.

@@ -1,8 +1,8 @@
 //! Names for checkpoints, by which they are kept. Knows the contract and the records of tags only.
 
 use super::pages::Pages;
-use crate::checkpoint::near::unknown_thread;
 use crate::checkpoint::time::now;
+use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, TagRecord, ThreadId, decode_record, encode_record,
 };

@@ -3,6 +3,7 @@
 use super::log::{Entry, Log, What};
 use super::scenario::{Begun, Fits, Scenario, Turn};
 use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::event::Finished;
 use crate::drivers::request::{AgentRequest, Session};
 
 /// The turn a request got.
@@ -94,4 +95,21 @@ fn none_fits(scenario: &Scenario, entries: &[Entry], request: &AgentRequest) -> 
         false => near.join("; "),
     };
     DriverError::new(ErrorClass::Fatal, format!("no turn of {} fits: {asked}", scenario.shown())).help(help)
+}
+
+impl Log {
+    /// Notes what a turn came to. One that was cancelled is as one whose process was killed: it comes again.
+    pub(super) fn ended(
+        &self,
+        chosen: &Chosen<'_>,
+        request: &AgentRequest,
+        ended: &Result<Finished, DriverError>,
+    ) -> Result<(), DriverError> {
+        let what = match ended {
+            Ok(finished) => What::Finished(finished.clone()),
+            Err(error) if error.class == ErrorClass::Cancelled => return Ok(()),
+            Err(error) => What::Failed(error.class),
+        };
+        self.append(&mut self.held(), Entry::of(request, chosen.number, what))
+    }
 }

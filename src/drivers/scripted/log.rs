@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::choose::Chosen;
 use crate::checkpoint::fnv::Fnv;
 use crate::drivers::error::{DriverError, ErrorClass};
 use crate::drivers::event::Finished;
@@ -65,21 +64,6 @@ impl Log {
         Ok(turn)
     }
 
-    /// Notes what a turn came to. One that was cancelled is as one whose process was killed: it comes again.
-    pub(super) fn ended(
-        &self,
-        chosen: &Chosen<'_>,
-        request: &AgentRequest,
-        ended: &Result<Finished, DriverError>,
-    ) -> Result<(), DriverError> {
-        let what = match ended {
-            Ok(finished) => What::Finished(finished.clone()),
-            Err(error) if error.class == ErrorClass::Cancelled => return Ok(()),
-            Err(error) => What::Failed(error.class),
-        };
-        self.append(&mut self.held(), Entry::of(request, chosen.number, what))
-    }
-
     /// What the turn of this key came to, if it has ended.
     pub(super) fn finished(&self, key: &str) -> Result<Option<Finished>, DriverError> {
         let entries = self.read(&self.held())?;
@@ -90,7 +74,7 @@ impl Log {
         }))
     }
 
-    fn held(&self) -> MutexGuard<'_, Vec<Entry>> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,7 +83,7 @@ impl Log {
         jsonl::read(file).map_err(|error| unkept(file, &error))
     }
 
-    fn append(&self, held: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
+    pub(super) fn append(&self, held: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
         match &self.file {
             None => held.push(entry),
             Some(file) => write_line(file, &entry).map_err(|error| unkept(file, &error))?,
@@ -109,7 +93,7 @@ impl Log {
 }
 
 impl Entry {
-    fn of(request: &AgentRequest, turn: usize, what: What) -> Self {
+    pub(super) fn of(request: &AgentRequest, turn: usize, what: What) -> Self {
         Self { run: request.place.run.clone(), key: request.turn.clone(), turn, what }
     }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::findings::FindingKind;
 use crate::findings::evidence::Lines;
-use crate::findings::finding::FindingKind;
 use crate::findings::severity::Severity;
 
 /// The message of a test of which nothing else is known.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::diagnostic::{Diagnostic, FAILED};
-use crate::findings::finding::FindingKind;
+use crate::findings::FindingKind;
 
 /// Leaves out repetitions: cargo prints an error for each target, and runners list their failures again at the end, often with
 /// less to say.

@@ -1,14 +1,15 @@
 //! A diff read for secrets.
 
-use super::added::{self, AddedLine};
+use super::added;
+use super::added::AddedLine;
 use super::placeholder::{entropy, is_code, is_placeholder};
 use super::rules::{Match, PATTERNS, RULES, Rule};
 use crate::findings::evidence::{Evidence, Lines};
-use crate::findings::finding::{Finding, FindingKind};
+use crate::findings::finding::Finding;
 use crate::findings::fingerprint::{Fingerprint, Identity};
 use crate::findings::normalizer::Normalizer;
 use crate::findings::severity::Severity;
-use crate::findings::text;
+use crate::findings::{FindingKind, text};
 
 /// The longest line that is searched, in bytes: what is beyond is left out.
 const LINE: usize = 64 * 1024;

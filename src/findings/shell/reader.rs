@@ -3,17 +3,16 @@
 use std::borrow::Cow;
 
 use super::exit::{Exit, ShellOutput};
-use super::json;
 use super::select::{Selection, select};
-use super::shown;
-use crate::findings::diagnostics::{self, Diagnostic};
+use super::{json, shown};
+use crate::findings::diagnostics::Diagnostic;
 use crate::findings::evidence::Evidence;
-use crate::findings::finding::{Finding, FindingKind};
+use crate::findings::finding::Finding;
 use crate::findings::fingerprint::{Fingerprint, Identity};
 use crate::findings::normalizer::Normalizer;
 use crate::findings::report::{VerifierReport, more};
 use crate::findings::severity::{Severity, Verdict};
-use crate::findings::text;
+use crate::findings::{FindingKind, diagnostics, text};
 
 /// The longest message of a finding, in bytes.
 const MESSAGE: usize = 600;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use super::handle::Thread;
-use crate::checkpoint::near::near_threads;
+use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
 use crate::graph::context::{Budgets, Keeps, Shared, permits::semaphore};
 use crate::graph::error::RunError;

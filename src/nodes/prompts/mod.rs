@@ -2,6 +2,7 @@
 //! file it was made from and that file's hash, which the journal keeps with each call. Pure; they know no driver and no graph.
 
 mod diff;
+mod fence;
 mod parts;
 mod section;
 mod template;
@@ -11,12 +12,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use diff::Diff;
+pub use section::Section;
+
 use super::contents::{Content, ContentError, Contents};
 use crate::plan::{Comment, Issue};
-pub use diff::Diff;
+use fence::fenced;
 pub(super) use parts::Parts;
-pub use section::Section;
-use template::{Template, fenced, listed};
+use template::{Template, listed};
 
 macro_rules! template {
     ($file:literal) => {

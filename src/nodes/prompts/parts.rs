@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::template::fenced;
+use super::fence::fenced;
 use crate::nodes::contents::{Content, ContentError, Contents};
 use crate::process::Redactor;
 

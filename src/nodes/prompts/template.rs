@@ -27,14 +27,6 @@ impl Template {
     }
 }
 
-/// Text as a block of data: fenced by more backticks than it holds in a row.
-pub(super) fn fenced(kind: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-    format!("{fence}{kind}\n{text}{newline}{fence}")
-}
-
 /// Texts as a list; nothing if there are none. What has several lines stays in its item, whatever they are.
 pub(super) fn listed(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
     let list: String =

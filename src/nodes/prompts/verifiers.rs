@@ -1,7 +1,8 @@
 //! The prompts of model verifiers. Pure.
 
+use super::fence::fenced;
 use super::parts::Parts;
-use super::template::{Template, fenced, listed};
+use super::template::{Template, listed};
 use super::{Diff, FRAME, Prompt};
 use crate::verifiers::{Neighbour, TaskView};
 

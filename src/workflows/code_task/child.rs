@@ -1,33 +1,18 @@
 //! A task carried out from a node: of any graph, or as a child of another task, one depth further.
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
 use super::children::ChildResult;
-use super::graph::graph;
+use super::outcome::TaskOutcome;
 use super::records;
-use super::start::ReadTask;
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Settings, Start, TaskOutcome, TaskPlace, WorkPlace};
+use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start, TaskPlace, WorkPlace};
 use super::step::CodeStep;
+use super::task::CodeTask;
 use crate::decide::{AttemptKind, Kind};
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Worker, Writes};
-use crate::nodes::{Agents, Base};
+use crate::graph::Worker;
+use crate::nodes::Base;
 use crate::spec::TaskSpec;
 
 /// The address of the worker.
 pub(super) const CHILD: Worker<CodeStep, CodeTask> = Worker::new(CodeStep::Child);
-
-/// A task to be carried out, at any depth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CodeTask {
-    /// The task.
-    pub spec: TaskSpec,
-    /// Its place.
-    pub place: TaskPlace,
-    /// How the work is done.
-    pub settings: Settings,
-}
 
 /// Returns the children that are worked on next.
 pub(super) fn jobs(state: &CodeTaskState) -> Vec<CodeTask> {
@@ -72,81 +57,7 @@ fn branches(base: &Base) -> Vec<String> {
     base.at.branch.iter().chain(base.at.others.keys()).cloned().collect()
 }
 
-impl CodeTask {
-    /// Returns a task that is the first of its run: it works in the user's checkout, on a branch of its own.
-    pub fn new(spec: TaskSpec, settings: Settings) -> Self {
-        Self { spec, place: TaskPlace::default(), settings }
-    }
-}
-
-/// A task as [`TaskStart::read`](super::TaskStart::read) returns it.
-impl From<ReadTask> for CodeTask {
-    fn from(ReadTask { spec, settings }: ReadTask) -> Self {
-        Self::new(spec, settings)
-    }
-}
-
-/// Carries out a task from a node of any graph, and returns its last state. Every child goes through it. `CodeTaskAgent` of the request is
-/// this function; [`code_task`] is the same as a node, and [`graph`](super::graph()) as a graph.
-///
-/// # Errors
-/// Those of the run; it is interrupted where a person is asked. That a task was given up is an [outcome](CodeTaskState::outcome).
-pub async fn code_task_agent<C: Agents>(
-    task: impl Into<CodeTask>,
-    ctx: &Ctx<C>,
-) -> Result<Arc<CodeTaskState>, NodeError> {
-    let graph = graph::<C>().map_err(NodeError::permanent)?;
-    let CodeTask { spec, place, settings } = task.into();
-    let input = CodeTaskState::update().spec(Some(spec)).place(place).settings(settings);
-    Ok(ctx.call(&graph, input).await?)
-}
-
-/// Returns a node that carries out a task: `task` reads from the state which, `done` makes the update from its last state.
-///
-/// ```
-/// # use superstep::prelude::*;
-/// # use superstep::workflows::code_task::{CodeTask, TaskOutcome, code_task};
-/// # use superstep::nodes::Crew;
-/// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-/// struct Release {
-///     task: Option<CodeTask>, // `TaskStart::read` makes one of a file
-///     is_ready: bool,
-/// }
-/// # #[derive(NodeId)] enum Step { Work }
-/// # fn graph() -> Result<CompiledGraph<Release, Step, Crew>, CompileError> {
-/// let work = code_task(
-///     |release: &Release| release.task.clone().ok_or("there is no task"),
-///     |_, ended| Release::update().is_ready(ended.outcome == Some(TaskOutcome::Done)),
-/// );
-/// StateGraph::new().add_node(Step::Work, work).add_sequence([Step::Work]).compile()
-/// # }
-/// ```
-pub fn code_task<S, N, C, A, D, E, W>(task: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<CodeTask, E> + Send + Sync + 'static,
-    D: Fn(&S, &CodeTaskState) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    let done = Arc::new(done);
-    move |state: Arc<S>, ctx: Ctx<C>| {
-        let (task, done) = (task(&state).map_err(E::into), Arc::clone(&done));
-        async move {
-            let ended = code_task_agent(task?, &ctx).await?;
-            Ok::<Writes<S>, NodeError>(done(&state, &ended).into())
-        }
-    }
-}
-
-/// Carries out a child. That it was given up is a result, and no failure of the node.
-pub(super) async fn run<C: Agents>(child: Arc<CodeTask>, ctx: Ctx<C>) -> Result<Update, NodeError> {
-    Ok(update(&*code_task_agent(Arc::unwrap_or_clone(child), &ctx).await?))
-}
-
-fn update(child: &CodeTaskState) -> Update {
+pub(crate) fn update(child: &CodeTaskState) -> Update {
     let spec = child.spec.clone();
     let last = child.attempts.last();
     let decision = child.decision.as_ref();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::TaskOutcome;
+use super::outcome::TaskOutcome;
 use crate::drivers::Usage;
 use crate::findings::Fingerprint;
 use crate::nodes::Base;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::attempt::{Attempt, Obstacle, OutputChange};
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, TaskOutcome};
+use super::outcome::TaskOutcome;
+use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
 use super::step::AfterDecide;
 use crate::checkpoint::time::{millis, rfc3339};
 use crate::decide::{AttemptKind, Case, Decision, DecisionRecord, History, Kind, Override, RecordedAttempt, Rules};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::attempt::{Attempt, AttemptLine, OutputChange};
 use super::children::Children;
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start, TaskOutcome};
+use super::outcome::TaskOutcome;
+use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start};
 use super::{decided, jobs, records, splitting};
 use crate::decide::{AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::start::ReadTask;
+use super::read_task::ReadTask;
 use super::state::CodeTaskState;
 use crate::graph::NodeError;
 use crate::nodes::{Feedback, PlannedVerifier, Prompt, planned_verifier};

@@ -1,10 +1,14 @@
 //! The graph of a task: nodes, edges, routers. A task and its children run the same graph, one depth further.
 
-use super::state::CodeTaskState;
+use std::sync::Arc;
+
+use super::child::update;
+use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
 use super::step::{AfterAsk, AfterExecute, AfterInput, AfterLoad, CodeStep};
+use super::task::CodeTask;
 use super::verifying::{VERIFIER, verifier};
 use super::{child, decided, done, jobs, records, verifying};
-use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
+use crate::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, START, Sends, StateGraph, worker};
 use crate::nodes::{Agents, ask, begin_task, developer, finish_task, join_children, record, snapshot, split};
 
 type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
@@ -49,7 +53,7 @@ fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
 fn children<C: Agents>(graph: Graph<C>) -> Graph<C> {
     graph
         .add_node(CodeStep::MakeChildren, split(jobs::split, done::split).replayable())
-        .add_worker(child::CHILD, worker(child::run::<C>).replayable())
+        .add_worker(child::CHILD, worker(run::<C>).replayable())
         .add_node(CodeStep::AggregateChildren, join_children(jobs::join, done::join).replayable())
         .add_conditional_edges_to(
             CodeStep::MakeChildren,
@@ -108,4 +112,24 @@ fn after_ask(state: &CodeTaskState) -> AfterAsk {
         None if has_files => AfterAsk::Decide,
         None => AfterAsk::Snapshot,
     }
+}
+
+/// Carries out a child. That it was given up is a result, and no failure of the node.
+pub(super) async fn run<C: Agents>(child: Arc<CodeTask>, ctx: Ctx<C>) -> Result<Update, NodeError> {
+    Ok(update(&*code_task_agent(Arc::unwrap_or_clone(child), &ctx).await?))
+}
+
+/// Carries out a task from a node of any graph, and returns its last state. Every child goes through it. `CodeTaskAgent` of the request is
+/// this function; [`code_task`] is the same as a node, and [`graph`](super::graph()) as a graph.
+///
+/// # Errors
+/// Those of the run; it is interrupted where a person is asked. That a task was given up is an [outcome](CodeTaskState::outcome).
+pub async fn code_task_agent<C: Agents>(
+    task: impl Into<CodeTask>,
+    ctx: &Ctx<C>,
+) -> Result<Arc<CodeTaskState>, NodeError> {
+    let graph = graph::<C>().map_err(NodeError::permanent)?;
+    let CodeTask { spec, place, settings } = task.into();
+    let input = CodeTaskState::update().spec(Some(spec)).place(place).settings(settings);
+    Ok(ctx.call(&graph, input).await?)
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::children::Children;
-use super::state::{CodeTaskState, Start, TaskOutcome, WorkPlace};
+use super::outcome::TaskOutcome;
+use super::state::{CodeTaskState, Start, WorkPlace};
 use super::{records, splitting};
 use crate::drivers::{Access, Shell};
 use crate::graph::NodeError;

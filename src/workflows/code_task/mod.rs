@@ -10,6 +10,7 @@
 //!
 //! What a node is to do is read from the state in `jobs`, its result changes the state in `done` and `decided`; all are pure.
 
+mod agent;
 mod attempt;
 mod child;
 mod children;
@@ -18,22 +19,28 @@ mod done;
 mod dry_run;
 mod graph;
 mod jobs;
+mod outcome;
+mod read_task;
 mod records;
 mod splitting;
 mod start;
 mod state;
 mod step;
 mod summary;
+mod task;
 mod verifying;
 mod view;
 
+pub use agent::code_task;
 pub use attempt::{Attempt, AttemptLine, Obstacle, OutputChange};
-pub use child::{CodeTask, code_task, code_task_agent};
 pub use children::{ChildResult, Children};
 pub use dry_run::{DryRun, DryVerifier};
-pub use graph::graph;
+pub use graph::{code_task_agent, graph};
+pub use outcome::TaskOutcome;
+pub use read_task::ReadTask;
 pub use records::{finding_lines, run_folder};
-pub use start::{ReadTask, TaskStart, TaskStartError};
-pub use state::{CodeTaskState, CodeTaskStateUpdate, Settings, Start, TaskOutcome, TaskPlace, WorkPlace};
+pub use start::{TaskStart, TaskStartError};
+pub use state::{CodeTaskState, CodeTaskStateUpdate, Settings, Start, TaskPlace, WorkPlace};
 pub use step::{AfterAsk, AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};
 pub use summary::{describe_question, label, summary};
+pub use task::CodeTask;

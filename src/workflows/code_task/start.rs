@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::dry_run::DryRun;
+use super::read_task::ReadTask;
 use super::state::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskPlace};
 use crate::decide::{Kind, Override};
 use crate::drivers::{DriverName, Scripted};
@@ -37,15 +38,6 @@ pub struct TaskStart {
     pub decision: Option<Override>,
     /// The ids of verifiers that are code of your own, besides those that come with the library.
     pub in_code: Vec<String>,
-}
-
-/// A task that was read, and how it is executed.
-#[derive(Clone, Debug)]
-pub struct ReadTask {
-    /// The task; its policy is the one that holds.
-    pub spec: TaskSpec,
-    /// How the work is done.
-    pub settings: Settings,
 }
 
 /// Why a task cannot begin.

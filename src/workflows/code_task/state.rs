@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{Attempt, AttemptLine, Obstacle, OutputChange, change, meet};
 use super::children::{ChildResult, Children};
+use super::outcome::TaskOutcome;
 use crate::decide::{DecisionRecord, Override};
 use crate::drivers::{NewLimits, Usage};
 use crate::findings::{Fingerprint, VerifierOutput};
@@ -131,18 +132,4 @@ pub struct Start {
     pub folder: Folder,
     /// The position and files.
     pub base: Base,
-}
-
-/// The outcome of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskOutcome {
-    /// It is done.
-    Done,
-    /// It was given up.
-    GaveUp,
-    /// A person decided that it failed.
-    Failed,
-    /// A person ended the run.
-    Cancelled,
 }

@@ -1,8 +1,9 @@
 //! A task in lines for people: its attempts with their decisions, findings and costs, its children, its questions. Pure.
 
 use super::attempt::AttemptLine;
-use super::child::CodeTask;
-use super::state::{CodeTaskState, TaskOutcome};
+use super::outcome::TaskOutcome;
+use super::state::CodeTaskState;
+use super::task::CodeTask;
 use crate::drivers::{Account, dollars};
 use crate::nodes::GaveUp;
 

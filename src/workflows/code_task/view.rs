@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::state::{CodeTaskState, Start, TaskOutcome};
+use super::outcome::TaskOutcome;
+use super::state::{CodeTaskState, Start};
 use crate::drivers::RunLimits;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Brief, BriefTask, Folder};

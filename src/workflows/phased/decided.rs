@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::done::{Repeated, repeated, update};
+use super::ended::over;
 use super::state::{Omission, PhaseChange, PhaseState, PhaseStatus, SubtaskState};
-use super::work::{ENDED, PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::nodes::{AfterHalt, HaltedPhase};
 use crate::plan::Plan;
 use crate::workflows::OnExhausted;
@@ -67,21 +68,6 @@ fn retry_reason(state: &ExecutionState, decision: &AfterHalt, was_asked: bool) -
         Some(id) => format!("subtask {id}: {reason}; {answer}"),
         None => format!("{reason}; {answer}"),
     }
-}
-
-/// A phase, and those of its subtasks that were under way, once a person has ended the run.
-fn over(phase: &PhaseState) -> (PhaseState, Vec<SubtaskState>) {
-    let status = if phase.status == PhaseStatus::Completed { phase.status } else { PhaseStatus::Failed };
-    let is_under_way = |line: &&SubtaskState| matches!(line.status, PhaseStatus::Running | PhaseStatus::Retrying);
-    let under_way = phase.subtasks.iter().filter(is_under_way).cloned();
-    (PhaseState { status, ..phase.clone() }, under_way.map(|line| line.stopped(ENDED)).collect())
-}
-
-/// Adds to the end of a run what becomes of the phase in work.
-pub(crate) fn ended_phase(state: &ExecutionState, update: Update) -> Update {
-    let Some(phase) = state.current_phase() else { return update };
-    let (phase, lines) = over(phase);
-    update.phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines))
 }
 
 /// The changes of a decision.

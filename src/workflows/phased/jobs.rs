@@ -10,8 +10,8 @@ use crate::nodes::{
     RetryPhaseJob, Salvage, Siblings, WorktreeJob,
 };
 use crate::plan::Task;
-use crate::workflows::task_based::{self, ExecutionState};
-use crate::workflows::{OnExhausted, OnSubtaskFailure, PlanContext, Role};
+use crate::workflows::task_based::ExecutionState;
+use crate::workflows::{OnExhausted, OnSubtaskFailure, PlanContext, Role, task_based};
 use crate::workspace::CommitId;
 
 type Job<T> = Result<T, NodeError>;

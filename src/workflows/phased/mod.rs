@@ -13,6 +13,7 @@
 
 mod decided;
 mod done;
+mod ended;
 mod graph;
 mod jobs;
 mod parts;
@@ -30,18 +31,19 @@ mod tree;
 mod view;
 mod work;
 
-pub(crate) use decided::ended_phase;
 pub use graph::graph;
 pub use parts::{
     PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
 };
 pub use progress::{board, label, progress};
 pub use run_subtask::run_subtask;
-pub(crate) use state::change as change_phases;
 pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
 pub use step::{AfterPhasesApproval, PhaseStep};
 pub use subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
 pub use subtask_graph::SubtaskStep;
+pub use work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};
+
+pub(crate) use ended::ended_phase;
+pub(crate) use state::change as change_phases;
 pub(crate) use tree::tree as phase_tree;
 pub(crate) use work::change as change_works;
-pub use work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};

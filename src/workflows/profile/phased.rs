@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::choices::{OnSubtaskFailure, PlanContext};
-use super::read::set;
-use super::table::{Problems, Table};
+use super::table::{Problems, Table, set};
 use crate::workspace::Furnishings;
 
 /// How the phases of a plan are executed.

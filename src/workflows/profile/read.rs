@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
-use crate::files;
-
-use super::api::{self, Api, Endpoint};
+use super::api;
+use super::api::{Api, Endpoint};
 use super::choices::Role;
 use super::error::ProfileError;
 use super::settings::{AgentSettings, Profile, Tools, TurnLimits};
-use super::table::{Problems, Table};
+use super::table::{Problems, Table, set};
+use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
+use crate::files;
 
 impl Profile {
     /// Reads a profile from a file.
@@ -141,12 +141,6 @@ impl Profile {
             problems.add(at, "review_types", "names one kind twice");
         }
         self.review_types = types;
-    }
-}
-
-pub(super) fn set<V>(place: &mut V, value: Option<V>) {
-    if let Some(value) = value {
-        *place = value;
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits};
-use crate::plan::TaskProgress;
-
 use super::api::Api;
 use super::choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
 use super::phased::Phased;
+use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits};
+use crate::plan::TaskProgress;
 
 /// How a workflow of coding agents is run.
 ///

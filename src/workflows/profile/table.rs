@@ -304,3 +304,9 @@ fn is_secret(key: &str) -> bool {
             .iter()
             .any(|end| key.ends_with(end))
 }
+
+pub(super) fn set<V>(place: &mut V, value: Option<V>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
