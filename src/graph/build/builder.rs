@@ -187,7 +187,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     }
 
     /// Adds a whole graph as one node. Over the same state it returns only what it changed; over another state it needs
-    /// [`mapped`](CompiledGraph::mapped).
+    /// [`mapped`](crate::graph::CompiledGraph::mapped).
     pub fn add_subgraph(self, id: N, child: impl Child<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();

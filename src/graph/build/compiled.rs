@@ -63,7 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     }
 
     /// Sets how many supersteps a run of the graph's threads may take before it is an error, unless
-    /// [`Thread::recursion_limit`] says otherwise; [`RECURSION_LIMIT`] unless set. For a graph whose loops end by rules of its
+    /// [`Thread::recursion_limit`](crate::graph::Thread::recursion_limit) says otherwise; [`RECURSION_LIMIT`] unless set. For a graph whose loops end by rules of its
     /// own, however long they are: `u64::MAX`.
     #[must_use]
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
@@ -164,7 +164,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     }
 
     /// Returns the nodes that blocked the thread they ran on for more than 100 ms without awaiting, each with the longest time, in
-    /// runs of this process that somebody listened to ([`Thread::stream`], or a `tracing` subscriber that takes warnings).
+    /// runs of this process that somebody listened to ([`Thread::stream`](crate::graph::Thread::stream), or a `tracing` subscriber that takes warnings).
     /// Make them [`blocking`](crate::graph::blocking()) nodes: until such a node awaits, no other task on its thread runs, and no
     /// timeout or cancellation reaches it.
     pub fn blocking_nodes(&self) -> Vec<(String, Duration)> {

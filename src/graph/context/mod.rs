@@ -35,5 +35,7 @@ pub(crate) use known::{Answers, EarlierQuestion, Known};
 pub(crate) use level::Level;
 pub(crate) use permits::Permits;
 pub(crate) use report::{Comparison, Difference, Spot};
-pub(crate) use shared::{Keeps, Limits, Shared, Stage, Staged};
+#[cfg(feature = "test-util")]
+pub(crate) use shared::Staged;
+pub(crate) use shared::{Keeps, Limits, Shared, Stage};
 pub(crate) use task::{Facts, Inside, Kept, Raised, TaskCtx};

@@ -90,8 +90,8 @@ impl Answer {
 
 impl Answer {
     /// Cancels a question: the one that is open, or the one that [`to`](Self::to) names. A node that asked with
-    /// [`Ctx::ask`](crate::graph::Ctx::ask) gets [`AskError::Cancelled`]; any other fails with
-    /// [`RunError::QuestionClosed`].
+    /// [`Ctx::ask`](crate::graph::Ctx::ask) gets [`AskError::Cancelled`](crate::graph::AskError::Cancelled); any other fails with
+    /// [`RunError::QuestionClosed`](crate::graph::RunError::QuestionClosed).
     pub fn cancel() -> Self {
         Self { closing: Some(Closing::Cancelled), ..Self::json(&serde_json::Value::Null) }
     }

@@ -18,7 +18,7 @@ use crate::graph::node::command::Command;
 
 /// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
 ///
-/// The input is the whole state, untracked channels included, or what [`reads`](NodeExt::reads) names, or the payload of a
+/// The input is the whole state, untracked channels included, or what [`reads`](crate::graph::NodeExt::reads) names, or the payload of a
 /// send; if it cannot be serialized, the node runs each time.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
@@ -44,7 +44,7 @@ pub struct Failure {
 
 type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
 
-/// What was declared beside a node's body. Built by [`NodeExt`]'s methods.
+/// What was declared beside a node's body. Built by [`NodeExt`](crate::graph::NodeExt)'s methods.
 #[must_use]
 pub struct NodeOptions<S: State, N, C> {
     pub(crate) asks: BTreeMap<&'static str, Vec<Asks>>,

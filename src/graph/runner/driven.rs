@@ -33,7 +33,7 @@ pub(crate) struct Turn {
     pub drain: CancellationToken,
 }
 
-/// A graph of a [`runner`](super::runner()), with the context of its threads.
+/// A graph of a [`runner`](crate::graph::runner()), with the context of its threads.
 #[derive(Clone)]
 pub struct RunnerGraph(pub(super) Arc<dyn Driven>);
 

@@ -6,7 +6,9 @@ mod report;
 pub(crate) mod resume;
 mod round;
 
-pub use driven::RunnerGraph;
+#[cfg(feature = "app")]
 pub(crate) use driven::{Driven, Turn};
+
+pub use driven::RunnerGraph;
 pub use report::{RunnerQuestion, RunnerReport, RunnerStop};
 pub use resume::{Runner, RunnerWaker, Until};

@@ -48,7 +48,7 @@ pub struct RunnerReport {
     pub ended: BTreeMap<Standing, u64>,
     /// The number of turns that ended with an error, and of calls of hooks that panicked.
     pub errors: u64,
-    /// Threads that were resumed as often as [`Runner::max_resumes`] allows without getting further, and are left alone.
+    /// Threads that were resumed as often as [`Runner::max_resumes`](crate::graph::Runner::max_resumes) allows without getting further, and are left alone.
     pub given_up: Vec<ThreadId>,
     /// When the next thread that sleeps can be resumed.
     #[serde(serialize_with = "rfc3339")]

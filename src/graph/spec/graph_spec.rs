@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::state::Kind;
 
-/// A graph as a document. [`compile`](Self::compile) makes a graph of it, with the bodies of a [`Registry`].
+/// A graph as a document. [`compile`](Self::compile) makes a graph of it, with the bodies of a [`Registry`](crate::graph::Registry).
 ///
 /// ```
 /// # use std::sync::Arc;

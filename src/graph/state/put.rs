@@ -9,11 +9,11 @@ pub enum Put<V, W> {
     Overwrite(V),
 }
 
-/// A value that replaces a reduced channel instead of going through its reducer; see [`overwrite`].
+/// A value that replaces a reduced channel instead of going through its reducer; see [`overwrite`](crate::graph::overwrite).
 #[derive(Clone, Debug)]
 pub struct Overwrite<V>(pub V);
 
-/// What a setter of a reduced field takes: the write itself, or [`overwrite`]`(value)`.
+/// What a setter of a reduced field takes: the write itself, or [`overwrite`](crate::graph::overwrite)`(value)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to this channel",
     note = "give a `{W}`, or replace the whole value with `overwrite(..)` of a `{V}`"

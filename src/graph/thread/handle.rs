@@ -157,7 +157,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Sets how many supersteps a run may take before it is an error; unless set, what the graph says, or
-    /// [`RECURSION_LIMIT`]. As in LangGraph, START counts, so a graph of K steps needs a limit of K + 1.
+    /// [`RECURSION_LIMIT`](crate::graph::RECURSION_LIMIT). As in LangGraph, START counts, so a graph of K steps needs a limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.limits.recursion = supersteps;
         self

@@ -24,7 +24,7 @@ pub struct CheckpointInfo {
     pub step: i64,
     /// When it was made, in milliseconds since 1970.
     pub created_at: u64,
-    /// Words of the user's: [`Thread::metadata`](super::handle::Thread::metadata).
+    /// Words of the user's: [`Thread::metadata`](crate::graph::Thread::metadata).
     pub metadata: Vec<(String, String)>,
 }
 

@@ -120,7 +120,7 @@ pub(super) async fn run<C: Agents>(child: Arc<CodeTask>, ctx: Ctx<C>) -> Result<
 }
 
 /// Carries out a task from a node of any graph, and returns its last state. Every child goes through it. `CodeTaskAgent` of the request is
-/// this function; [`code_task`] is the same as a node, and [`graph`](super::graph()) as a graph.
+/// this function; [`code_task`](super::code_task()) is the same as a node, and [`graph`](super::graph()) as a graph.
 ///
 /// # Errors
 /// Those of the run; it is interrupted where a person is asked. That a task was given up is an [outcome](CodeTaskState::outcome).

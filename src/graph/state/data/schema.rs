@@ -11,7 +11,7 @@ use crate::graph::state::channel::Channel;
 use crate::graph::state::channels::no_channel;
 use crate::graph::state::put::Put;
 
-/// The channels of a [`DataState`], known at run time. A graph takes it by `StateGraph::with_schema(schema)`; its node ids are
+/// The channels of a [`DataState`](crate::graph::DataState), known at run time. A graph takes it by `StateGraph::with_schema(schema)`; its node ids are
 /// [`Name`](crate::graph::Name)s.
 ///
 /// ```
@@ -218,7 +218,7 @@ impl Table {
     }
 }
 
-/// A write to one channel of a [`DataState`]. Its `Debug` shows no value, as the channel may be secret.
+/// A write to one channel of a [`DataState`](crate::graph::DataState). Its `Debug` shows no value, as the channel may be secret.
 #[derive(Clone, PartialEq)]
 pub struct DataWrite {
     pub(super) channel: usize,
