@@ -4,7 +4,7 @@
 //! above it. Only `sled` names the embedded store.
 
 mod checkpointer;
-pub(crate) mod codec;
+mod codec;
 mod depth;
 mod effect_record;
 mod envelope;

@@ -104,6 +104,18 @@ pub enum Source {
     Fork,
 }
 
+impl Source {
+    /// Returns LangGraph's word for it, as JSON and text show it: `input`, `loop`, `update`, `fork`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Loop => "loop",
+            Self::Update => "update",
+            Self::Fork => "fork",
+        }
+    }
+}
+
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointRecord {

@@ -1,7 +1,6 @@
 //! The list of rules by which tasks are decided on.
 
-use std::fmt;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use super::case::Case;
@@ -9,8 +8,7 @@ use super::decision::{Decision, Ruling};
 use super::kind::Kind;
 use super::over::Override;
 use super::rule::{Named, Rule};
-use super::standard;
-use super::standard::STANDARD;
+use super::standard::{self, STANDARD};
 
 /// Rules in their order: the first that applies decides.
 ///

@@ -20,7 +20,6 @@ mod sessions;
 pub mod tools;
 mod wrap;
 
-pub use crate::drivers::wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};
 pub use cli::CliAgent;
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
@@ -33,6 +32,7 @@ pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shel
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
 pub use sessions::SessionStore;
+pub use wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};
 
 #[cfg(all(unix, feature = "app"))]
 pub(crate) use api::post;

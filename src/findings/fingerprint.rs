@@ -1,7 +1,6 @@
 //! The identity of a finding across attempts.
 
-use std::fmt;
-use std::fmt::{Display, Write};
+use std::fmt::{self, Display, Write};
 
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::id::TaskId;
+use super::id::{TaskId, part};
 use super::proposal_problem::ProposalProblem;
 
 /// A plan that cannot be executed, or a question that it cannot answer.
@@ -217,7 +217,7 @@ impl FromStr for TaskId {
     type Err = PlanError;
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
-        let parts: Option<Vec<String>> = text.split('.').map(super::id::part).collect();
+        let parts: Option<Vec<String>> = text.split('.').map(part).collect();
         parts.map(|parts| Self(parts.join("."))).ok_or_else(|| PlanError::BadTaskId { text: text.to_owned() })
     }
 }

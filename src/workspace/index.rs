@@ -183,4 +183,4 @@ fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<
 }
 
 /// The beginning of the names of such folders, which lie in our folder inside git's.
-pub(crate) const NAME: &str = "guarded-";
+pub(super) const NAME: &str = "guarded-";

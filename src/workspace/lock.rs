@@ -1,8 +1,7 @@
 //! One live run per work tree: a lock that the system takes back when the process that holds it dies.
 
 use std::fs::{File, TryLockError};
-use std::io;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

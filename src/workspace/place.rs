@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-pub(crate) fn is_unborn(error: &git2::Error) -> bool {
+pub(super) fn is_unborn(error: &git2::Error) -> bool {
     matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)
 }
 

@@ -19,6 +19,7 @@ use crate::app::text::clean;
 use crate::app::watch::View;
 use crate::checkpoint::Checkpointer;
 use crate::graph::runner::Driven;
+use crate::graph::shape::fields::time;
 use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, Standing, Until};
 
 impl Session {
@@ -129,7 +130,7 @@ fn text(report: &RunnerReport) -> String {
         text.push_str(&format!("  {} gets no further: `status` shows it\n", clean(thread.as_str())));
     }
     if let Some(wake) = report.wake {
-        text.push_str(&format!("  the next thread wakes at {}\n", crate::graph::shape::fields::time(wake)));
+        text.push_str(&format!("  the next thread wakes at {}\n", time(wake)));
     }
     text
 }

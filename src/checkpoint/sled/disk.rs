@@ -6,8 +6,7 @@
 //! unguarded.
 
 use std::fmt::Debug;
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -15,8 +14,7 @@ use std::time::SystemTime;
 use sled::{Batch, Db, IVec, Iter};
 
 use super::faults::Faults;
-use super::files;
-use super::files::io_at;
+use super::files::{self, io_at};
 use super::quiet::caught_quietly;
 use super::segment::SEGMENT;
 use crate::checkpoint::{CheckpointError, Order};

@@ -184,7 +184,7 @@ fn is_socket_file(_found: &Metadata) -> bool {
 }
 
 /// Names what was tried, and where, in an error of the operating system.
-pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> std::result::Result<T, CheckpointError> {
+pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result<T> {
     result.map_err(|error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             CheckpointError::DiskFull { what: what.into(), path: path.into() }

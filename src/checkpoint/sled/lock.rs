@@ -5,8 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
-use super::files;
-use super::files::io_at;
+use super::files::{self, io_at};
 use super::open::writable;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::time::{date, now};

@@ -36,8 +36,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 pub use self::compact::Compacted;
 #[cfg(feature = "test-util")]
@@ -45,6 +44,7 @@ pub use self::testing::SledFaults;
 
 use self::committer::Shared;
 use self::disk::Disk;
+use self::files::io_at;
 use self::lock::Lock;
 use self::open::{Opened, Readable};
 use self::queue::{Queue, Task};
@@ -57,7 +57,6 @@ use super::error::CheckpointError;
 use super::id::ThreadId;
 use super::key::Key;
 use super::lease::{Claim, Lease, Leases};
-use files::io_at;
 
 /// Numbers of leases and commits begin with the number of the opening, so that they grow over all openings: each has 2^40
 /// of them.

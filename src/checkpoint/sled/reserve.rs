@@ -5,8 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::{fs, io};
 
-use super::files;
-use super::files::io_at;
+use super::files::{self, io_at};
 use super::segment::SEGMENT;
 use crate::checkpoint::CheckpointError;
 

@@ -6,8 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use super::disk::broken;
-use super::files;
-use super::files::io_at;
+use super::files::{self, io_at};
 use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;

@@ -12,8 +12,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use super::disk::broken;
-use super::files;
-use super::files::io_at;
+use super::files::{self, io_at};
 use super::rows::STORE;
 use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
 use crate::checkpoint::CheckpointError;

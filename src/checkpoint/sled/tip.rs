@@ -11,14 +11,12 @@
 //! crc32c of all that. Earlier releases wrote one slot without a magic number at the start of the file.
 
 use std::fs::File;
-use std::io;
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use super::disk::{Tree, broken};
-use super::files;
-use super::files::io_at;
+use super::files::{self, io_at};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
 

@@ -1,7 +1,6 @@
 //! A diff read for secrets.
 
-use super::added;
-use super::added::AddedLine;
+use super::added::{self, AddedLine};
 use super::placeholder::{entropy, is_code, is_placeholder};
 use super::rules::{Match, PATTERNS, RULES, Rule};
 use crate::findings::evidence::{Evidence, Lines};

@@ -13,14 +13,5 @@ pub(crate) fn number<E: Serializer>(checkpoint: &CheckpointId, out: E) -> Result
 }
 
 pub(crate) fn word<E: Serializer>(source: &Source, out: E) -> Result<E::Ok, E::Error> {
-    out.serialize_str(source_word(*source))
-}
-
-pub(crate) fn source_word(source: Source) -> &'static str {
-    match source {
-        Source::Input => "input",
-        Source::Loop => "loop",
-        Source::Update => "update",
-        Source::Fork => "fork",
-    }
+    out.serialize_str(source.as_str())
 }

@@ -8,7 +8,6 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::edits::Edit;
-use super::serialize::source_word;
 use super::types::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side};
 use crate::checkpoint::time::{millis, rfc3339};
 use crate::graph::view::{JournalEntry, JournalKind};
@@ -81,7 +80,7 @@ impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Side { thread, checkpoint, step, source, .. } = self.0;
         let thread = printable(thread.as_str());
-        write!(f, "{thread} #{checkpoint}, superstep {step} ({})", source_word(*source))
+        write!(f, "{thread} #{checkpoint}, superstep {step} ({})", source.as_str())
     }
 }
 

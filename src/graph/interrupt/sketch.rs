@@ -1,14 +1,12 @@
 //! What a type looks like as JSON, in words for a person: asked of its `Deserialize` with made-up values. Knows no graph.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
-use serde::de;
 use serde::de::value::{StrDeserializer, U32Deserializer};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
-    Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
 };
 
 /// How deep types are looked into: recursive ones have no end.

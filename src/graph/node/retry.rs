@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::graph::error::{Class, NodeError};
+use crate::graph::records::clock::noise;
 
 type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
 
@@ -72,7 +73,7 @@ impl RetryPolicy {
     pub(crate) fn delay(&self, next: u32) -> Duration {
         let grown = self.initial.as_secs_f64() * self.factor.powi(next.saturating_sub(2).min(64).cast_signed());
         let pause = Duration::try_from_secs_f64(grown).unwrap_or(self.longest).min(self.longest);
-        if self.jitter { pause + Duration::from_millis(crate::graph::records::clock::noise() % 1000) } else { pause }
+        if self.jitter { pause + Duration::from_millis(noise() % 1000) } else { pause }
     }
 }
 

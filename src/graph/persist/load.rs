@@ -360,7 +360,7 @@ fn answered(
 
 pub(crate) async fn position<S: State, N: NodeId, C>(
     reader: &Reader,
-    table: &crate::graph::build::table::Table<S, N, C>,
+    table: &Table<S, N, C>,
     id: CheckpointId,
 ) -> Result<(Position<S>, Mapping), RunError> {
     let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };

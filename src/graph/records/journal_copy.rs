@@ -7,8 +7,7 @@ use super::journal::{Journal, ORIGIN, name};
 use super::mapping::Mapping;
 use super::puts::Puts;
 use super::reader::{Reader, Tasks};
-use crate::checkpoint::codec::decode_record;
-use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, TaskStatus, decode_record, encode_record};
 use crate::graph::error::RunError;
 
 /// From which checkpoint to which fork of it.

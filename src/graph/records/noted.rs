@@ -5,7 +5,6 @@ use crate::checkpoint::{CheckpointId, Key};
 
 /// How many events, and bytes of them, wait for the next commit of the run at most; then they get one of their own.
 const EVENTS: usize = 256;
-
 const BYTES: usize = 256 << 10;
 
 /// Events that wait for the next commit.

@@ -16,7 +16,7 @@ use crate::graph::run::{
     children::{began_at, pointed_at},
     enter::level,
 };
-use crate::graph::state::State;
+use crate::graph::state::{State, Writes};
 use crate::graph::superstep::Position;
 use crate::graph::view::Left;
 
@@ -93,7 +93,7 @@ async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
 async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     run: &Run<T, M, C>,
     walk: &Walk<T, M, C>,
-    input: &crate::graph::state::writes::Writes<T>,
+    input: &Writes<T>,
     comparison: &Comparison,
 ) -> Result<(), RunError> {
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };

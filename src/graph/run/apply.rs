@@ -10,7 +10,7 @@ use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{NEW_LINE, Puts, START_NODE};
+use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, START_NODE};
 use crate::graph::state::{ApplyError, Mask, Merge, State};
 use crate::graph::superstep::{
     Applying, Control, Finished, Packet, SENDS_LIMIT, Stand, Task,
@@ -182,7 +182,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Takes a number for the checkpoint to come.
-    pub(crate) fn enter(&mut self, recorder: &crate::graph::records::recorder::Recorder) {
+    pub(crate) fn enter(&mut self, recorder: &Recorder) {
         let before = self.pos.id;
         self.pos.id = recorder.next_id();
         if before.0 == 0 || self.pos.line == NEW_LINE {
@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         self.came_from = before;
         self.pos.parent = match recorder.durability() {
-            crate::graph::records::recorder::Durability::Exit if self.delta.is_none() => self.exit_parent,
+            Durability::Exit if self.delta.is_none() => self.exit_parent,
             _ => (before.0 != 0).then_some(before),
         };
         self.pos.created_at = self.shared.now();

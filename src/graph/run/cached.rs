@@ -9,7 +9,7 @@ use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{NodeCache, cache::prefix};
-use crate::graph::state::{Payload, State, Writes, reading, value};
+use crate::graph::state::{Mask, Payload, State, Writes, reading, value};
 use crate::graph::superstep::{Finished, Packet};
 
 /// A result, in names, so that it outlives a change of the graph's indexes.
@@ -49,7 +49,7 @@ fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
 fn state_key<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &S,
-    reads: Option<&crate::graph::state::mask::Mask>,
+    reads: Option<&Mask>,
     key: &mut Vec<u8>,
 ) -> Option<()> {
     key.push(0);

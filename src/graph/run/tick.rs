@@ -15,7 +15,7 @@ use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{Stops, Table};
 use crate::graph::context::{Budget, Exit, Level, Shared, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
+use crate::graph::node::{NodeId, Target};
 use crate::graph::records::{Caller, Puts, Recorder, START_NODE};
 use crate::graph::state::{Mask, Merge, State, Writes};
 use crate::graph::superstep::{Position, Task, task::plan};
@@ -52,7 +52,7 @@ pub(crate) struct Run<S: State, N, C> {
     /// Kept by subgraphs over the state of their parent.
     pub delta: Option<Delta<S>>,
     /// Where a command that began the thread goes besides START's edges.
-    pub first_goto: Vec<crate::graph::node::command::Target<N>>,
+    pub first_goto: Vec<Target<N>>,
     /// The input as it was given, for the routers after START.
     pub given: Option<Arc<Map<String, Value>>>,
     /// Whether the state was taken over from the parent and has to be stored whole.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::checkpoint::ThreadId;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
+use crate::graph::shape::fields::time;
 use crate::graph::thread::{Standing, Status};
 
 /// A question that a turn of the runner led to.
@@ -56,5 +57,5 @@ pub struct RunnerReport {
 }
 
 fn rfc3339<W: serde::Serializer>(wake: &Option<SystemTime>, out: W) -> Result<W::Ok, W::Error> {
-    wake.map(crate::graph::shape::fields::time).serialize(out)
+    wake.map(time).serialize(out)
 }

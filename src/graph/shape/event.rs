@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::{serialize_as, source};
+use super::fields::serialize_as;
 use super::question::{AnswerShape, QuestionShape};
 use crate::graph::interrupt::Question;
 use crate::graph::view::{CheckpointView, Event, EventKind, TaskView};
@@ -77,7 +77,7 @@ fn task_start(node: &str) -> Value {
 }
 
 fn checkpoint(made: &CheckpointView) -> Value {
-    json!({ "kind": "checkpoint", "checkpoint": made.id, "source": source(made.source), "next": made.next })
+    json!({ "kind": "checkpoint", "checkpoint": made.id, "source": made.source.as_str(), "next": made.next })
 }
 
 fn task(task: &TaskView) -> Value {

@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use crate::checkpoint::Source;
 use crate::checkpoint::time::{millis, rfc3339};
 use crate::graph::state::State;
 use crate::graph::view::untyped::state_json;
@@ -15,16 +14,6 @@ pub(crate) fn state<S: State>(state: &S) -> serde_json::Value {
 /// Writes a time as RFC 3339: `2026-01-31T09:30:00.250Z`.
 pub(crate) fn time(time: SystemTime) -> String {
     rfc3339(millis(time))
-}
-
-/// Returns the word for why a checkpoint was made.
-pub(crate) fn source(source: Source) -> &'static str {
-    match source {
-        Source::Input => "input",
-        Source::Loop => "loop",
-        Source::Update => "update",
-        Source::Fork => "fork",
-    }
 }
 
 /// Metadata as a JSON object; of two entries with one key, the later one.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::fields::{metadata, serialize_as, source, state, time};
+use super::fields::{metadata, serialize_as, state, time};
 use super::question::{AnswerShape, QuestionShape};
 use super::signal::AwaitedShape;
 use crate::checkpoint::time::rfc3339;
@@ -30,7 +30,7 @@ impl From<&CheckpointInfo> for CheckpointShape {
             checkpoint: info.id.0,
             parent: info.parent.map(|parent| parent.0),
             step: info.step,
-            source: source(info.source).into(),
+            source: info.source.as_str().into(),
             created_at: rfc3339(info.created_at),
             metadata: info.metadata.clone(),
         }

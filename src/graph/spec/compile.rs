@@ -10,7 +10,7 @@ use super::problem::{SpecError, SpecProblem};
 use super::registry::{Entry, Registry, SharedNode, SharedWorker, missing};
 use crate::graph::build::{CompiledGraph, Edges, StateGraph};
 use crate::graph::node::{Declared, END, Name, Target, Worker};
-use crate::graph::state::{DataSchema, DataState};
+use crate::graph::state::{DataSchema, DataState, SchemaError};
 
 const START_NAME: &str = "START";
 const END_NAME: &str = "END";
@@ -54,7 +54,7 @@ impl GraphSpec {
         }
     }
 
-    fn schema(&self) -> Result<DataSchema, crate::graph::state::data::schema::SchemaError> {
+    fn schema(&self) -> Result<DataSchema, SchemaError> {
         let channels = self.channels.iter().map(|(name, channel)| (name.as_str(), channel.kind()));
         let secret = self.channels.iter().filter(|(_, channel)| ChannelSpec::is_secret(channel));
         secret.map(|(name, _)| name).try_fold(DataSchema::new(channels)?, |schema, name| schema.secret(name))

@@ -5,7 +5,6 @@ use bincode::Options;
 use super::channel::Codec;
 
 pub(crate) const MESSAGE_PACK: u8 = 1;
-
 pub(crate) const BINCODE: u8 = 2;
 
 /// The type name of an answer that was given as JSON to a question of unknown type.

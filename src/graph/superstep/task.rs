@@ -13,7 +13,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::{Command, NodeId, Sends, Target};
 use crate::graph::records::{Journal, SENT, START_KEY, START_NODE};
-use crate::graph::state::State;
+use crate::graph::state::{Payload, State};
 
 /// How many sends one task, and all of a superstep, may make.
 pub(crate) const SENDS_LIMIT: usize = 100_000;
@@ -266,7 +266,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
         }
     }
 
-    fn send(&self, node: u32, payload: Arc<dyn crate::graph::state::payload::Payload>, into: &mut Finished<S>) {
+    fn send(&self, node: u32, payload: Arc<dyn Payload>, into: &mut Finished<S>) {
         let (checkpoint, task) = self.made_by;
         let slot = crate::checkpoint::RowId::SENDS + into.sends.len() as u32;
         into.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use super::handle::Thread;
-use crate::checkpoint;
-use crate::checkpoint::{CheckpointId, Checkpointer, Retention, Swept, ThreadId};
+use crate::checkpoint::{self, CheckpointId, Checkpointer, Retention, Swept, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::state::State;

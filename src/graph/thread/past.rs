@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::handle::Thread;
 use super::history::History;
+use super::outcome::Outcome;
 use super::resting::Resting;
 use super::snapshot::is_failed;
 use crate::checkpoint::{CheckpointId, Claim, Source};
@@ -16,7 +17,11 @@ use crate::graph::persist::load::position;
 use crate::graph::records::{Reader, START_NODE};
 use crate::graph::run::net::netted;
 use crate::graph::state::{Merge, State};
-use crate::graph::superstep::{Position, Stand, task::planned};
+use crate::graph::superstep::{
+    Position, Stand,
+    position::{apply_writes, named},
+    task::planned,
+};
 use crate::graph::view::{Seen, Snapshot, StateSnapshot, TaskSnapshot};
 
 /// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
@@ -235,14 +240,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         for task in tasks {
             let Stand::Done(done) = task.stand else { return Ok(None) };
             writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
-            if let Err(error) =
-                crate::graph::superstep::position::apply_writes(table, &mut state, done.writes.0, &mut merge)
-            {
+            if let Err(error) = apply_writes(table, &mut state, done.writes.0, &mut merge) {
                 let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
                 let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
-                return Ok(Some(
-                    crate::graph::superstep::position::named(table, pos.step + 1, error, nodes).to_string(),
-                ));
+                return Ok(Some(named(table, pos.step + 1, error, nodes).to_string()));
             }
         }
         pos.state = Arc::new(state);
@@ -286,7 +287,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// As [`invoke`](Self::invoke).
-    pub async fn retry(&self) -> Result<crate::graph::thread::outcome::Outcome<S>, RunError> {
+    pub async fn retry(&self) -> Result<Outcome<S>, RunError> {
         if self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "retry" });
         }

@@ -12,10 +12,10 @@ use crate::graph::node::NodeId;
 use crate::graph::persist::save;
 use crate::graph::records::{Durability, Held, NEW_LINE, Puts, SENT, START_KEY, START_NODE, reader::reader};
 use crate::graph::run::{Run, apply::fire, net::netted};
-use crate::graph::state::{IntoWrites, Mask, State, Writes};
+use crate::graph::state::{ApplyError, IntoWrites, Mask, State, Writes};
 use crate::graph::superstep::{
-    Finished, Start,
-    position::{apply_writes, named, with_returned},
+    Finished, Start, Task,
+    position::{apply_writes, fresh_read, named, with_returned},
 };
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
@@ -216,8 +216,8 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
         let from = (made_by, SENT * 2 + at as u32);
-        let seen = crate::graph::superstep::position::fresh_read(&run.table, &*run.pos.state, &finished.writes)
-            .map_err(|error| words(run, error, node))?;
+        let seen =
+            fresh_read(&run.table, &*run.pos.state, &finished.writes).map_err(|error| words(run, error, node))?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
@@ -253,9 +253,7 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 /// The key of the planned task that the update stands for, or one that no task has.
 fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
-    let open = |task: &&crate::graph::superstep::task::Task<S>| {
-        task.node == node && !task.is_done() && !used.contains(&task.key)
-    };
+    let open = |task: &&Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
     let planned = run.tasks.iter().find(open);
     let key = planned.map_or(SENT * 2 + at as u32, |task| task.key);
     used.push(key);
@@ -296,11 +294,7 @@ fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
     TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
 }
 
-fn words<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &Run<S, N, C>,
-    error: crate::graph::state::merge::ApplyError,
-    node: u32,
-) -> RunError {
+fn words<S: State, N: NodeId, C: Send + Sync + 'static>(run: &Run<S, N, C>, error: ApplyError, node: u32) -> RunError {
     named(&run.table, run.pos.step + 1, error, vec![format!("`{}`", run.node_name(node))])
 }
 

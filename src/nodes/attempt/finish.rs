@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::kept_tree;
+use super::record::keep_tree;
 use super::snapshot::{SnapshotJob, TakenSnapshot, taken};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::commit::{CommitJob, Moved, commit};
@@ -84,7 +84,7 @@ impl LeftFiles {
             return Ok(KeptFiles { files: Some(files), commit: None });
         }
         let kept = KeptTree { tree: files.tree.clone(), ..self.kept.clone() };
-        let commit = kept_tree(&self.snapshot.folder, &kept, ctx).await?;
+        let commit = keep_tree(&self.snapshot.folder, &kept, ctx).await?;
         Ok(KeptFiles { files: Some(files), commit: Some(commit) })
     }
 }

@@ -111,7 +111,7 @@ impl RecordJob {
     }
 
     async fn referenced<C: Send + Sync + 'static>(&self, kept: &KeptTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
-        let commit = kept_tree(&self.folder, kept, ctx).await?;
+        let commit = keep_tree(&self.folder, kept, ctx).await?;
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
@@ -130,7 +130,7 @@ impl RecordJob {
 }
 
 /// Keeps a tree as a commit of now.
-pub(super) async fn kept_tree<C: Send + Sync + 'static>(
+pub(super) async fn keep_tree<C: Send + Sync + 'static>(
     folder: &Folder,
     kept: &KeptTree,
     ctx: &Ctx<C>,

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use super::api;
-use super::api::{Api, Endpoint};
+use super::api::{self, Api, Endpoint};
 use super::choices::Role;
 use super::error::ProfileError;
 use super::settings::{AgentSettings, Profile, Tools, TurnLimits};

@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reduce::not;
-use crate::graph::state::reducers;
-use crate::graph::state::reducers::{Change, Keyed};
+use crate::graph::state::reducers::{self, Change, Keyed};
 
 const MESSAGE: &str = "a message or a list of messages";
 const REMOVE: &str = "$remove";
