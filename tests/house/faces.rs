@@ -84,57 +84,34 @@ impl Modules {
 
 impl Module {
     fn read(file: &str, tokens: Vec<TokenTree>) -> Self {
-        let mut module = Self { file: file.to_owned(), ..Self::default() };
+        let mut module = Self { file: file.to_owned(), declared: declared(&tokens), ..Self::default() };
         let mut reader = Reader::default();
-        reader.read(tokens.iter().cloned().collect(), &[], 0);
-        module.paths =
-            reader.paths.into_iter().filter(|path| path.inline_modules == 0).map(|path| path.segments).collect();
-        for (nth, token) in tokens.iter().enumerate() {
-            match (token, tokens.get(nth + 1)) {
-                (TokenTree::Ident(word), Some(TokenTree::Ident(name))) if declares(&word.to_string()) => {
-                    module.declared.insert(name.to_string());
-                }
-                (TokenTree::Ident(word), Some(TokenTree::Punct(_))) if word == "macro_rules" => {
-                    module.declared.extend(tokens.get(nth + 2).map(ToString::to_string));
-                }
-                (TokenTree::Ident(word), _) if word == "use" => module.read_use(&tokens[nth + 1..]),
-                _ => {}
+        reader.read(tokens.into_iter().collect(), &[], 0);
+        for mut path in reader.paths.into_iter().filter(|path| path.inline_modules == 0) {
+            if path.segments.len() > 1 {
+                path.segments.pop_if(|last| last == "self");
             }
+            match path.import.as_deref() {
+                Some("*") => module.globs.push(path.segments[..path.segments.len() - 1].to_vec()),
+                Some(name) => drop(module.imported.insert(name.to_owned(), path.segments.clone())),
+                None => {}
+            }
+            module.paths.push(path.segments);
         }
         module
     }
+}
 
-    fn read_use(&mut self, tokens: &[TokenTree]) {
-        let end = tokens.iter().position(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';'));
-        self.read_tree(&tokens[..end.unwrap_or(tokens.len())], &[]);
-    }
-
-    /// Reads `a::{b, c as d, e::*}` below `prefix`.
-    fn read_tree(&mut self, tokens: &[TokenTree], prefix: &[String]) {
-        let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
-        for tree in tokens.split(is_comma).filter(|tree| !tree.is_empty()) {
-            let mut path = prefix.to_vec();
-            let mut alias = None;
-            for (nth, token) in tree.iter().enumerate() {
-                match token {
-                    TokenTree::Ident(word) if word == "as" => alias = tree.get(nth + 1).map(ToString::to_string),
-                    TokenTree::Ident(word) if alias.is_none() => path.push(word.to_string()),
-                    TokenTree::Punct(star) if star.as_char() == '*' => self.globs.push(path.clone()),
-                    TokenTree::Group(group) => {
-                        self.read_tree(&group.stream().into_iter().collect::<Vec<_>>(), &path);
-                        path.clear();
-                    }
-                    _ => {}
-                }
-            }
-            if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
-                path.pop();
-            }
-            if let Some(last) = path.last().cloned() {
-                self.imported.insert(alias.unwrap_or(last), path);
-            }
+/// Returns the names of the items of a file.
+fn declared(tokens: &[TokenTree]) -> BTreeSet<String> {
+    let name = |(nth, token): (usize, &TokenTree)| match (token, tokens.get(nth + 1)?) {
+        (TokenTree::Ident(word), TokenTree::Ident(name)) if declares(&word.to_string()) => Some(name.to_string()),
+        (TokenTree::Ident(word), TokenTree::Punct(_)) if word == "macro_rules" => {
+            Some(tokens.get(nth + 2)?.to_string())
         }
-    }
+        _ => None,
+    };
+    tokens.iter().enumerate().filter_map(name).collect()
 }
 
 fn declares(word: &str) -> bool {

@@ -11,6 +11,8 @@ pub(crate) struct Named {
     pub(crate) is_global: bool,
     /// The inline modules around it.
     pub(crate) inline_modules: usize,
+    /// The name that it brings in, `*` for all of them, if it is written in a `use`.
+    pub(crate) import: Option<String>,
 }
 
 impl Named {
@@ -42,6 +44,7 @@ impl Named {
 #[derive(Default)]
 pub(crate) struct Reader {
     pub(crate) paths: Vec<Named>,
+    in_use: bool,
 }
 
 impl Reader {
@@ -57,6 +60,14 @@ impl Reader {
                     at + 3
                 }
                 [TokenTree::Ident(word), TokenTree::Ident(_), ..] if word == "as" => at + 2,
+                [TokenTree::Ident(word), next, ..] if word == "use" && !is_punct(next, '<') => {
+                    self.in_use = true;
+                    at + 1
+                }
+                [end, ..] if is_punct(end, ';') => {
+                    self.in_use = false;
+                    at + 1
+                }
                 [TokenTree::Ident(_), ..] => self.read_path(&tokens, at, prefix, inline_modules),
                 [TokenTree::Group(group), ..] => {
                     self.read(group.stream(), &[], inline_modules);
@@ -84,14 +95,26 @@ impl Reader {
             at += 3;
         }
         let line = tokens[start].span().start().line;
-        self.paths.push(Named { segments, line, is_global: is_global(&tokens[..start]), inline_modules });
+        let import = self.in_use.then(|| imported_name(&segments, &tokens[at..]));
+        self.paths.push(Named { segments, line, is_global: is_global(&tokens[..start]), inline_modules, import });
         at
     }
 }
 
+/// Returns the name under which a `use` brings a path in; `rest` follows the path.
+fn imported_name(segments: &[String], rest: &[TokenTree]) -> String {
+    match rest {
+        [TokenTree::Ident(word), TokenTree::Ident(alias), ..] if word == "as" => alias.to_string(),
+        _ => segments.iter().rev().find(|segment| *segment != "self").cloned().unwrap_or_default(),
+    }
+}
+
+fn is_punct(token: &TokenTree, mark: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark)
+}
+
 fn is_separator(tokens: &[TokenTree]) -> bool {
-    let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':');
-    tokens.len() >= 2 && tokens[..2].iter().all(is_colon)
+    tokens.len() >= 2 && tokens[..2].iter().all(|token| is_punct(token, ':'))
 }
 
 fn is_global(before: &[TokenTree]) -> bool {
