@@ -1,4 +1,4 @@
-//! How a thread of a graph is opened to be read.
+//! The functions by which the command line reads the ends and the questions of a graph.
 
 use super::decide::Decider;
 use super::entry::WhatIf;
@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::questions::Questions;
 use super::shows::Shows;
 
-/// How ends and questions of a graph are read.
+/// The functions of one graph that read its ends and its questions.
 pub(crate) struct Reading<S> {
     pub outcome: Option<fn(&S) -> Exit>,
     pub deciders: Vec<(&'static str, Decider)>,
@@ -18,7 +18,7 @@ pub(crate) struct Reading<S> {
 }
 
 impl<S> Reading<S> {
-    /// What it means that these questions are open: what the first means that means anything of its own.
+    /// Returns the exit code of a thread with these open questions: that of the first that has one of its own.
     pub(crate) fn asks<'a>(&self, open: impl Iterator<Item = &'a str>) -> Exit {
         let means = |name: &str| self.asking.iter().find(|(known, _)| *known == name).map(|(_, exit)| *exit);
         open.filter_map(means).next().unwrap_or(Exit::Asking)

@@ -16,5 +16,5 @@ pub(crate) async fn near_threads(store: &dyn Checkpointer, thread: &ThreadId) ->
     near(thread.as_str(), others).into_iter().map(ThreadId::from).collect()
 }
 
-/// How many threads of a store are looked at.
+/// The largest number of names that are compared.
 pub(super) const NAMES: usize = 10_000;

@@ -10,7 +10,7 @@ use crate::checkpoint::{
     ThreadId, decode_record, encode_record,
 };
 
-/// What was found of one thread.
+/// The records of one thread, as far as they were found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Records, with the commits that wrote them.

@@ -332,11 +332,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     }
 }
 
-/// Which earlier versions a graph goes on from.
+/// The earlier versions that a graph continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct History {
-    /// Given by hand.
+    /// The version that the builder was given.
     pub version: u32,
-    /// Whether it goes on from none.
+    /// `true` if it continues none.
     pub pinned: bool,
 }

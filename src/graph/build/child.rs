@@ -1,10 +1,10 @@
-//! The trait of graphs that can be subgraphs, and how long their state is kept.
+//! The trait of graphs that can be subgraphs, and the lifetime of their state.
 
 use crate::graph::node::Node;
 use crate::graph::state::State;
 use crate::graph::view::AnyChild;
 
-/// How long the state of a subgraph is kept. LangGraph: the subgraph's `checkpointer`.
+/// The lifetime of the state of a subgraph. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. Each

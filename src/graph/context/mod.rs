@@ -1,6 +1,7 @@
 //! [`Ctx`](crate::graph::Ctx) and what is behind it: interrupts, effects, recorded values, signals, events of a node's own.
 //!
-//! Knows no superstep.
+//! The journal of a task has what it did outside and learned there, so that no attempt, resume or replay does it again; it
+//! belongs to a task of the root graph, and the tasks of its subgraphs write to the same one. Knows no superstep.
 
 mod asker;
 mod asking;

@@ -1,4 +1,6 @@
 //! The errors of nodes, of runs, and of threads that another version of the graph stored.
+//!
+//! Knows no run and no store.
 
 mod into_node_error;
 mod misfit;

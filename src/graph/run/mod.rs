@@ -1,4 +1,6 @@
 //! The superstep loop: plan, execute, settle, apply, commit.
+//!
+//! The rules are in `superstep`; of a store it knows records.
 
 pub(crate) mod apply;
 mod begin;

@@ -1,4 +1,7 @@
-//! The JSON of what programs read: snapshots, events, errors, threads.
+//! The JSON of threads, runs, events and errors: one shape for each, which `Serialize` writes and the command line prints.
+//! `docs/json.md` documents them.
+//!
+//! Must not know stores, commands or terminals.
 
 pub(crate) mod error;
 pub(crate) mod event;

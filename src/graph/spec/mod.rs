@@ -1,4 +1,6 @@
-//! Graphs that are documents.
+//! Graphs that are documents: channels, nodes by registered name, edges, routers by a field's value.
+//!
+//! Knows no format: serde reads JSON, YAML and TOML.
 
 mod compile;
 mod graph_spec;

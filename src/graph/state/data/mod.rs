@@ -1,4 +1,4 @@
-//! States whose channels are known only at run time.
+//! States whose channels are known only at run time: values are JSON, the rules are those of every other state.
 
 mod kind;
 mod messages;
