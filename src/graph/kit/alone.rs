@@ -105,26 +105,26 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     async fn alone(&self, task: Task<S>, state: S) -> Result<Alone<S>, RunError> {
         let script = self.script();
         let mut run = self.begun(&script, state);
-        run.tasks = vec![task];
-        run.planned = true;
+        run.step.tasks = vec![task];
+        run.step.planned = true;
         let asks = loop {
             run.execute().await?;
-            match &mut run.tasks[0].stand {
+            match &mut run.step.tasks[0].stand {
                 Stand::Failed(error) => return Err(error.clone()),
                 Stand::Done(_) | Stand::Ready => break None,
                 Stand::Asked { questions, .. } => match questions.first().cloned() {
-                    Some(question) => match told(&mut run.tasks[0], &question, &script) {
+                    Some(question) => match told(&mut run.step.tasks[0], &question, &script) {
                         true => {}
                         false => break Some(question),
                     },
-                    None => match run.tasks[0].wake {
+                    None => match run.step.tasks[0].wake {
                         Some(wake) => script.wait_until(wake),
                         None => break None,
                     },
                 },
             }
-            run.tasks[0].stand = Stand::Ready;
-            run.tasks[0].again = true;
+            run.step.tasks[0].stand = Stand::Ready;
+            run.step.tasks[0].again = true;
         };
         ended(run, asks, &script)
     }
@@ -147,7 +147,7 @@ fn ended<S: State, N: NodeId, C: Send + Sync + 'static>(
     asks: Option<Question>,
     script: &Script,
 ) -> Result<Alone<S>, RunError> {
-    let mut tasks = std::mem::take(&mut run.tasks);
+    let mut tasks = std::mem::take(&mut run.step.tasks);
     let runs = tasks[0].attempts;
     let mut writes = Value::Array(vec![]);
     let mut next = vec![];

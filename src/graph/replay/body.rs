@@ -42,7 +42,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let mut journals = reader.entries_of(self.pos.id, &step.mapping).await?;
-        for task in &mut self.tasks {
+        for task in &mut self.step.tasks {
             let entries = journals.remove(&task.key).unwrap_or_default();
             task.journal = Some(Arc::new(Journal::replayed(self.pos.id, task.key, entries)));
         }
@@ -58,7 +58,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         along: Along<'_, S>,
     ) -> Result<Box<Finished<S>>, Stopped> {
-        let (node, comparison) = (self.tasks[at].node, along.comparison);
+        let (node, comparison) = (self.step.tasks[at].node, along.comparison);
         if node != START_NODE {
             let why = match self.why_not(at, recorded) {
                 Some(why) => why.to_owned(),
@@ -72,16 +72,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut now = taken(recorded);
         // Routers of graphs read from data may look at what a node returned beside its writes, which is not recorded.
         let blind = is_data_defined::<S>() || !now.fires || recorded.cached;
-        if blind || (node == START_NODE && self.tasks.len() > 1) {
+        if blind || (node == START_NODE && self.step.tasks.len() > 1) {
             take_routes(&mut now, recorded);
-        } else if self.tasks.len() > 1 {
+        } else if self.step.tasks.len() > 1 {
             self.routed_beside_siblings(at, recorded, &mut now, along)?;
         }
         Ok(now)
     }
 
     fn why_not(&self, at: usize, recorded: &Finished<S>) -> Option<&'static str> {
-        let (task, row) = (&self.tasks[at], self.table.row(self.tasks[at].node));
+        let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
         if !row.options.replayable {
             Some("it is not marked `.replayable()`")
         } else if task.handled.is_some() {
@@ -101,7 +101,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         now: &mut Finished<S>,
         Along { comparison, unsaved }: Along<'_, S>,
     ) -> Result<(), Stopped> {
-        let name = self.node_name(self.tasks[at].node);
+        let name = self.node_name(self.step.tasks[at].node);
         now.routed = true;
         let routed = self.route(at, now);
         let same = routed.is_ok() && compare::routes(&self.table, recorded, now).map_err(Some)?.is_none();
@@ -111,7 +111,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         routed.map_err(|error| self.note(at, comparison, Difference::new("route", "chosen", error.to_string())))?;
-        comparison.ran_routers(self.table.row(self.tasks[at].node).exits.routers.len());
+        comparison.ran_routers(self.table.row(self.step.tasks[at].node).exits.routers.len());
         Ok(())
     }
 
@@ -128,9 +128,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if comparison.goes_on {
             return self.imagined(at, step, along).await;
         }
-        let reads = self.table.row(self.tasks[at].node).reads.clone();
+        let reads = self.table.row(self.step.tasks[at].node).reads.clone();
         let saved = Arc::clone(&self.pos.state);
-        let states = match self.tasks[at].is_edge() {
+        let states = match self.step.tasks[at].is_edge() {
             true => unsaved.states(&self.table.schema, &saved, reads.as_ref()),
             false => vec![Arc::clone(&saved)],
         };
@@ -148,7 +148,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.pos.state = saved;
         let Some(first) = first else { return Err(None) };
         comparison.go_back_to(&first);
-        let why = if self.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
+        let why = if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
             unread::<S>("it came out otherwise, but may have read", unsaved, &self.table.schema)
         } else if let Some(doubt) = comparison.doubted() {
             format!("it came out otherwise, but {doubt}")
@@ -166,8 +166,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         Along { comparison, unsaved }: Along<'_, S>,
     ) -> Result<Result<Box<Finished<S>>, String>, Stopped> {
-        let reads = self.table.row(self.tasks[at].node).reads.as_ref();
-        if self.tasks[at].is_edge() && unsaved.is_unknown(reads) {
+        let reads = self.table.row(self.step.tasks[at].node).reads.as_ref();
+        if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads) {
             return Ok(Err(unread::<S>("it may read", unsaved, &self.table.schema)));
         }
         let now = self.body_now(at, step, comparison).await?;
@@ -182,21 +182,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         comparison: &Comparison,
     ) -> Result<Option<Box<Finished<S>>>, Stopped> {
-        let several = self.tasks.len() > 1;
+        let several = self.step.tasks.len() > 1;
         let Some(now) = self.body_now(at, step, comparison).await? else { return Ok(None) };
-        let lost = step.unsaved_writes(&self.tasks[at]);
+        let lost = step.unsaved_writes(&self.step.tasks[at]);
         if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, several).map_err(Some)? {
             return Err(self.note(at, comparison, difference));
         }
-        if !self.table.row(self.tasks[at].node).options.subgraph {
+        if !self.table.row(self.step.tasks[at].node).options.subgraph {
             comparison.ran_body();
         }
-        if step.moved.contains(&self.tasks[at].key) {
+        if step.moved.contains(&self.step.tasks[at].key) {
             let why = "it was asked its questions before the state was updated: they are not compared";
-            comparison.skips(self.spot(), &self.node_name(self.tasks[at].node), why);
+            comparison.skips(self.spot(), &self.node_name(self.step.tasks[at].node), why);
         }
         if several && now.fires {
-            comparison.ran_routers(self.table.row(self.tasks[at].node).exits.routers.len());
+            comparison.ran_routers(self.table.row(self.step.tasks[at].node).exits.routers.len());
         }
         Ok(Some(now))
     }
@@ -208,16 +208,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step: &Recorded<S>,
         comparison: &Comparison,
     ) -> Result<Option<Box<Finished<S>>>, Stopped> {
-        let answers = self.tasks[at].answers.clone();
+        let answers = self.step.tasks[at].answers.clone();
         let (mut ctx, ended) = self.run_body(at, step).await;
         let mut judged = self.judge(at, &ctx, ended, false);
         if let Ok(Judged::Asked(questions, _)) = &judged
             && let Some(rematched) = ctx.rematched(questions)
         {
-            self.tasks[at].answers = Some(rematched);
+            self.step.tasks[at].answers = Some(rematched);
             let (again, ended) = self.run_body(at, step).await;
             (judged, ctx) = (self.judge(at, &again, ended, false), again);
-            self.tasks[at].answers = answers;
+            self.step.tasks[at].answers = answers;
         }
         if comparison.has_lost() {
             return Ok(None);
@@ -230,7 +230,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     async fn run_body(&mut self, at: usize, step: &Recorded<S>) -> (Arc<TaskCtx<C>>, Caught<S, N>) {
         let mut ctx = self.context(at);
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
             own.attempt = task.attempt.max(1);
         }
@@ -254,8 +254,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     ) -> Result<Option<Box<Finished<S>>>, Stopped> {
         match judged {
             Ok(Judged::Done(now)) => {
-                let moved = step.moved.contains(&self.tasks[at].key);
-                match left_out(ctx, step.records.get(&self.tasks[at].key), moved) {
+                let moved = step.moved.contains(&self.step.tasks[at].key);
+                match left_out(ctx, step.records.get(&self.step.tasks[at].key), moved) {
                     Some(difference) => Err(self.note(at, comparison, difference)),
                     None => Ok(Some(now)),
                 }
@@ -271,7 +271,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn note(&self, at: usize, comparison: &Comparison, difference: Difference) -> Stopped {
-        comparison.differs(self.spot(), &self.node_name(self.tasks[at].node), difference);
+        comparison.differs(self.spot(), &self.node_name(self.step.tasks[at].node), difference);
         None
     }
 }

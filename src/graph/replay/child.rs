@@ -42,7 +42,7 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let base = began_at(reader, ctx, child.persistence, call).await?;
     let level = Arc::new(Level { path, base, ..level(ctx, child.persistence, call) });
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
-    run.caller = Some(caller);
+    run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
     let mut unsaved = Unsaved::fresh();
     match begin {
@@ -60,14 +60,14 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     if end.unfinished {
         return Err(lost()); // it handed a command up
     }
-    if !run.shown || run.left.is_some() {
+    if !run.child.has_shown || run.child.last_shown.is_some() {
         comparison.doubts("whether its subgraph was resumed is not recorded");
     }
     let delta = match way {
         Way::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &*end.pos.state),
         Way::Own => Default::default(),
     };
-    Ok(Left { state: run.left.unwrap_or(end.pos.state), delta, shown: run.shown })
+    Ok(Left { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
 }
 
 /// Notes that a subgraph over its parent's state, which is taken as it was, would begin with another state now.

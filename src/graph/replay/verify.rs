@@ -65,7 +65,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// A subgraph that stopped and was resumed hands up what it has.
     fn resumed(&mut self) {
-        (self.shown, self.left) = (true, None);
+        (self.child.has_shown, self.child.last_shown) = (true, None);
     }
 
     pub(crate) fn spot(&self) -> Spot<'_> {
@@ -100,7 +100,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     ) -> Result<(), RunError> {
         self.pos = step.before.clone();
         let recorded = self.take_recorded(&mut step);
-        self.tasks = std::mem::take(&mut step.tasks);
+        self.step.tasks = std::mem::take(&mut step.tasks);
         if let Some((node, difference)) = self.planned_otherwise(&step, &recorded) {
             comparison.differs(self.spot(), &node, difference);
             return Ok(());
@@ -118,7 +118,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     ) -> Result<(), RunError> {
         let saved = Arc::clone(&self.pos.state);
         self.limit();
-        (self.planned, self.open, self.has_failed) = (true, None, false);
+        (self.step.planned, self.step.open_questions, self.step.has_failed) = (true, None, false);
         self.read_again(step, comparison).await?;
         for (at, recorded) in recorded.iter().enumerate() {
             let Some(recorded) = recorded else { continue };
@@ -126,16 +126,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Ok(now) => now,
                 Err(stopped) => return stopped.map_or(Ok(()), Err),
             };
-            if self.tasks.len() > 1 {
+            if self.step.tasks.len() > 1 {
                 self.pos.state = Arc::clone(&saved);
             }
-            let lost = step.unsaved_writes(&self.tasks[at]);
-            if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, self.tasks.len() > 1)?
-                && comparison.parts(self.spot(), &self.node_name(self.tasks[at].node), difference)
+            let lost = step.unsaved_writes(&self.step.tasks[at]);
+            if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, self.step.tasks.len() > 1)?
+                && comparison.parts(self.spot(), &self.node_name(self.step.tasks[at].node), difference)
             {
                 return Ok(());
             }
-            self.tasks[at].stand = Stand::Done(now);
+            self.step.tasks[at].stand = Stand::Done(now);
         }
         let (written, unknown) = self.unsaved_writes(step);
         let in_doubt = unsaved.is_unknown(None) || !unknown.is_empty();
@@ -150,7 +150,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn unsaved_writes(&self, step: &Recorded<S>) -> (Vec<S::Write>, Mask) {
         let (mut written, mut unknown) = (vec![], Mask::default());
         let never: Mask = unsaved::<S>(&self.table.schema).collect();
-        for task in &self.tasks {
+        for task in &self.step.tasks {
             let Stand::Done(now) = &task.stand else { continue };
             let own = now.writes.0.iter().filter(|write| never.contains(S::channel_of(write)));
             let known: Mask = own.clone().map(S::channel_of).collect();
@@ -181,21 +181,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     ) -> Option<(String, Difference)> {
         let by_task = |(key, record): (&u32, &TaskRecord)| {
             let own = *key != COMMAND_KEY && *key != UPDATE_KEY && record.status == TaskStatus::Done;
-            (own && self.tasks.iter().all(|task| task.key != *key)).then_some(*key)
+            (own && self.step.tasks.iter().all(|task| task.key != *key)).then_some(*key)
         };
         let gone = step.records.iter().find_map(by_task);
         let new = recorded.iter().position(Option::is_none);
         if gone.is_none() && new.is_none() {
             return None;
         }
-        let now: Vec<Value> = self.tasks.iter().map(|task| (*self.node_name(task.node)).into()).collect();
-        let ended = self.tasks.iter().zip(recorded).filter(|(_, ended)| ended.is_some());
+        let now: Vec<Value> = self.step.tasks.iter().map(|task| (*self.node_name(task.node)).into()).collect();
+        let ended = self.step.tasks.iter().zip(recorded).filter(|(_, ended)| ended.is_some());
         let mut were: Vec<Value> = ended.map(|(task, _)| (*self.node_name(task.node)).into()).collect();
         let node_of =
             |key: u32| self.table.nodes.get(key as usize).map_or_else(|| "?".into(), |row| row.name.to_string());
         let node = match (gone, new) {
             (Some(key), _) => node_of(key),
-            (None, Some(at)) => self.node_name(self.tasks[at].node).to_string(),
+            (None, Some(at)) => self.node_name(self.step.tasks[at].node).to_string(),
             (None, None) => String::new(),
         };
         if gone.is_some() {
@@ -213,7 +213,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (saved, in_doubt): (&Arc<S>, bool),
         Along { comparison, unsaved }: Along<'_, S>,
     ) -> Result<bool, RunError> {
-        let ([task], [Some(recorded)]) = (&self.tasks[..], recorded) else { return Ok(false) };
+        let ([task], [Some(recorded)]) = (&self.step.tasks[..], recorded) else { return Ok(false) };
         let Stand::Done(done) = &task.stand else { return Ok(false) };
         let (node, key) = (task.node, task.key);
         let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
@@ -229,14 +229,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let seen = with_returned(&Arc::new(self.own_view(0, &state, &now.writes)?), done.returned.clone());
             now.routed = self.choose(node, key, &seen, &mut now).is_ok();
             if now.routed && compare::routes(&self.table, recorded, &now)?.is_none() {
-                self.tasks[0].stand = Stand::Done(now);
+                self.step.tasks[0].stand = Stand::Done(now);
                 return Ok(false);
             }
         }
         if in_doubt {
             let mut now = taken(done);
             take_routes(&mut now, recorded);
-            self.tasks[0].stand = Stand::Done(now);
+            self.step.tasks[0].stand = Stand::Done(now);
         }
         Ok(in_doubt)
     }
@@ -250,7 +250,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         in_doubt: bool,
     ) -> Result<(), RunError> {
         let Some(after) = &step.after else { return Ok(()) };
-        let mut tasks = std::mem::take(&mut self.tasks);
+        let mut tasks = std::mem::take(&mut self.step.tasks);
         let nodes: Vec<String> = tasks.iter().map(|task| self.node_name(task.node).to_string()).collect();
         let nodes = nodes.join(", ");
         let (checkpoint, number) = (self.pos.id, self.pos.step + 1);

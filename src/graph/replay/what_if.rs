@@ -31,7 +31,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 add_command(&self.table, &mut self.pos, &command);
             }
             let recorded = self.matched(&mut step);
-            if self.tasks.is_empty() || supersteps == limit {
+            if self.step.tasks.is_empty() || supersteps == limit {
                 stopped = self.ends_here(&step, supersteps == limit);
                 break;
             }
@@ -79,14 +79,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         let matched: Vec<_> = planned(&self.table, &self.pos).into_iter().map(&mut take).collect();
         let (tasks, recorded) = matched.into_iter().unzip();
-        self.tasks = tasks;
+        self.step.tasks = tasks;
         recorded
     }
 
     /// Why a run ends that has no task left, or as many supersteps as were asked for.
     fn ends_here(&self, step: &Recorded<S>, limited: bool) -> Option<NotVerified> {
         let given = step.after.as_ref().is_some_and(|next| next.source == Source::Input);
-        let why = match (self.tasks.is_empty(), given) {
+        let why = match (self.step.tasks.is_empty(), given) {
             (true, false) => return None,
             (true, true) => "the thread was given something new here",
             (false, _) if limited => "so many supersteps were asked for",
@@ -103,7 +103,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (None, false) => "the thread was moved from outside here",
             (None, true) => return None,
         };
-        let node = self.node_name(self.tasks[new.unwrap_or_default()].node).to_string();
+        let node = self.node_name(self.step.tasks[new.unwrap_or_default()].node).to_string();
         Some(NotVerified { step: self.pos.step + 1, namespace: vec![], node, why: why.into() })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::delta::Delta;
 use super::save;
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
@@ -21,9 +21,9 @@ use crate::graph::view::{EventKind, Mode};
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Applies the results of all tasks and makes the next checkpoint.
     pub(crate) async fn advance(&mut self) -> Result<(), RunError> {
-        let mut puts = std::mem::take(&mut self.carry);
-        puts.append(&mut self.settled);
-        let mut tasks = std::mem::take(&mut self.tasks);
+        let mut puts = std::mem::take(&mut self.outbox.input);
+        puts.append(&mut self.outbox.finished);
+        let mut tasks = std::mem::take(&mut self.step.tasks);
         let before = puts.len();
         let applied = caught(|| self.applied(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
@@ -32,10 +32,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         self.pos.start = None;
         if self.shared.sink.is_some() {
-            self.just_ran = tasks.iter().map(|task| task.node).collect();
+            self.step.just_ran = tasks.iter().map(|task| task.node).collect();
         }
-        self.tasks = tasks;
-        self.tasks.clear();
+        self.step.tasks = tasks;
+        self.step.tasks.clear();
         self.checkpoint(Source::Loop, puts).await?;
         if self.shared.sink.is_some() {
             self.tell_stored(self.pos.step).await;
@@ -57,11 +57,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
     pub(crate) async fn keep_carried(&mut self) -> Result<(), RunError> {
-        let Some(recorder) = self.recorder().filter(|_| !self.carry.is_empty() && self.wants(Mode::Checkpoints)) else {
+        let Some(recorder) = self.recorder().filter(|_| !self.outbox.input.is_empty() && self.wants(Mode::Checkpoints))
+        else {
             return Ok(());
         };
         let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.id));
-        Ok(recorder.commit(std::mem::take(&mut self.carry), head).await?)
+        Ok(recorder.commit(std::mem::take(&mut self.outbox.input), head).await?)
     }
 
     pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
@@ -69,26 +70,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if lone && self.recorder().is_some() {
             save::lone_rows(self, &mut tasks[0], puts)?;
         }
-        self.merge.clear();
-        let mut pulls = std::mem::take(&mut self.pulls);
+        self.reusable.merge.clear();
+        let mut pulls = std::mem::take(&mut self.reusable.pulls);
         pulls.clear();
         pulls.extend(tasks.iter().filter(|task| task.is_edge()).map(|task| task.node));
         let table = Arc::clone(&self.table);
         let mut applying = self.pos.control.begin(&table.wiring, &pulls);
-        self.pulls = pulls;
+        self.reusable.pulls = pulls;
         self.pos.control.clear();
         let state = Arc::make_mut(&mut self.pos.state);
-        if let Err((error, nodes)) = write(&table, state, &mut self.merge, self.delta.as_mut(), tasks) {
+        if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
-        let unseen = self.caller.is_some() && !shows(&table, table.output.as_ref(), self.merge.written(), state);
+        let unseen =
+            self.child.caller.is_some() && !shows(&table, table.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
-            self.left.get_or_insert_with(|| Arc::new(state.clone()));
+            self.child.last_shown.get_or_insert_with(|| Arc::new(state.clone()));
         }
         let mut changed = Mask::default();
-        state.end_step(&table.schema, self.merge.written(), &mut changed);
+        state.end_step(&table.schema, self.reusable.merge.written(), &mut changed);
         self.pos.empty_slots(&changed);
-        if let Some(delta) = &mut self.delta {
+        if let Some(delta) = &mut self.child.delta {
             changed.iter().for_each(|channel| delta.forget(channel));
         }
         if lone {
@@ -123,16 +125,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.pos.control.end(&self.table.wiring, applying, true) {
             Arc::make_mut(&mut self.pos.state).finish(&self.table.schema, changed);
         }
-        self.merge.written().iter().for_each(|channel| {
+        self.reusable.merge.written().iter().for_each(|channel| {
             changed.insert(channel);
         });
     }
 
     /// A subgraph hands up what it showed last. What the end of a superstep releases shows too.
     fn note_shown(&mut self, shows: bool) {
-        let Some(output) = self.caller.map(|_| self.table.output.as_ref()) else { return };
-        if shows || self::shows(&self.table, output, self.merge.written(), &*self.pos.state) {
-            (self.left, self.shown) = (None, true);
+        let Some(output) = self.child.caller.map(|_| self.table.output.as_ref()) else { return };
+        if shows || self::shows(&self.table, output, self.reusable.merge.written(), &*self.pos.state) {
+            (self.child.last_shown, self.child.has_shown) = (None, true);
         }
     }
 
@@ -188,9 +190,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if before.0 == 0 || self.pos.line == NEW_LINE {
             self.pos.line = self.pos.id;
         }
-        self.came_from = before;
+        self.outbox.previous = before;
         self.pos.parent = match recorder.durability() {
-            Durability::Exit if self.delta.is_none() => self.exit_parent,
+            Durability::Exit if self.child.delta.is_none() => self.outbox.exit_parent,
             _ => (before.0 != 0).then_some(before),
         };
         self.pos.created_at = self.shared.now();
@@ -201,7 +203,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_values(&self) {
-        let shown = shows(&self.table, self.output(), self.merge.written(), &*self.pos.state);
+        let shown = shows(&self.table, self.output(), self.reusable.merge.written(), &*self.pos.state);
         if shown && self.wants(Mode::Values) {
             let values = self.view();
             self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
@@ -240,7 +242,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The tasks that have ended, with what they came to.
     fn ended(&self) -> impl Iterator<Item = (u32, &Finished<S>)> {
-        self.tasks.iter().filter_map(|task| match &task.stand {
+        self.step.tasks.iter().filter_map(|task| match &task.stand {
             Stand::Done(done) => Some((task.node, &**done)),
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
         })
@@ -249,7 +251,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Whether these results start nothing.
     fn goes_quiet(&self, ended: &[(u32, &Finished<S>)]) -> bool {
         let (table, mut control) = (&self.table, self.pos.control.clone());
-        let pulls: Vec<u32> = self.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
+        let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
         let mut applying = control.begin(&table.wiring, &pulls);
         control.clear();
         ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));

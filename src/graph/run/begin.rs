@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::save::checkpoint;
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskRecord, TaskStatus};
 use crate::graph::error::RunError;
 use crate::graph::node::{Command, NodeId};
@@ -38,8 +38,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         } else {
             self.pos.start = Some(start);
         }
-        self.carry = puts;
-        (self.planned, self.armed) = (false, true);
+        self.outbox.input = puts;
+        (self.step.planned, self.stops.breakpoints_active) = (false, true);
         Ok(())
     }
 
@@ -53,11 +53,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Drops the planned tasks as if they had run without a result. Returns whether there were any.
     fn discard(&mut self) -> bool {
-        self.planned = false;
+        self.step.planned = false;
         self.plan();
         let wiring = &self.table.wiring;
-        let pulls: Vec<u32> = self.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
-        let any = !self.tasks.is_empty();
+        let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
+        let any = !self.step.tasks.is_empty();
         let applying = self.pos.control.begin(wiring, &pulls);
         if any {
             self.pos.control.clear();
@@ -67,14 +67,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         // The input itself starts something, so the run has not gone quiet: no bump.
         self.pos.control.end(wiring, &applying, false);
-        self.tasks.clear();
+        self.step.tasks.clear();
         self.pos.start = None;
         any
     }
 
     /// Stores a state that was taken over from the parent.
     fn adopt(&mut self, puts: &mut Puts) -> Result<(), RunError> {
-        if !std::mem::take(&mut self.adopted) {
+        if !std::mem::take(&mut self.input.adopted) {
             return Ok(());
         }
         let channels = S::channels(&self.table.schema);
@@ -163,7 +163,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         finished.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
         control.sends.extend(finished.sends.iter().cloned());
         control.end(&table.wiring, &applying, false);
-        self.planned = false;
+        self.step.planned = false;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::CheckpointId;
 use crate::graph::build::{CompiledGraph, Persistence};
 use crate::graph::context::{Ctx, Level};
@@ -24,7 +24,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.plan();
         for (task, call, id) in reader.children(self.pos.id).await? {
             let Ok(task) = mapping.task(task) else { continue };
-            let Some(task) = self.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
+            let Some(task) = self.step.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
                 continue;
             };
             let name = &table.row(task.node).name;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::children::{began_at, kept_at, kept_before, own_name, pointed_at};
 use super::delta::Delta;
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::{CheckpointId, Slot};
 use crate::graph::build::{CompiledGraph, Persistence};
 use crate::graph::context::{Ctx, Level};
@@ -88,7 +88,7 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
             let mut delta = Delta::read(&child.table, &reader, id).await?;
             let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
             emptied.for_each(|channel| delta.forget(channel));
-            run.delta = Some(delta);
+            run.child.delta = Some(delta);
         }
         return Ok(run);
     }
@@ -114,8 +114,8 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
     let (pos, mut mapping) = reader.position(&child.table, id, record).await?;
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
-    run.caller = Some(caller);
-    run.armed = false;
+    run.child.caller = Some(caller);
+    run.stops.breakpoints_active = false;
     run.limit();
     let mut records = reader.tasks(id).await?;
     if !mapping.is_same() {
@@ -124,11 +124,11 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     }
     run.plan();
     let path = run.level.path.clone();
-    reader.restore(&child.table, &path, &mut run.tasks, records, &mapping).await?;
+    reader.restore(&child.table, &path, &mut run.step.tasks, records, &mapping).await?;
     run.wake_due();
     run.wake_signalled().await?;
     mapping.check(reader)?;
-    run.shown = true;
+    run.child.has_shown = true;
     run.tell_loaded().await;
     Ok(run)
 }
@@ -143,15 +143,15 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
-    run.caller = Some(caller);
+    run.child.caller = Some(caller);
     run.limit();
-    run.adopted = run.pos.is_stored() && apart;
+    run.input.adopted = run.pos.is_stored() && apart;
     let input = match begin {
         Begin::Input(writes) => writes,
         Begin::State(state) => {
             run.pos.state = Arc::new(state);
-            run.delta = Some(Delta::default());
-            run.adopted = true;
+            run.child.delta = Some(Delta::default());
+            run.input.adopted = true;
             Writes::default()
         }
     };

@@ -14,7 +14,7 @@ use super::cached;
 use super::finish::Ending;
 use super::job::{Job, TakenOver};
 use super::perform::{Performed, Running, start};
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
 use crate::graph::context::{Ctx, Inside, Permits, TaskCtx};
@@ -30,12 +30,12 @@ const PATIENCE: Duration = Duration::from_micros(50);
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
-        (self.has_failed, self.open) = (false, None);
+        (self.step.has_failed, self.step.open_questions) = (false, None);
         let mut unanswered = self.shared.limits.rerun_unanswered;
         loop {
-            self.runs_again = false;
+            self.step.runs_again = false;
             let goes_on = self.execute_ready(unanswered).await?;
-            if !goes_on || !self.runs_again {
+            if !goes_on || !self.step.runs_again {
                 return Ok(goes_on);
             }
             unanswered = false; // they have run
@@ -46,13 +46,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn execute_ready(&mut self, unanswered: bool) -> Result<bool, RunError> {
         if self.pos.start.is_some() {
             self.start_step()?;
-            if self.tasks.len() == 1 {
+            if self.step.tasks.len() == 1 {
                 return Ok(true);
             }
             self.pos.line = NEW_LINE; // the input was stored before what its siblings write
         }
         self.take_from_cache(unanswered).await?;
-        if let [only] = &self.tasks[..] {
+        if let [only] = &self.step.tasks[..] {
             if only.runs(unanswered) {
                 return self.alone().await;
             }
@@ -83,8 +83,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.shared.cache.is_none() {
             return Ok(());
         }
-        for at in 0..self.tasks.len() {
-            let task = &self.tasks[at];
+        for at in 0..self.step.tasks.len() {
+            let task = &self.step.tasks[at];
             if !task.runs(unanswered) || self.table.row(task.node).options.cache.is_none() {
                 continue;
             }
@@ -101,14 +101,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Starts a task's body in the context of this superstep.
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
-        self.tasks[at].attempts += 1;
-        let node = self.tasks[at].node;
+        self.step.tasks[at].attempts += 1;
+        let node = self.step.tasks[at].node;
         if self.shared.running.is_some() || self.table.row(node).group.is_some() {
             return Running::limited(self.job(at));
         }
         if self.table.row(node).simple {
             let ctx = self.context(at);
-            let task = &self.tasks[at];
+            let task = &self.step.tasks[at];
             let payload = task.packet.as_ref().map(|packet| &packet.payload);
             let body = start(&self.table, node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
             return Running::Simple(body, Some(ctx), 1);
@@ -118,7 +118,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn job(&mut self, at: usize) -> Job<S, N, C> {
         let ctx = self.context(at);
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         Job {
             table: Arc::clone(&self.table),
             state: Arc::clone(&self.pos.state),
@@ -136,18 +136,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let dropped = |task: &&Task<S>| task.attempts > 0 && matches!(task.stand, Stand::Ready);
         let record =
             |task: &Task<S>| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.record())?)) };
-        let puts = self.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
+        let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
         recorder.commit(puts, None).await?;
         Ok(())
     }
 
     pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         let row = self.table.row(task.node);
         let (step, answers) = (self.pos.step + 1, task.answers.clone());
         let earlier = task.attempts.saturating_sub(1);
         let permits = Permits::of(row.group.iter().chain(&self.shared.running).cloned());
-        if let Some(mut used) = self.spare.take()
+        if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
             (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
@@ -167,7 +167,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             level: Arc::clone(&self.level),
             facts: Arc::clone(&row.facts),
             step,
-            stop: self.stop,
+            stop: self.stops.last_step,
             checkpoint: self.pos.id,
             node: task.node,
             task: task.key,
@@ -188,13 +188,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn taken_over(&self, at: usize) -> Option<TakenOver> {
-        if self.tasks[at].handled.is_some() {
+        if self.step.tasks[at].handled.is_some() {
             return None; // noted in an earlier run
         }
         let recorder = Arc::clone(self.recorder()?);
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         let mut record = task.record();
-        let key = self.task_key(self.tasks[at].key);
+        let key = self.task_key(self.step.tasks[at].key);
         Some(Box::new(move |error| {
             record.status = TaskStatus::Pending;
             record.error = Some(error.to_string());
@@ -210,8 +210,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut patient = true;
         let mut now = Instant::now();
         let limits = self.shared.limits;
-        for at in 0..self.tasks.len() {
-            if !self.tasks[at].runs(unanswered) {
+        for at in 0..self.step.tasks.len() {
+            if !self.step.tasks[at].runs(unanswered) {
                 continue;
             }
             while pool.set.len() >= limits.concurrency {
@@ -234,7 +234,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 }
             }
             let task = Pooled { at, running, panics: Arc::clone(&pool.panics) };
-            let handle = match &self.span {
+            let handle = match &self.step.span {
                 Some(span) => pool.set.spawn(task.instrument(span.clone())),
                 None => pool.set.spawn(task),
             };
@@ -273,7 +273,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut joined = joined;
         while let Some(ended) = joined.take() {
             self.joined(pool, ended).await?;
-            if self.ahead && !(self.shared.limits.fail_fast && self.failed()) {
+            if self.outbox.unacknowledged && !(self.shared.limits.fail_fast && self.failed()) {
                 joined = pool.set.try_join_next(); // those that ended meanwhile share a commit
             }
         }
@@ -294,7 +294,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn failed(&self) -> bool {
-        self.has_failed
+        self.step.has_failed
     }
 
     /// START as a step: the input is its writes.
@@ -303,21 +303,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
         finished.rows.clone_from(&start.rows);
         finished.sizes.clone_from(&start.sizes);
-        finished.returned = self.given.take();
-        let goto = std::mem::take(&mut self.first_goto);
+        finished.returned = self.input.raw.take();
+        let goto = std::mem::take(&mut self.input.goto);
         if !goto.is_empty() {
             let from = self.node_name(START_NODE);
             let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, START_KEY) };
             resolve.command(goto, START_NODE, &mut finished)?;
             finished.chosen = (finished.targets.len() as u32, finished.sends.len() as u32);
         }
-        let Some(at) = self.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
+        let Some(at) = self.step.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
             return Ok(());
         };
-        if self.tasks.len() > 1 {
+        if self.step.tasks.len() > 1 {
             return self.start_beside(at, finished);
         }
-        self.tasks[at].stand = Stand::Done(Box::new(finished));
+        self.step.tasks[at].stand = Stand::Done(Box::new(finished));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::finish::Ending;
-use super::tick::Run;
+use super::state::Run;
 use super::trace;
 use crate::checkpoint::{FailureRecord, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
@@ -15,20 +15,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A task has failed: its siblings go on.
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
-            trace::failed(&self.node_name(self.tasks[at].node), &error);
-            self.tasks[at].error = Some(error.to_string());
+            trace::failed(&self.node_name(self.step.tasks[at].node), &error);
+            self.step.tasks[at].error = Some(error.to_string());
             let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
-            self.tasks[at].note_failure(failure);
-            let mut puts = std::mem::take(&mut self.settled);
+            self.step.tasks[at].note_failure(failure);
+            let mut puts = std::mem::take(&mut self.outbox.finished);
             if let Some(recorder) = self.recorder() {
-                let record = TaskRecord { status: TaskStatus::Failed, ..self.tasks[at].record() };
-                puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
+                let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].record() };
+                puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
                 recorder.queue(puts, None);
             }
         }
         self.count_closed(at);
-        self.has_failed = true;
-        self.tasks[at].stand = Stand::Failed(error);
+        self.step.has_failed = true;
+        self.step.tasks[at].stand = Stand::Failed(error);
         Ok(())
     }
 
@@ -39,7 +39,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// A task has failed by a panic.
     pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {
-        let error = self.panicked(self.node_name(self.tasks[at].node), message);
+        let error = self.panicked(self.node_name(self.step.tasks[at].node), message);
         self.fail(at, error).map(|()| Ending::Failed { took_over: None, answered: false })
     }
 
@@ -49,7 +49,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         for (at, panic) in panics {
             self.panicked_in(at, format!("dropped by the cancelled run: {panic}"))?;
         }
-        self.runs_again &= !failed;
+        self.step.runs_again &= !failed;
         Ok(failed)
     }
 

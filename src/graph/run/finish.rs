@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::cached::CachedResult;
 use super::perform::{Caught, Performed};
 use super::save;
-use super::tick::Run;
+use super::state::Run;
 use super::waiting::Waits;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
@@ -25,7 +25,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Err(panic) => self.panicked_in(at, panic)?,
         };
         if self.shared.sink.is_some() {
-            self.ahead |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
+            self.outbox.unacknowledged |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
             self.tell(at, ending).await;
         }
         Ok(())
@@ -35,14 +35,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
         self.level.beat();
-        self.tasks[at].attempts += attempts.saturating_sub(1);
-        self.tasks[at].attempt = ctx.attempt;
+        self.step.tasks[at].attempts += attempts.saturating_sub(1);
+        self.step.tasks[at].attempt = ctx.attempt;
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
-        self.tasks[at].note_failures(attempts, failures);
+        self.step.tasks[at].note_failures(attempts, failures);
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {
-            self.tasks[at].first_call = ctx.inside().first_call;
+            self.step.tasks[at].first_call = ctx.inside().first_call;
         }
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
@@ -50,14 +50,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                     result.children = self.leave(&ctx);
                 }
                 let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
-                self.spare = Some(ctx);
+                self.reusable.context = Some(ctx);
                 match kept {
                     Ok(()) => Ok(Ending::Done { took_over, by_handler: handled.is_some() }),
                     Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
                 }
             }
             Ok(Judged::Halted(exit)) => {
-                self.halted = self.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
+                self.step.halted = self.step.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { took_over })
             }
             Ok(Judged::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
@@ -77,9 +77,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The body runs once more, with other answers.
     fn repeat(&mut self, at: usize, answers: Arc<Known>) {
-        let task = &mut self.tasks[at];
+        let task = &mut self.step.tasks[at];
         (task.answers, task.again, task.stand) = (Some(answers), true, Stand::Ready);
-        self.runs_again = true;
+        self.step.runs_again = true;
     }
 
     /// Nothing goes on in the subgraphs of a task that has ended or failed. Returns those with state of their own.
@@ -111,11 +111,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(handed) = command.parent {
             return Err(self.hand_up(Arc::clone(name), handed, command.parent_type));
         }
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.id, task.key) };
         let mut result = Box::new(finished(&resolve, command, task.node)?);
         result.fires = !by_handler;
-        if self.tasks.len() > 1 && result.fires {
+        if self.step.tasks.len() > 1 && result.fires {
             self.route(at, &mut result)?;
             result.routed = true;
         }
@@ -185,11 +185,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(key) = cache_key {
             self.keep_in_cache(at, key, &result);
         }
-        if self.tasks.len() > 1 {
+        if self.step.tasks.len() > 1 {
             self.save_task(at, &mut result)?;
         }
         self.count_closed(at);
-        self.tasks[at].stand = Stand::Done(result);
+        self.step.tasks[at].stand = Stand::Done(result);
         Ok(())
     }
 
@@ -200,14 +200,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut whole = Finished { writes, returned, ..Finished::default() };
         (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
         if result.routed || self.route(at, &mut whole).is_ok() {
-            CachedResult::keep(&self.table, self.tasks[at].node, (&**cache, self.shared.now()), key, &whole);
+            CachedResult::keep(&self.table, self.step.tasks[at].node, (&**cache, self.shared.now()), key, &whole);
         }
     }
 
     /// Returns the error, the first time that the handler takes it.
     fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<TookOver> {
         let text = error.to_string();
-        let task = &mut self.tasks[at];
+        let task = &mut self.step.tasks[at];
         task.error = Some(text.clone());
         if task.handled.is_some() {
             return None;
@@ -221,11 +221,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn take_journal(&mut self, at: usize, ctx: &TaskCtx<C>) -> Result<(), RunError> {
         let Some(journal) = ctx.written_journal() else { return Ok(()) };
         if self.recorder().is_some() {
-            self.settled.extend(journal.take_riders()?);
+            self.outbox.finished.extend(journal.take_riders()?);
         }
         if self.is_root() {
-            self.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
-            self.tasks[at].journal = Some(Arc::clone(journal));
+            self.step.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
+            self.step.tasks[at].journal = Some(Arc::clone(journal));
         }
         Ok(())
     }
@@ -235,24 +235,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.recorder().is_none() {
             return Ok(());
         }
-        let mut puts = std::mem::take(&mut self.settled);
+        let mut puts = std::mem::take(&mut self.outbox.finished);
         let before = puts.len();
         let saved = save::task(self, at, result, &mut puts);
         if saved.is_err() {
             puts.truncate(before);
         }
-        self.settled = puts;
+        self.outbox.finished = puts;
         saved
     }
 
     /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit. Where somebody waits for
     /// it, they are on disk afterwards.
     pub(crate) async fn flush_settled(&mut self) -> Result<(), RunError> {
-        if (self.settled.is_empty() && !self.ahead) || self.tasks.iter().all(Task::is_done) {
+        if (self.outbox.finished.is_empty() && !self.outbox.unacknowledged) || self.step.tasks.iter().all(Task::is_done)
+        {
             return Ok(());
         }
-        let puts = std::mem::take(&mut self.settled);
-        let waited_for = self.ahead;
+        let puts = std::mem::take(&mut self.outbox.finished);
+        let waited_for = self.outbox.unacknowledged;
         match self.recorder().cloned() {
             Some(recorder) if waited_for => recorder.commit(puts, None).await?,
             Some(recorder) => recorder.queue(puts, None),

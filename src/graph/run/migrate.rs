@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::{Key, Source, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -22,9 +22,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         mapping: &Mapping,
     ) -> Result<Tasks, RunError> {
         let (table, path, origin) = (self.table.clone(), self.level.path.clone(), self.pos.id);
-        (self.planned, self.tasks) = (false, vec![]);
+        (self.step.planned, self.step.tasks) = (false, vec![]);
         self.plan();
-        reader.restore(&table, &path, &mut self.tasks, records.clone(), mapping).await?;
+        reader.restore(&table, &path, &mut self.step.tasks, records.clone(), mapping).await?;
         mapping.check(reader)?;
         let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
         self.pos.owed.extend(mapping.take_owed());
@@ -42,12 +42,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             moved.insert(task, record);
         }
         if path.is_empty() {
-            let planned: Vec<u32> = self.tasks.iter().map(|task| task.key).collect();
+            let planned: Vec<u32> = self.step.tasks.iter().map(|task| task.key).collect();
             let way = journal_copy::Way { from: origin, to: self.pos.id, mapping, parts: parts.as_ref() };
             puts.extend(journal_copy::journals(reader, way, planned).await?);
         }
         recorder.commit(puts, None).await?;
-        (self.planned, self.tasks) = (false, vec![]);
+        (self.step.planned, self.step.tasks) = (false, vec![]);
         Ok(moved)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::ReceiveRecord;
 use crate::graph::context::receive::counted;
 use crate::graph::error::RunError;
@@ -14,7 +14,7 @@ use crate::graph::superstep::{Stand, Task};
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The signals that tasks wait for.
     pub(crate) fn receives(&self) -> impl Iterator<Item = &ReceiveRecord> {
-        self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. })).flat_map(|task| &task.receives)
+        self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. })).flat_map(|task| &task.receives)
     }
 
     /// Lets tasks run again whose signals have come, as many as there are signals, or were received before a crash; returns
@@ -27,7 +27,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let letters = recorder.letters().await?;
         let mut left = counted(&letters);
         let mut woken = false;
-        for task in &mut self.tasks {
+        for task in &mut self.step.tasks {
             let journal = self.level.journal.as_ref().or(task.journal.as_ref()).cloned();
             woken |= wake(task, journal.as_deref(), &mut left);
         }

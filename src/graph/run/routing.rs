@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::CheckpointId;
 use crate::checkpoint::panics::caught_as;
 use crate::graph::error::RunError;
@@ -17,7 +17,7 @@ use crate::graph::superstep::{
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Lets the node's routers choose over the state with this task's own writes only (R3).
     pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
         }
@@ -52,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
-        let node = || vec![self.node_name(self.tasks[at].node).to_string()];
+        let node = || vec![self.node_name(self.step.tasks[at].node).to_string()];
         fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
     }
 }

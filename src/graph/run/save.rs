@@ -1,6 +1,6 @@
 //! Checkpoints and results of a run as records.
 
-use super::tick::Run;
+use super::state::Run;
 use crate::checkpoint::{AboutRecord, Key, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -16,7 +16,7 @@ pub(crate) fn task<S: State, N: NodeId, C: Send + Sync + 'static>(
     done: &mut Finished<S>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
-    let task = &run.tasks[at];
+    let task = &run.step.tasks[at];
     let made_by = (run.pos.id, task.key);
     (done.rows, done.sizes) = rows(&run.table, &run.level.path, made_by, &done.writes, puts)?;
     let record = result(&run.table, task, done, puts)?;
@@ -72,22 +72,22 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
         puts.push((Key::About, encode_record(&about)?));
     }
     let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
-    if run.delta.is_none() {
-        recorder.supersede(&run.level.path, run.came_from, run.pos.id);
+    if run.child.delta.is_none() {
+        recorder.supersede(&run.level.path, run.outbox.previous, run.pos.id);
         if !run.level.keeps_own {
             recorder.free(&mut run.pos.freed); // its last end may still be referred to
         }
     }
     run.pos.freed.clear();
     puts.push((key, encode_record(&record)?));
-    if let Some(caller) = run.caller {
+    if let Some(caller) = run.child.caller {
         puts.push(pointer(caller, run.pos.id)?);
     }
-    puts.append(&mut run.aside);
-    if let Some(record) = run.by_hand.take() {
+    puts.append(&mut run.outbox.beside);
+    if let Some(record) = run.outbox.update.take() {
         puts.push((run.task_key(UPDATE_KEY), encode_record(&record)?));
     }
-    if let Some(keeper) = &mut run.keeper {
+    if let Some(keeper) = &mut run.child.pointer {
         keeper.record.children.retain(|(name, _)| *name != keeper.name);
         keeper.record.children.push((keeper.name.clone(), run.pos.id));
         let above =

@@ -3,15 +3,57 @@
 use std::sync::Arc;
 
 use super::finish::{Ending, TookOver};
-use super::tick::Run;
+use super::state::Run;
 use crate::graph::interrupt::Question;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, Recorder, START_NODE};
-use crate::graph::state::{State, Writes};
+use crate::graph::state::{Mask, State, Writes};
 use crate::graph::superstep::{Stand, Task};
 use crate::graph::view::{CheckpointView, EventKind, EventTask, Mode, TaskView, View};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    /// The node's name, for errors and events.
+    pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
+        if node == START_NODE { "__start__".into() } else { Arc::clone(&self.table.row(node).name) }
+    }
+
+    pub(crate) fn wants(&self, mode: Mode) -> bool {
+        self.shared.sink.as_ref().is_some_and(|sink| sink.wants(mode, self.is_root()))
+    }
+
+    pub(crate) async fn emit(&self, step: i64, kind: EventKind) {
+        if let Some(sink) = &self.shared.sink {
+            sink.send(&self.level.places, step, kind).await;
+        }
+    }
+
+    pub(crate) fn view(&self) -> View {
+        self.shown(Arc::clone(&self.pos.state))
+    }
+
+    /// A graph may show only some channels.
+    pub(crate) fn shown(&self, state: Arc<S>) -> View {
+        let table = Arc::clone(&self.table);
+        match self.output() {
+            Some(only) => View::of_part(state, table, only.clone()),
+            None => View::of_state(state, table),
+        }
+    }
+
+    pub(crate) fn output(&self) -> Option<&Mask> {
+        let whole = self.level.names.is_empty() && !self.shared.limits.only_output;
+        if whole { None } else { self.table.output.as_ref() }
+    }
+
+    /// The writes that a stream shows.
+    pub(crate) fn shown_writes(&self, writes: &Writes<S>) -> Writes<S> {
+        let mut writes = writes.clone();
+        if let Some(only) = self.output() {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
+    }
+
     /// The checkpoint that the next superstep starts from.
     pub(crate) async fn emit_checkpoint(&self) {
         if self.recorder().is_none() || !self.wants(Mode::Checkpoints) {
@@ -20,12 +62,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let view = CheckpointView {
             id: self.pos.is_stored().then_some(self.pos.id),
             values: View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
-            next: self.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
-            tasks: self.tasks.iter().map(|task| self.task_view(task)).collect(),
+            next: self.step.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
+            tasks: self.step.tasks.iter().map(|task| self.task_view(task)).collect(),
             step: self.pos.step,
             source: self.pos.source,
             has_parent: self.has_parent(),
-            ran: self.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
+            ran: self.step.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
         };
         self.emit(self.pos.step, EventKind::Checkpoint(Box::new(view))).await;
     }
@@ -33,7 +75,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// With durability `exit` nothing is stored yet: the parent is that of the checkpoint the run began with.
     fn has_parent(&self) -> bool {
         let exits = self.recorder().is_some_and(|recorder| recorder.durability() == Durability::Exit);
-        if exits { self.had_parent } else { self.pos.parent.is_some() }
+        if exits { self.outbox.had_parent } else { self.pos.parent.is_some() }
     }
 
     /// A task that failed shows nothing else.
@@ -58,34 +100,34 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn emit_starts(&self) {
         let shown = |task: &Task<S>| task.node != START_NODE;
         if self.wants(Mode::Tasks) {
-            for at in (0..self.tasks.len()).filter(|&at| shown(&self.tasks[at])) {
-                let node = self.node_name(self.tasks[at].node);
+            for at in (0..self.step.tasks.len()).filter(|&at| shown(&self.step.tasks[at])) {
+                let node = self.node_name(self.step.tasks[at].node);
                 self.tell_start(at, node).await;
             }
         }
-        for at in (0..self.tasks.len()).filter(|&at| shown(&self.tasks[at])) {
-            self.tell_result(at, &self.node_name(self.tasks[at].node), true).await;
+        for at in (0..self.step.tasks.len()).filter(|&at| shown(&self.step.tasks[at])) {
+            self.tell_result(at, &self.node_name(self.step.tasks[at].node), true).await;
         }
     }
 
     async fn tell_start(&self, at: usize, node: Arc<str>) {
         let step = self.pos.step + 1;
-        let (input, sent) = (self.input(at), self.tasks[at].packet.is_some());
-        let (task, remaining_steps) = (self.event_task(at), self.stop - step);
+        let (input, sent) = (self.input(at), self.step.tasks[at].packet.is_some());
+        let (task, remaining_steps) = (self.event_task(at), self.stops.last_step - step);
         self.emit(step, EventKind::TaskStart { node, task, input, sent, remaining_steps }).await;
     }
 
     /// A task as events name it.
     fn event_task(&self, at: usize) -> EventTask {
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         let id = self.level.task_id(self.pos.id, self.pos.step + 1, task.key);
         EventTask::below(&self.level.places, &self.node_name(task.node), id)
     }
 
     pub(crate) fn input(&self, at: usize) -> View {
-        match &self.tasks[at].packet {
+        match &self.step.tasks[at].packet {
             Some(packet) => View::of_payload(Arc::clone(&packet.payload)),
-            None => self.read(self.tasks[at].node),
+            None => self.read(self.step.tasks[at].node),
         }
     }
 
@@ -115,7 +157,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// At the end of an interrupted run: the state with the results of finished siblings.
     pub(crate) async fn tell_interrupted(&self) {
-        let mut done = self.tasks.iter().filter_map(|task| match &task.stand {
+        let mut done = self.step.tasks.iter().filter_map(|task| match &task.stand {
             Stand::Done(done) => Some(&done.writes),
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
         });
@@ -133,14 +175,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The ends that were told are on disk.
     pub(crate) async fn tell_stored(&mut self, step: i64) {
-        if std::mem::take(&mut self.ahead) {
+        if std::mem::take(&mut self.outbox.unacknowledged) {
             self.emit(step, EventKind::Stored).await;
         }
     }
 
     /// How a task ended.
     pub(crate) async fn tell(&self, at: usize, ending: Ending) {
-        let node = self.node_name(self.tasks[at].node);
+        let node = self.node_name(self.step.tasks[at].node);
         match ending {
             Ending::Cached => self.tell_result(at, &node, true).await,
             Ending::RunsAgain => {}
@@ -157,7 +199,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 let by_handler = took_over.is_some();
                 self.tell_took_over(at, &node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
-                if let Some(error) = self.tasks[at].error.clone() {
+                if let Some(error) = self.step.tasks[at].error.clone() {
                     self.tell_failed(at, &node, error, answered).await;
                 }
             }
@@ -165,7 +207,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn handler_name(&self, at: usize) -> Arc<str> {
-        Arc::clone(&self.table.row(self.tasks[at].node).handler.name)
+        Arc::clone(&self.table.row(self.step.tasks[at].node).handler.name)
     }
 
     /// The failure that an error handler took over; that the handler starts is not told.
@@ -183,13 +225,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_result(&self, at: usize, node: &Arc<str>, cached: bool) {
-        if let Stand::Done(done) = &self.tasks[at].stand {
+        if let Stand::Done(done) = &self.step.tasks[at].stand {
             self.tell_done(at, node, &done.writes, cached).await;
         }
     }
 
     async fn tell_questions(&self, at: usize, node: &Arc<str>) {
-        let questions = self.tasks[at].asked.clone();
+        let questions = self.step.tasks[at].asked.clone();
         if questions.is_empty() {
             return;
         }

@@ -1,6 +1,6 @@
 //! What becomes of tasks that ask or wait: what is stored of them, how they end a superstep, when they run again.
 
-use super::tick::Run;
+use super::state::Run;
 use super::trace;
 use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
 use crate::graph::context::{Exit, TaskCtx};
@@ -39,16 +39,16 @@ impl Exit {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.
     pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
-        let failed = self.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
+        let failed = self.step.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
         if let Some(task) = failed
             && let Stand::Failed(error) = &task.stand
         {
             return Err(error.clone());
         }
-        if let Some(exit) = self.halted.take() {
+        if let Some(exit) = self.step.halted.take() {
             return Ok(Some(exit));
         }
-        let waiting = || self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        let waiting = || self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
         if waiting().next().is_none() {
             return Ok(None);
         }
@@ -62,17 +62,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// When the first task that sleeps goes on.
     pub(crate) fn wakes(&self) -> Option<u64> {
-        let waiting = self.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        let waiting = self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
         waiting.filter_map(|task| task.wake).min()
     }
 
     /// Lets tasks run again whose time has come.
     pub(crate) fn wake_due(&mut self) {
-        if self.tasks.iter().all(|task| task.wake.is_none()) {
+        if self.step.tasks.iter().all(|task| task.wake.is_none()) {
             return;
         }
         let now = self.shared.now();
-        for task in self.tasks.iter_mut().filter(|task| task.wake.is_some_and(|wake| wake <= now)) {
+        for task in self.step.tasks.iter_mut().filter(|task| task.wake.is_some_and(|wake| wake <= now)) {
             if let Stand::Asked { fresh, .. } = &mut task.stand {
                 *fresh = true;
             }
@@ -80,36 +80,36 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn asked(&mut self, at: usize, questions: Vec<Question>, waits: Waits) -> Result<(), RunError> {
-        (self.tasks[at].wake, self.tasks[at].receives) = (waits.wake, waits.receives);
+        (self.step.tasks[at].wake, self.step.tasks[at].receives) = (waits.wake, waits.receives);
         self.count_open(at, questions.len())?;
         trace::asked(&self.level.names, &questions);
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
-        self.tasks[at].asked.clone_from(&questions);
-        self.tasks[at].stand = Stand::Asked { questions, fresh: false };
+        self.step.tasks[at].asked.clone_from(&questions);
+        self.step.tasks[at].stand = Stand::Asked { questions, fresh: false };
         Ok(())
     }
 
     fn count_open(&mut self, at: usize, asked: usize) -> Result<(), RunError> {
-        let open = self.open.unwrap_or_else(|| self.tasks.iter().map(Task::open).sum());
-        let count = open + asked - self.tasks[at].open();
+        let open = self.step.open_questions.unwrap_or_else(|| self.step.tasks.iter().map(Task::open).sum());
+        let count = open + asked - self.step.tasks[at].open();
         if count > QUESTIONS_LIMIT {
-            let (from, what) = (self.node_name(self.tasks[at].node), "the open questions of its superstep");
+            let (from, what) = (self.node_name(self.step.tasks[at].node), "the open questions of its superstep");
             return Err(RunError::TooMany { from, what, count, limit: QUESTIONS_LIMIT });
         }
-        self.open = Some(count);
+        self.step.open_questions = Some(count);
         Ok(())
     }
 
     /// A task that has come to its end has no open questions.
     pub(crate) fn count_closed(&mut self, at: usize) {
-        if let Some(open) = &mut self.open {
-            *open -= self.tasks[at].open();
+        if let Some(open) = &mut self.step.open_questions {
+            *open -= self.step.tasks[at].open();
         }
     }
 
     fn note_questions(&mut self, at: usize, questions: &[Question]) {
-        let (checkpoint, key) = (self.pos.id, self.tasks[at].key);
+        let (checkpoint, key) = (self.pos.id, self.step.tasks[at].key);
         let own = |question: &Question| (question.id.checkpoint, question.id.task) == (checkpoint, key);
         let record = |question: &Question| QuestionRecord {
             checkpoint: question.id.checkpoint,
@@ -128,20 +128,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         let has_terms = |question: &&Question| question.terms.record.approvals > 0;
         let terms = questions.iter().filter(has_terms).map(|question| question.terms.record.clone());
-        (self.tasks[at].questions, self.tasks[at].terms) = (questions.iter().map(record).collect(), terms.collect());
+        (self.step.tasks[at].questions, self.step.tasks[at].terms) =
+            (questions.iter().map(record).collect(), terms.collect());
     }
 
     fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
-        let mut puts: Puts = std::mem::take(&mut self.settled);
+        let mut puts: Puts = std::mem::take(&mut self.outbox.finished);
         let Some(recorder) = self.recorder() else { return Ok(()) };
-        for (question, record) in questions.iter().zip(&self.tasks[at].questions) {
+        for (question, record) in questions.iter().zip(&self.step.tasks[at].questions) {
             puts.push((Key::Row(record.payload), question.payload.clone()));
         }
-        let task = &self.tasks[at];
+        let task = &self.step.tasks[at];
         let sleeps = questions.is_empty() && (task.wake.is_some() || !task.receives.is_empty());
         let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
-        let record = TaskRecord { status, ..self.tasks[at].record() };
-        puts.push((self.task_key(self.tasks[at].key), encode_record(&record)?));
+        let record = TaskRecord { status, ..self.step.tasks[at].record() };
+        puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
         recorder.queue(puts, None);
         Ok(())
     }

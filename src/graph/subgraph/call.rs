@@ -232,7 +232,7 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {
-                let asked = run.tasks.iter().flat_map(Task::asks).cloned();
+                let asked = run.step.tasks.iter().flat_map(Task::asks).cloned();
                 ctx.0.inside().questions.extend(asked);
                 ctx.0.inside().note_wake(run.wakes());
                 ctx.0.inside().receives.extend(run.receives().cloned());
@@ -274,12 +274,12 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
         ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
         recorder.ended(&run.level.path);
     }
-    if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.delta.is_none() {
+    if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
         let pointer = Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call: pointed_at(ctx, call) };
         ctx.0.inside().ended.push((run.level.path.clone(), pointer));
     }
-    let delta = run.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
-    Left { state: run.left.unwrap_or(run.pos.state), delta, shown: run.shown }
+    let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
+    Left { state: run.child.last_shown.unwrap_or(run.pos.state), delta, shown: run.child.has_shown }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {

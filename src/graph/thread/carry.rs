@@ -80,7 +80,7 @@ pub(crate) async fn give_journals<S: State, N: NodeId, C: Send + Sync + 'static>
     again: bool,
 ) -> Result<(), RunError> {
     let mut journals = reader.journals(run.pos.id, mapping).await?;
-    for task in &mut run.tasks {
+    for task in &mut run.step.tasks {
         let empty = || again.then(|| Arc::new(Journal::stored(run.pos.id, task.key, vec![])));
         task.journal = journals.remove(&task.key).or_else(empty);
     }

@@ -80,17 +80,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 self.at_rest(&run).await?;
                 run.limit();
                 run.begin_input(writes)?;
-                run.given = request.given;
+                run.input.raw = request.given;
                 run
             }
             Kind::Go { answers, command } => Box::pin(self.resumed(shared, answers, command)).await?,
         };
-        (run.before, run.after) = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
+        (run.stops.before, run.stops.after) = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
             run.tell_interrupted().await;
-            if exit == Exit::Interrupted && run.tasks.iter().all(|task| task.asks().is_empty()) {
+            if exit == Exit::Interrupted && run.step.tasks.iter().all(|task| task.asks().is_empty()) {
                 run.emit_breakpoint().await; // of a subgraph
             }
         }
@@ -195,7 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(recorder) = &recorder {
             recorder.keep_gathered().await?;
         }
-        if run.planned {
+        if run.step.planned {
             run.tell_loaded().await;
         }
         Ok(run)
@@ -220,7 +220,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
-        run.armed = false;
+        run.stops.breakpoints_active = false;
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());
         }
@@ -253,12 +253,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             None if carried => run.fork(Source::Fork, vec![]).await?,
             None => {}
         }
-        run.planned = false;
+        run.step.planned = false;
         run.plan();
         if self.afresh
             && let Some(recorder) = run.recorder()
         {
-            let tasks = run.tasks.iter().map(|task| task.key);
+            let tasks = run.step.tasks.iter().map(|task| task.key);
             let way = journal_copy::Way {
                 from: origin,
                 to: run.pos.id,
@@ -270,11 +270,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if !travels {
             let table = Arc::clone(&run.table);
             records.remove(&COMMAND_KEY);
-            reader.restore(&table, "", &mut run.tasks, records, &mapping).await?;
+            reader.restore(&table, "", &mut run.step.tasks, records, &mapping).await?;
             run.wake_due();
         } else if !forks {
             let asked = mapping.by_present_key(records);
-            for task in &mut run.tasks {
+            for task in &mut run.step.tasks {
                 let Some(record) = asked.get(&task.key) else { continue };
                 task.asked = reader.questions(&run.table, record).await?; // shown until it asks again
             }
@@ -318,7 +318,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         run.limit();
         let Command { writes, goto, .. } = command;
         run.begin_input(writes)?;
-        run.first_goto = goto;
+        run.input.goto = goto;
         Ok(run)
     }
 

@@ -157,7 +157,7 @@ impl<S> fmt::Debug for Rest<S> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<S> {
-        let questions: Vec<Question> = self.tasks.iter().flat_map(Task::asks).cloned().collect();
+        let questions: Vec<Question> = self.step.tasks.iter().flat_map(Task::asks).cloned().collect();
         match exit {
             Exit::Finished => Outcome::Finished(self.pos.state),
             Exit::Interrupted if !questions.is_empty() => {
@@ -177,7 +177,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn rest(&mut self) -> Rest<S> {
         self.plan();
-        let open = self.tasks.iter().filter(|task| !task.is_done() && task.node != START_NODE);
+        let open = self.step.tasks.iter().filter(|task| !task.is_done() && task.node != START_NODE);
         let next = open.map(|task| self.node_name(task.node).to_string()).collect();
         Rest { state: self.live(), next }
     }

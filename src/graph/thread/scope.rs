@@ -14,7 +14,7 @@ use crate::graph::persist::load::position;
 use crate::graph::records::{
     BY_HANDLER, COMMAND_KEY, Called, Caller, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT, reader::reader,
 };
-use crate::graph::run::{Keeper, Run, save};
+use crate::graph::run::{ParentPointer, Run, save};
 use crate::graph::state::State;
 use crate::graph::superstep::Position;
 
@@ -203,20 +203,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut run = Run::new(table, shared, level, pos);
         match above {
             Some(Above::Task(callers)) => {
-                run.aside = self.unasked(&reader, &callers, run.shared.now()).await?;
-                run.caller = callers.last().copied();
+                run.outbox.beside = self.unasked(&reader, &callers, run.shared.now()).await?;
+                run.child.caller = callers.last().copied();
             }
-            Some(Above::Ended(above)) => run.keeper = self.keeper(&reader, above).await?,
+            Some(Above::Ended(above)) => run.child.pointer = self.keeper(&reader, above).await?,
             Some(Above::Head) | None => {}
         }
         Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
     }
 
-    async fn keeper(&self, reader: &Reader, above: CheckpointId) -> Result<Option<Box<Keeper>>, RunError> {
+    async fn keeper(&self, reader: &Reader, above: CheckpointId) -> Result<Option<Box<ParentPointer>>, RunError> {
         let (Some(record), Some(name)) = (reader.record(above).await?, self.scope.nodes.last()) else {
             return Ok(None);
         };
-        Ok(Some(Box::new(Keeper { id: above, record, name: name.clone() })))
+        Ok(Some(Box::new(ParentPointer { id: above, record, name: name.clone() })))
     }
 
     /// A subgraph that is moved by hand asks no more, and waits no more: the records of the tasks around it, marked so.
@@ -289,9 +289,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         let mut records = reader.tasks(run.pos.id).await?;
         let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
         reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
-        run.planned = false;
+        run.step.planned = false;
         run.plan();
-        reader.restore(&table, &path, &mut run.tasks, records, mapping).await?;
+        reader.restore(&table, &path, &mut run.step.tasks, records, mapping).await?;
         run.pos.owed.extend(mapping.take_owed());
         run.keep_children(reader, mapping).await
     }

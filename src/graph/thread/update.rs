@@ -76,7 +76,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let at = made.as_ref().map(|made| made.checkpoint).or(self.at);
             let mut scoped = self.scoped(Arc::clone(&shared), at).await?;
             if over {
-                (scoped.run.caller, scoped.run.aside) = (None, vec![]);
+                (scoped.run.child.caller, scoped.run.outbox.beside) = (None, vec![]);
             }
             let step = superstep(scoped, updates).await?;
             let dropped = made.map(|made| made.dropped).unwrap_or_default();
@@ -156,7 +156,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let made_by = (run.pos.id, START_KEY);
     let (rows, sizes) = save::rows(&run.table, &run.level.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Start { writes, rows, sizes });
-    run.by_hand = (!run.is_root()).then(|| by_hand::<S>(&[]));
+    run.outbox.update = (!run.is_root()).then(|| by_hand::<S>(&[]));
     scoped.commit(puts).await?;
     scoped.made(vec![]).await
 }
@@ -196,13 +196,14 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let run = &mut scoped.run;
     run.pos.control.deferred = deferred; // what a command from outside triggered is dropped with all that waits
     let dropped: Vec<String> = run
+        .step
         .tasks
         .iter()
         .filter(|task| scoped.is_head && task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
         .map(|task| run.node_name(task.node).to_string())
         .collect();
     // Stored, but not part of the state: the entries of a log must not close over them.
-    if run.pos.start.is_some() || run.tasks.iter().any(|task| task.is_done()) {
+    if run.pos.start.is_some() || run.step.tasks.iter().any(|task| task.is_done()) {
         run.pos.line = NEW_LINE;
     }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
@@ -225,7 +226,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
     }
-    run.by_hand = (!run.is_root()).then(|| by_hand(&results));
+    run.outbox.update = (!run.is_root()).then(|| by_hand(&results));
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
     scoped.made(dropped).await
@@ -254,7 +255,7 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
 /// The key of the planned task that the update stands for, or one that no task has.
 fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
     let open = |task: &&Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
-    let planned = run.tasks.iter().find(open);
+    let planned = run.step.tasks.iter().find(open);
     let key = planned.map_or(SENT * 2 + at as u32, |task| task.key);
     used.push(key);
     key
@@ -269,7 +270,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     is_head: bool,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
-    let Some(task) = run.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
+    let Some(task) = run.step.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
     let exits = if task.node == START_NODE { &run.table.entry } else { &run.table.row(task.node).exits };
     let leads_on = !finished.targets.is_empty() || !exits.targets.is_empty() || !exits.arrivals.is_empty();
     let is_empty = finished.rows.is_empty() && sends.is_empty() && !leads_on;
@@ -305,7 +306,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let table = Arc::clone(&run.table);
-    run.merge.clear();
+    run.reusable.merge.clear();
     let mut applying = run.pos.control.begin(&table.wiring, &[]);
     run.pos.control.clear();
     run.pos.start = None;
@@ -313,12 +314,12 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     for (node, finished) in &results {
         let state = Arc::make_mut(&mut run.pos.state);
         let writes = finished.writes.0.iter().cloned();
-        if let Err(error) = apply_writes(&table, state, writes, &mut run.merge) {
+        if let Err(error) = apply_writes(&table, state, writes, &mut run.reusable.merge) {
             return Err(words(run, error, *node));
         }
         run.pos.keep_rows(&table, &finished.rows, &finished.sizes, &mut taken);
     }
-    Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.merge.written(), &mut changed);
+    Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.reusable.merge.written(), &mut changed);
     run.pos.empty_slots(&changed);
     for (node, finished) in results {
         fire(&table, &mut run.pos.control, &mut applying, node, &finished);
@@ -333,13 +334,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Applies the tasks that have ended and drops the others.
     async fn clear_pending(&mut self) -> Result<(), RunError> {
         let mut puts = vec![];
-        if self.tasks.iter().all(|task| !task.is_done()) && self.tasks.is_empty() {
+        if self.step.tasks.iter().all(|task| !task.is_done()) && self.step.tasks.is_empty() {
             return self.checkpoint(Source::Update, puts).await;
         }
         if self.pos.start.is_some() {
             self.pos.line = NEW_LINE; // input that never started is stored, but not part of the state
         }
-        let mut tasks = std::mem::take(&mut self.tasks);
+        let mut tasks = std::mem::take(&mut self.step.tasks);
         let changed = self.apply(&mut tasks, &mut puts)?;
         let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
         let table = Arc::clone(&self.table);

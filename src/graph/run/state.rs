@@ -1,0 +1,203 @@
+//! A run of a graph, in parts by the time in which they are valid: the run, its superstep, its next commit.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tracing::Span;
+
+use super::delta::Delta;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
+use crate::graph::build::{Stops, Table};
+use crate::graph::context::{Exit, Level, Shared, TaskCtx};
+use crate::graph::node::{NodeId, Target};
+use crate::graph::records::{Caller, Puts, Recorder};
+use crate::graph::state::{Merge, State};
+use crate::graph::superstep::{Position, Task};
+
+/// A run of a graph or of a subgraph.
+pub(crate) struct Run<S: State, N, C> {
+    pub table: Arc<Table<S, N, C>>,
+    pub shared: Arc<Shared<C>>,
+    pub level: Arc<Level>,
+    pub pos: Position<S>,
+    pub step: StepState<S>,
+    pub stops: StopConditions,
+    pub input: FirstInput<N>,
+    pub outbox: Outbox,
+    pub child: ChildState<S>,
+    pub reusable: Reusable<C>,
+}
+
+/// The superstep under way.
+pub(crate) struct StepState<S: State> {
+    pub tasks: Vec<Task<S>>,
+    /// Set once the tasks are planned or loaded.
+    pub planned: bool,
+    /// The number of open questions, counted from the first task that interrupts.
+    pub open_questions: Option<usize>,
+    pub has_failed: bool,
+    /// Set if a task runs once more because its answers were matched anew.
+    pub runs_again: bool,
+    /// The reason why a subgraph stopped before its end, other than a question.
+    pub halted: Option<Exit>,
+    /// The nodes of the superstep before, for the stream.
+    pub just_ran: Vec<u32>,
+    pub span: Option<Span>,
+}
+
+impl<S: State> Default for StepState<S> {
+    fn default() -> Self {
+        Self {
+            tasks: vec![],
+            planned: false,
+            open_questions: None,
+            has_failed: false,
+            runs_again: false,
+            halted: None,
+            just_ran: vec![],
+            span: None,
+        }
+    }
+}
+
+/// The breakpoints and the recursion limit of a run.
+pub(crate) struct StopConditions {
+    /// The last superstep that the recursion limit allows.
+    pub last_step: i64,
+    /// Cleared for the superstep that a resumed run starts with.
+    pub breakpoints_active: bool,
+    /// Overrides the graph's own.
+    pub before: Option<Stops<u32>>,
+    pub after: Option<Stops<u32>>,
+    /// The number of supersteps so far, START not counted.
+    pub supersteps: u64,
+}
+
+impl Default for StopConditions {
+    fn default() -> Self {
+        Self { last_step: 0, breakpoints_active: true, before: None, after: None, supersteps: 0 }
+    }
+}
+
+/// The input of a run, until START has taken it.
+pub(crate) struct FirstInput<N> {
+    /// The goto of a command that starts the thread, followed besides START's edges.
+    pub goto: Vec<Target<N>>,
+    /// The input as JSON, for the routers after START.
+    pub raw: Option<Arc<Map<String, Value>>>,
+    /// Set if the state is the parent's and has to be stored whole.
+    pub adopted: bool,
+}
+
+impl<N> Default for FirstInput<N> {
+    fn default() -> Self {
+        Self { goto: vec![], raw: None, adopted: false }
+    }
+}
+
+/// Records that wait for the next commit, and what the next checkpoint follows.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    /// Records of the input; they are committed with START.
+    pub input: Puts,
+    /// Records of finished siblings.
+    pub finished: Puts,
+    /// Set if listeners know of ends that may not be on disk.
+    pub unacknowledged: bool,
+    /// Changes of `update_state` beside the next checkpoint.
+    pub beside: Puts,
+    /// The writes of `update_state`.
+    pub update: Option<TaskRecord>,
+    /// Durability `exit` only: the parent of the run's one checkpoint.
+    pub exit_parent: Option<CheckpointId>,
+    /// The checkpoint before the present one.
+    pub previous: CheckpointId,
+    /// True if the checkpoint that the run started from has a parent.
+    pub had_parent: bool,
+}
+
+impl Outbox {
+    fn after<S: State>(pos: &Position<S>) -> Self {
+        let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
+        Self { exit_parent, had_parent, ..Self::default() }
+    }
+}
+
+/// The relation of a subgraph to its caller; empty for the root graph.
+pub(crate) struct ChildState<S: State> {
+    pub caller: Option<Caller>,
+    /// Set by `update_state` on a subgraph that no task runs: the checkpoint that points at it.
+    pub pointer: Option<Box<ParentPointer>>,
+    /// The changes of a subgraph over its parent's state.
+    pub delta: Option<Delta<S>>,
+    /// The last state that wrote an output channel, once later supersteps did not; returned to the caller.
+    pub last_shown: Option<Arc<S>>,
+    /// Set once a superstep wrote an output channel.
+    pub has_shown: bool,
+}
+
+impl<S: State> Default for ChildState<S> {
+    fn default() -> Self {
+        Self { caller: None, pointer: None, delta: None, last_shown: None, has_shown: false }
+    }
+}
+
+/// The checkpoint that holds the pointer to a subgraph with state of its own, and the name of that pointer.
+#[derive(Debug)]
+pub(crate) struct ParentPointer {
+    pub id: CheckpointId,
+    pub record: CheckpointRecord,
+    pub name: String,
+}
+
+/// Buffers that one superstep leaves to the next.
+pub(crate) struct Reusable<C> {
+    pub merge: Merge,
+    pub context: Option<Arc<TaskCtx<C>>>,
+    pub pulls: Vec<u32>,
+}
+
+impl<C> Default for Reusable<C> {
+    fn default() -> Self {
+        Self { merge: Merge::default(), context: None, pulls: vec![] }
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+    pub(crate) fn new(
+        table: Arc<Table<S, N, C>>,
+        shared: Arc<Shared<C>>,
+        level: Arc<Level>,
+        mut pos: Position<S>,
+    ) -> Self {
+        pos.metadata.clone_from(&shared.metadata);
+        Self {
+            table,
+            shared,
+            level,
+            outbox: Outbox::after(&pos),
+            pos,
+            step: StepState::default(),
+            stops: StopConditions::default(),
+            input: FirstInput::default(),
+            child: ChildState::default(),
+            reusable: Reusable::default(),
+        }
+    }
+
+    /// The store, unless this run is inside a subgraph whose state is not kept.
+    pub(crate) fn recorder(&self) -> Option<&Arc<Recorder>> {
+        if self.level.unsaved { None } else { self.shared.recorder.as_ref() }
+    }
+
+    /// Sets the recursion limit, counted from here. L1, L12.
+    pub(crate) fn limit(&mut self) {
+        let limit = i64::try_from(self.shared.limits.recursion).unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
+        self.stops.last_step = (self.pos.step + 1).saturating_add(limit).saturating_add(1);
+    }
+
+    /// Keeps a checkpoint that LangGraph does not make (V7) from counting towards the recursion limit.
+    pub(crate) fn does_not_count(&mut self) {
+        self.stops.last_step = self.stops.last_step.saturating_add(1);
+    }
+}
