@@ -8,7 +8,7 @@ use super::effect_scope::escaped;
 use super::known::{EarlierQuestion, Known, Rematch};
 use super::level::Borrowed;
 use super::places::{Asking, Place, PlaceRule, Places};
-use super::task::{Inside, TaskCtx};
+use super::task::{QuestionUse, TaskCtx};
 use crate::graph::interrupt::Question;
 
 impl<C> TaskCtx<C> {
@@ -17,7 +17,7 @@ impl<C> TaskCtx<C> {
         let lent = self.lend();
         let mut places = lent.places.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inside = self.inside();
-        let Inside { places: taken, .. } = &mut *inside;
+        let QuestionUse { places: taken, .. } = &mut inside.questions;
         let place = places.find(asking, &lent.answers, |place| taken.contains(&place));
         if let Place::At(place) = place {
             taken.insert(place);
@@ -34,40 +34,40 @@ impl<C> TaskCtx<C> {
         }
         let nth = match scope {
             Some(scope) => scope.next_question(),
-            None => self.asked.fetch_add(1, Ordering::Relaxed),
+            None => self.progress.asked.fetch_add(1, Ordering::Relaxed),
         };
         (asker, nth as usize, if self.facts.by_position { PlaceRule::Position } else { PlaceRule::Payload })
     }
 
     /// The nearest task that is saved: it asks in its own name, and tasks of a child that is not saved in that name too.
     pub(crate) fn lend(&self) -> Arc<Borrowed> {
-        if let Some(borrowed) = &self.level.borrowed {
+        if let Some(borrowed) = &self.level.questions.borrowed {
             return Arc::clone(borrowed);
         }
         let lend = || {
             let (answers, places) = (self.answers.clone(), Mutex::new(Places::of(&self.answers)));
-            Arc::new(Borrowed { answers, places, checkpoint: self.checkpoint, task: self.task, id: self.id() })
+            Arc::new(Borrowed { answers, places, checkpoint: self.at.checkpoint, task: self.at.task, id: self.id() })
         };
-        Arc::clone(self.inside().lent.get_or_insert_with(lend))
+        Arc::clone(self.inside().questions.lent.get_or_insert_with(lend))
     }
 
     /// Which of those that ask in one name this is: the same in each attempt, and when the subgraphs it is in start over.
     pub(crate) fn asker(&self) -> String {
         let by = if self.facts.handler { "!" } else { "" };
-        match &self.level.borrowed {
-            Some(_) => format!("{}:{}.{:x}{by}", self.level.asker, self.step, self.task),
+        match &self.level.questions.borrowed {
+            Some(_) => format!("{}:{}.{:x}{by}", self.level.questions.asker, self.at.step, self.at.task),
             None => by.to_owned(),
         }
     }
 
     /// The same for the tasks of a subgraph that this task calls, before their own part. Another attempt calls anew.
     pub(crate) fn asker_inside(&self, call: u32) -> String {
-        format!("{}/{}", self.asker(), call - self.inside().first_call)
+        format!("{}/{}", self.asker(), call - self.inside().subgraphs.first_call)
     }
 
     /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
     pub(crate) fn left_anything(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) > 0 || self.asked.load(Ordering::Relaxed) > 0
+        self.progress.calls.load(Ordering::Relaxed) > 0 || self.progress.asked.load(Ordering::Relaxed) > 0
     }
 
     /// Returns the answers for another run of the body if it asked something new and left answers unused: the state may have
@@ -76,10 +76,10 @@ impl<C> TaskCtx<C> {
         let known = self.answers.as_ref().filter(|known| known.rematch == Rematch::New && !self.facts.by_position)?;
         let inside = self.inside();
         let is_unused = |asker: &str, place: &u32| {
-            !inside.places.contains(place) && known.asked.get(place).is_some_and(|asked| asked.asker == asker)
+            !inside.questions.places.contains(place) && known.asked.get(place).is_some_and(|asked| asked.asker == asker)
         };
         let is_new = |asked: &&Question| {
-            let own = (asked.id.checkpoint, asked.id.task) == (self.checkpoint, self.task);
+            let own = (asked.id.checkpoint, asked.id.task) == (self.at.checkpoint, self.at.task);
             own && self.own_part(&asked.asker).is_some() && !known.asked.contains_key(&asked.id.place)
         };
         let stray = |asked: &&Question| known.answers.keys().any(|place| is_unused(&asked.asker, place));
@@ -104,7 +104,7 @@ impl<C> TaskCtx<C> {
         let known = self.answers.as_ref()?;
         let inside = self.inside();
         let own = |asked: &EarlierQuestion| self.own_part(&asked.asker).is_some_and(|part| !part.starts_with('@'));
-        let mut left = known.answers.keys().filter(|place| !inside.places.contains(place));
+        let mut left = known.answers.keys().filter(|place| !inside.questions.places.contains(place));
         let asked = left.find_map(|place| known.asked.get(place).filter(|asked| own(asked)))?;
         Some(asked.name.clone())
     }

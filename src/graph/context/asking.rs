@@ -113,7 +113,7 @@ impl<C> TaskCtx<C> {
     ) -> Result<Answered<I::Resume>, Box<Raised>> {
         let (asker, nth, rule) = self.asks_as(key);
         if let Some(key) = key
-            && !self.inside().used.insert(format!("={asker}"))
+            && !self.inside().journal.used.insert(format!("={asker}"))
         {
             return Err(wrong(RunError::EffectTwice { node: Arc::clone(&self.facts.name), key: key.to_owned() }));
         }
@@ -155,7 +155,7 @@ impl<C> TaskCtx<C> {
         if let Err(error) = self.check_declared::<I>() {
             return Raised::Wrong(error);
         }
-        if !self.shared.may_ask {
+        if !self.shared.limits.may_ask {
             return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
         }
         match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
@@ -192,7 +192,7 @@ impl<C> TaskCtx<C> {
     pub(crate) fn birth(&self) -> u64 {
         match &self.shared.recorder {
             Some(recorder) => recorder.birth(),
-            None => *self.shared.birth.get_or_init(|| self.shared.noise() & clock::BIRTH),
+            None => *self.shared.environment.birth.get_or_init(|| self.shared.noise() & clock::BIRTH),
         }
     }
 

@@ -18,7 +18,7 @@ impl<C> Clone for Ctx<C> {
 
 impl<C> std::fmt::Debug for Ctx<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Ctx({} in superstep {})", self.0.facts.name, self.0.step)
+        write!(f, "Ctx({} in superstep {})", self.0.facts.name, self.0.at.step)
     }
 }
 
@@ -47,7 +47,7 @@ impl<C> Ctx<C> {
 
     /// Returns the number of the superstep.
     pub fn step(&self) -> i64 {
-        self.0.step
+        self.0.at.step
     }
 
     /// Returns the name of the node.
@@ -62,7 +62,7 @@ impl<C> Ctx<C> {
 
     /// Returns which attempt of this run this is, from 1; a replay gives the number that was recorded.
     pub fn attempt(&self) -> u32 {
-        self.0.attempt
+        self.0.attempt.number
     }
 
     /// Returns a name of this task that stays the same over retries, resumes and processes, and is unique within its thread:
@@ -77,7 +77,7 @@ impl<C> Ctx<C> {
     /// `ctx.record("left", ctx.remaining_steps())`.
     pub fn remaining_steps(&self) -> i64 {
         self.note_unrecorded_steps();
-        self.0.stop - self.0.step
+        self.0.at.last_step - self.0.at.step
     }
 
     fn note_unrecorded_steps(&self) {
@@ -90,12 +90,12 @@ impl<C> Ctx<C> {
     /// as with [`remaining_steps`](Self::remaining_steps).
     pub fn is_last_step(&self) -> bool {
         self.note_unrecorded_steps();
-        self.0.step == self.0.stop - 1
+        self.0.at.step == self.0.at.last_step - 1
     }
 
     /// Returns whether the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+        self.0.shared.cancellation.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
     /// Returns when the run is cancelled, and never if it cannot be: to clean up before the task is dropped. What the node
@@ -108,7 +108,7 @@ impl<C> Ctx<C> {
     /// Tells an idle timeout that the node is alive; with it are the nodes whose subgraphs it is in.
     pub fn heartbeat(&self) {
         self.0.level.beat();
-        if let Some(beat) = &self.0.beat {
+        if let Some(beat) = &self.0.attempt.beat {
             beat.notify_one();
         }
     }

@@ -223,7 +223,7 @@ impl<C> TaskCtx<C> {
             let (bytes, limit) = (full.len(), Commit::MAX_NAME);
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }
-        if !self.inside().used.insert(full.clone()) {
+        if !self.inside().journal.used.insert(full.clone()) {
             return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
         }
         let hash = arguments.hash();
@@ -262,7 +262,7 @@ impl<C> TaskCtx<C> {
 
     /// What a test says an effect comes to.
     fn staged<T: DeserializeOwned>(&self, key: &str, entry: &Entry) -> Result<Option<Staged<T>>, NodeError> {
-        let Some(stage) = &self.shared.stage else { return Ok(None) };
+        let Some(stage) = &self.shared.environment.stage else { return Ok(None) };
         let record = &entry.record;
         let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.wrong(wrong))?;
         let read = |bytes: Vec<u8>| {

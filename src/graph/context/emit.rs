@@ -39,21 +39,21 @@ impl<C> Ctx<C> {
     async fn send(&self, kind: EventRecordKind, value: impl Serialize, is_kept: bool) {
         self.heartbeat();
         let shared = &self.0.shared;
-        let records = shared.recorder.as_ref().filter(|_| is_kept || shared.records_events);
-        if shared.sink.is_none() && records.is_none() {
+        let records = shared.recorder.as_ref().filter(|_| is_kept || shared.events.recorded);
+        if shared.events.sink.is_none() && records.is_none() {
             return;
         }
         let value = serde_json::to_value(value).unwrap_or_default();
         if let Some(recorder) = records {
             self.0.record_event(recorder, kind, &value, is_kept).await;
         }
-        if let Some(sink) = &shared.sink {
+        if let Some(sink) = &shared.events.sink {
             let (node, task) = (Arc::clone(&self.0.facts.name), self.0.event_task());
             let kind = match kind {
                 EventRecordKind::Custom => EventKind::Custom { node, task, value },
                 EventRecordKind::Message => EventKind::Message { metadata: self.0.metadata(), node, task, value },
             };
-            sink.send(&self.0.level.places, self.0.step, kind).await;
+            sink.send(&self.0.level.places, self.0.at.step, kind).await;
         }
     }
 }
@@ -61,7 +61,7 @@ impl<C> Ctx<C> {
 impl<C> TaskCtx<C> {
     /// Whether events are sent or stored.
     pub(crate) fn is_heard(&self) -> bool {
-        self.shared.sink.is_some() || self.shared.records_events
+        self.shared.events.sink.is_some() || self.shared.events.recorded
     }
 
     /// The task as events name it.
@@ -71,20 +71,20 @@ impl<C> TaskCtx<C> {
 
     fn metadata(&self) -> MessageMetadata {
         let (node, tags) = (Arc::clone(&self.facts.name), Arc::clone(&self.facts.tags));
-        MessageMetadata { node, step: self.step, tags }
+        MessageMetadata { node, step: self.at.step, tags }
     }
 
     /// A store that fails now fails the run at its next commit, which tells why.
     async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value, is_kept: bool) {
-        let (checkpoint, task) = match &self.level.borrowed {
+        let (checkpoint, task) = match &self.level.questions.borrowed {
             Some(borrowed) => (borrowed.checkpoint, borrowed.task),
-            None => (self.checkpoint, self.task),
+            None => (self.at.checkpoint, self.at.task),
         };
         let event = EventRecord {
             kind,
             checkpoint,
             task,
-            step: self.step,
+            step: self.at.step,
             node: self.facts.name.to_string(),
             value: value.to_string(),
             path: self.recorded_path(),
@@ -92,7 +92,7 @@ impl<C> TaskCtx<C> {
             at: self.shared.now(),
             within: self.effect_scope().map(|scope| scope.keys()).unwrap_or_default(),
         };
-        let root = self.level.journal.as_ref().map_or(self.checkpoint, |journal| journal.checkpoint());
+        let root = self.level.journal.journal.as_ref().map_or(self.at.checkpoint, |journal| journal.checkpoint());
         let _ = recorder.note(root, &event, is_kept).await;
     }
 

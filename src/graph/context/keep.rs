@@ -11,7 +11,7 @@ impl<C> Ctx<C> {
         name: &str,
         make: impl Future<Output = Result<T, E>>,
     ) -> Result<(), E> {
-        let mut kept = self.0.shared.keeps.0.lock().await;
+        let mut kept = self.0.shared.environment.keeps.0.lock().await;
         if !kept.contains_key(name) {
             let thing = make.await?;
             kept.insert(name.to_owned(), Box::new(thing));
@@ -23,7 +23,7 @@ impl<C> Ctx<C> {
     /// something of another type is kept there.
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
     pub(crate) async fn kept<T: Clone + Send + 'static>(&self, name: &str, make: impl FnOnce() -> T) -> Option<T> {
-        let mut kept = self.0.shared.keeps.0.lock().await;
+        let mut kept = self.0.shared.environment.keeps.0.lock().await;
         let thing = kept.entry(name.to_owned()).or_insert_with(|| Box::new(make()));
         thing.downcast_ref::<T>().cloned()
     }

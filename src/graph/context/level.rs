@@ -23,17 +23,28 @@ pub(crate) struct Level {
     pub keeps_own: bool,
     /// Whether the run is inside a subgraph whose state is not kept.
     pub unsaved: bool,
-    /// In whose name the tasks of such a subgraph ask.
-    pub borrowed: Option<Arc<Borrowed>>,
-    /// Which of its subgraphs this is, then.
-    pub asker: String,
+    pub questions: QuestionScope,
     /// The idle timeouts of the nodes on the way down.
     pub beats: Vec<Arc<Notify>>,
+    pub journal: JournalScope,
+}
+
+/// The owner of the questions of a subgraph whose state is not kept; empty elsewhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuestionScope {
+    pub borrowed: Option<Arc<Borrowed>>,
+    /// The path of the subgraph below that owner.
+    pub asker: String,
+}
+
+/// The part of a journal that the tasks of a graph write to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JournalScope {
     /// The journal of the root graph's task that this is in; none in the root graph, whose tasks have one each.
     pub journal: Option<Arc<Journal>>,
-    /// Where the tasks of this graph write in it.
+    /// The path of the graph in it.
     pub place: String,
-    /// The version of the graph's control at which this activation began: places count from there.
+    /// The version of the graph's control at which this activation started; paths count from there.
     pub base: u64,
 }
 
@@ -52,8 +63,8 @@ impl Level {
     /// Names a task of this graph within its thread. A superstep that is not stored has no checkpoint to name it by: its
     /// number takes the place, below the nearest task that is stored.
     pub(crate) fn task_id(&self, checkpoint: CheckpointId, step: i64, task: u32) -> String {
-        match &self.borrowed {
-            Some(lender) => format!("{}{}-{step}.{task:x}", lender.id, self.asker.replace(['/', ':'], "-")),
+        match &self.questions.borrowed {
+            Some(lender) => format!("{}{}-{step}.{task:x}", lender.id, self.questions.asker.replace(['/', ':'], "-")),
             None if checkpoint.0 == 0 => format!("{step}-{task:x}"),
             None => task_id(checkpoint, task),
         }
@@ -62,6 +73,12 @@ impl Level {
     /// The nodes whose subgraphs this is in are alive.
     pub(crate) fn beat(&self) {
         self.beats.iter().for_each(|beat| beat.notify_one());
+    }
+
+    /// Returns the same level for an activation that started at this version of the graph's control.
+    pub(crate) fn from_version(mut self, base: u64) -> Self {
+        self.journal.base = base;
+        self
     }
 
     pub(crate) fn root() -> Arc<Self> {

@@ -33,10 +33,10 @@ pub use terms::Ask;
 
 pub(crate) use exit::{Budgets, Exit};
 pub(crate) use known::{Answers, EarlierQuestion, Known};
-pub(crate) use level::Level;
+pub(crate) use level::{JournalScope, Level, QuestionScope};
 pub(crate) use permits::Permits;
 pub(crate) use report::{Comparison, Difference, Spot};
 #[cfg(feature = "test-util")]
 pub(crate) use shared::Staged;
-pub(crate) use shared::{Keeps, Limits, Shared, Stage};
-pub(crate) use task::{Facts, Inside, Kept, Raised, TaskCtx};
+pub(crate) use shared::{BudgetUse, Cancellation, Environment, EventOptions, Limits, Shared, Stage};
+pub(crate) use task::{Attempt, AttemptProgress, Facts, Inside, Kept, Raised, SubgraphCalls, TaskCtx, TaskPosition};

@@ -11,9 +11,9 @@ use crate::graph::records::{Journal, SENT};
 impl<C> TaskCtx<C> {
     /// The journal of the root graph's task that this one is, or is inside of.
     pub(crate) fn journal(&self) -> &Arc<Journal> {
-        let own = || Arc::new(Journal::new(self.checkpoint, self.task, self.step));
-        let found = self.level.journal.as_ref().unwrap_or_else(|| self.journal.get_or_init(own));
-        if self.again || self.attempt > 1 {
+        let own = || Arc::new(Journal::new(self.at.checkpoint, self.at.task, self.at.step));
+        let found = self.level.journal.journal.as_ref().unwrap_or_else(|| self.journal.get_or_init(own));
+        if self.attempt.again || self.attempt.number > 1 {
             found.begin_again();
         }
         found
@@ -21,7 +21,7 @@ impl<C> TaskCtx<C> {
 
     /// The journal, if anything of this task has written to it.
     pub(crate) fn written_journal(&self) -> Option<&Arc<Journal>> {
-        self.level.journal.as_ref().or_else(|| self.journal.get())
+        self.level.journal.journal.as_ref().or_else(|| self.journal.get())
     }
 
     /// The key of an entry; within an effect, under the effect's key.
@@ -53,10 +53,15 @@ impl<C> TaskCtx<C> {
         let scope = self.effect_scope();
         let (within, nth) = match &scope {
             Some(scope) => (scope.path(), scope.used(EffectKind::Random)),
-            None => ("", self.inside().nth[EffectKind::Random as usize]),
+            None => ("", self.inside().journal.nth[EffectKind::Random as usize]),
         };
-        let place = || format!("{} {} {:x} {} {within}{nth}", self.level.place, self.step, self.task, self.facts.name);
-        self.shared.outside.noise_at(place)
+        let place = || {
+            format!(
+                "{} {} {:x} {} {within}{nth}",
+                self.level.journal.place, self.at.step, self.at.task, self.facts.name
+            )
+        };
+        self.shared.environment.outside.noise_at(place)
     }
 
     /// How many entries of a kind without keys of their own this attempt has used.
@@ -64,25 +69,29 @@ impl<C> TaskCtx<C> {
         if let Some(scope) = self.effect_scope() {
             return scope.next(kind);
         }
-        let nth = &mut self.inside().nth[kind as usize];
+        let nth = &mut self.inside().journal.nth[kind as usize];
         *nth += 1;
         *nth - 1
     }
 
     /// The place of what a subgraph of this task writes.
     pub(crate) fn place_below(&self, call: u32) -> String {
-        let first = self.inside().first_call;
+        let first = self.inside().subgraphs.first_call;
         format!("{}{}/", self.place(), call.saturating_sub(first))
     }
 
     /// Superstep of the activation and task, as long as they are not the journal's own; handlers apart from bodies.
     fn place(&self) -> String {
-        let mut place = self.level.place.clone();
-        if self.level.journal.is_some() {
-            let _ =
-                write!(place, "{:x}/{}", self.version.saturating_sub(self.level.base), escaped(&self.facts.first_name));
-            if self.task >= SENT {
-                let _ = write!(place, ".{:x}", self.task - SENT);
+        let mut place = self.level.journal.place.clone();
+        if self.level.journal.journal.is_some() {
+            let _ = write!(
+                place,
+                "{:x}/{}",
+                self.at.version.saturating_sub(self.level.journal.base),
+                escaped(&self.facts.first_name)
+            );
+            if self.at.task >= SENT {
+                let _ = write!(place, ".{:x}", self.at.task - SENT);
             }
             place.push('/');
         }

@@ -115,7 +115,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
     pub(crate) fn counted(&self, kind: EffectKind, name: &str) -> String {
         let place = self.entry_key(kind, name);
         let nth = &mut *self.inside();
-        let nth = nth.received.entry(place).or_default();
+        let nth = nth.questions.received.entry(place).or_default();
         *nth += 1;
         format!("{name}#{}", *nth - 1)
     }
@@ -166,7 +166,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         let mut inside = self.inside();
         inside.note_wake(until);
         let (name, entry) = (name.to_owned(), entry.to_owned());
-        inside.receives.push(ReceiveRecord { name: name.clone(), node, namespace, until, entry });
+        inside.waits.receives.push(ReceiveRecord { name: name.clone(), node, namespace, until, entry });
         Raised::Signal(name)
     }
 }

@@ -105,7 +105,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
                 if left == 0 || task.journal().is_replay() {
                     return Ok(());
                 }
-                if task.shared.recorder.is_none() && task.shared.stage.is_none() {
+                if task.shared.recorder.is_none() && task.shared.environment.stage.is_none() {
                     tokio::time::sleep(Duration::from_millis(left)).await;
                     return Ok(());
                 }

@@ -7,7 +7,7 @@ use crate::checkpoint::{EffectEnd, EffectRun};
 impl<C> TaskCtx<C> {
     /// Which attempt of the task this is, over all runs.
     pub(crate) fn nth_attempt(&self) -> u32 {
-        self.earlier + self.attempt
+        self.attempt.earlier + self.attempt.number
     }
 
     /// The run of an effect that starts with an entry made now, and ends with it.

@@ -19,35 +19,59 @@ use crate::graph::view::Sink;
 pub(crate) struct Shared<C> {
     pub context: Arc<C>,
     pub thread: Option<ThreadId>,
-    pub sink: Option<Sink>,
     pub recorder: Option<Arc<Recorder>>,
-    /// Whether questions may be asked: answers have somewhere to go, or nobody wants to answer.
-    pub may_ask: bool,
-    /// Whether what nodes emit is stored.
-    pub records_events: bool,
-    /// Whether a log is told of supersteps and tasks.
-    pub traced: bool,
-    /// Whether polls of bodies are timed: somebody listens to the run or to warnings.
-    pub timed: bool,
-    pub cancel: Option<CancellationToken>,
-    pub drain: Option<CancellationToken>,
-    pub cache: Option<Arc<dyn NodeCache>>,
-    /// The words that each checkpoint of the run is given.
+    pub events: EventOptions,
+    pub cancellation: Cancellation,
+    /// The metadata of each checkpoint of the run.
     pub metadata: Vec<(String, String)>,
     pub limits: Limits,
-    pub budgets: Budgets,
-    /// As many permits as tasks may run at once, over all levels; none: no limit.
-    pub running: Option<Arc<Semaphore>>,
-    /// Supersteps taken so far, those of subgraphs included.
-    pub spent: AtomicU64,
-    /// Without a store: tells the questions of this run from those of others.
-    pub birth: OnceLock<u64>,
-    /// Where the time and noise come from.
-    pub outside: Outside,
-    /// What a test puts in the place of the world outside.
-    pub stage: Option<Arc<dyn Stage>>,
-    /// What the run is compared with, if it is a replay.
+    pub budget: BudgetUse,
+    pub environment: Environment,
+    /// Replays only: the recorded run.
     pub replay: Option<Arc<Comparison>>,
+}
+
+/// The listeners of a run.
+#[derive(Default)]
+pub(crate) struct EventOptions {
+    pub sink: Option<Sink>,
+    /// Set if custom events are stored.
+    pub recorded: bool,
+    /// Set if a `tracing` subscriber takes spans.
+    pub traced: bool,
+    /// Set if polls of bodies are timed: there is a sink, or a subscriber for warnings.
+    pub timed: bool,
+}
+
+/// The tokens that stop a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancellation {
+    /// Stops at once.
+    pub cancel: Option<CancellationToken>,
+    /// Stops after the superstep under way.
+    pub drain: Option<CancellationToken>,
+}
+
+/// The budgets of a run and what it has used of them.
+#[derive(Debug)]
+pub(crate) struct BudgetUse {
+    pub limits: Budgets,
+    /// A permit for each task that may run at once, over all levels; none: no limit.
+    pub running: Option<Arc<Semaphore>>,
+    /// Supersteps so far, those of subgraphs included.
+    pub spent: AtomicU64,
+}
+
+/// The world outside a run, and the values that it keeps while it lasts.
+#[derive(Default)]
+pub(crate) struct Environment {
+    /// Clock and random numbers.
+    pub outside: Outside,
+    /// Replaces effects in tests.
+    pub stage: Option<Arc<dyn Stage>>,
+    pub cache: Option<Arc<dyn NodeCache>>,
+    /// Without a store: distinguishes the questions of this run from those of others.
+    pub birth: OnceLock<u64>,
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
     pub keeps: Keeps,
 }
@@ -55,15 +79,15 @@ pub(crate) struct Shared<C> {
 impl<C> Shared<C> {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
-        self.outside.now()
+        self.environment.outside.now()
     }
 
     pub(crate) fn noise(&self) -> u64 {
-        self.outside.noise()
+        self.environment.outside.noise()
     }
 
     pub(crate) async fn cancelled(&self) {
-        match &self.cancel {
+        match &self.cancellation.cancel {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,
         }
@@ -79,6 +103,8 @@ pub(crate) struct Limits {
     pub rerun_unanswered: bool,
     pub only_output: bool,
     pub state_bytes: u64,
+    /// Set if nodes may ask questions: answers can be stored, or the graph is allowed to lose them.
+    pub may_ask: bool,
 }
 
 /// What a test puts in the place of the world outside.

@@ -38,76 +38,122 @@ pub(crate) struct Facts {
 
 pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
 
+/// One attempt of a task, as its body sees it.
 pub(crate) struct TaskCtx<C> {
     pub shared: Arc<Shared<C>>,
     pub level: Arc<Level>,
     pub facts: Arc<Facts>,
+    pub at: TaskPosition,
+    pub attempt: Attempt,
+    pub answers: Answers,
+    /// The newest checkpoints of the graph's subgraphs with state of their own.
+    pub children: Kept,
+    /// The concurrency limits that the task counts towards.
+    pub permits: Option<Arc<Permits>>,
+    /// Tasks of the root graph only: the journal, once there is one.
+    pub journal: OnceLock<Arc<Journal>>,
+    pub progress: AttemptProgress,
+}
+
+/// The place of a task in its thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskPosition {
     pub step: i64,
-    pub stop: i64,
+    /// The last superstep that the recursion limit allows.
+    pub last_step: i64,
     pub checkpoint: CheckpointId,
     pub node: u32,
     pub task: u32,
-    pub attempt: u32,
-    /// How often the task was started in earlier runs.
+    /// The version of the graph's control when the task was planned; distinguishes supersteps of one activation.
+    pub version: u64,
+}
+
+/// Which attempt of a task this is.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// Counts from 1 in each run.
+    pub number: u32,
+    /// The number of attempts in earlier runs.
     pub earlier: u32,
-    /// Whether this task ran before, so that its subgraphs go on where they were.
+    /// True if the task ran before, so that its subgraphs continue where they were.
     pub again: bool,
-    pub answers: Answers,
+    /// Restarts the idle timeout.
+    pub beat: Option<Arc<Notify>>,
+}
+
+/// What an attempt has done so far.
+#[derive(Default)]
+pub(crate) struct AttemptProgress {
+    /// The number of questions, and of subgraph calls.
     pub asked: AtomicU32,
     pub calls: AtomicU32,
+    /// Set once something stops the attempt.
     pub raised: OnceLock<Raised>,
     pub inside: Mutex<Inside>,
-    /// What the graph's subgraphs with state of their own ended at before.
-    pub children: Kept,
-    pub beat: Option<Arc<Notify>>,
-    /// What it needs in order to run, if anything limits that.
-    pub permits: Option<Arc<Permits>>,
-    /// The version of the graph's control when the task was planned: tells supersteps of one activation apart.
-    pub version: u64,
-    /// Of a task of the root graph: its journal, once there is one.
-    pub journal: OnceLock<Arc<Journal>>,
 }
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
 pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 
-/// What the subgraphs of a task left behind.
+/// Mutable state of one attempt: subgraph calls, pending waits, journal entries and question places in use.
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
-    /// The state of subgraphs that keep their own, by node.
+    pub subgraphs: SubgraphCalls,
+    pub waits: PendingWaits,
+    pub journal: JournalUse,
+    pub questions: QuestionUse,
+}
+
+/// The subgraphs that an attempt has called.
+#[derive(Debug, Default)]
+pub(crate) struct SubgraphCalls {
+    /// Newest checkpoints of subgraphs with state of their own, by node.
     pub children: Vec<(String, CheckpointId)>,
     /// Subgraphs that ended, by path and pointer.
     pub ended: Vec<(String, Key)>,
-    /// The number of the first one that this attempt calls.
+    /// The number of this attempt's first call.
     pub first_call: u32,
-    /// What tasks of its subgraphs ask.
-    pub questions: Vec<Question>,
-    /// How its subgraphs failed: the body deals with it, or passes it on.
+    /// Failures of subgraphs; the body handles them or passes them on.
     pub failures: Vec<RunError>,
-    /// The answers, once somebody has asked, or may.
-    pub lent: Option<Arc<Borrowed>>,
-    /// The entries of the journal that this attempt has used.
-    pub used: HashSet<String>,
-    /// How many entries without keys of their own it has used, by kind.
-    pub nth: [u32; EffectKind::COUNT],
-    /// The places of the questions that this attempt has asked.
-    pub places: BTreeSet<u32>,
-    /// When the first task of its subgraphs that sleeps goes on.
+}
+
+/// What stops an attempt beside the first cause.
+#[derive(Debug, Default)]
+pub(crate) struct PendingWaits {
+    /// Questions of tasks in subgraphs.
+    pub questions: Vec<Question>,
+    /// The earliest time at which a sleeping task resumes, in milliseconds since 1970.
     pub wake: Option<u64>,
-    /// The signals that it and the tasks of its subgraphs wait for.
+    /// Signals that this task and the tasks of its subgraphs wait for.
     pub receives: Vec<ReceiveRecord>,
-    /// How many signals and questions with a time this attempt has asked for, by scope and type.
-    pub received: HashMap<String, u32>,
-    /// What it asked or waited for in a way that cannot be, after something else had stopped it.
+    /// An invalid question or wait, raised after something else had stopped the attempt.
     pub wrong: Option<RunError>,
-    /// In a replay: the task's key in the graph that recorded it.
+}
+
+/// The journal entries that an attempt has used.
+#[derive(Debug, Default)]
+pub(crate) struct JournalUse {
+    pub used: HashSet<String>,
+    /// The number of entries without a key of their own, by kind.
+    pub nth: [u32; EffectKind::COUNT],
+    /// Replays only: the task's key in the graph that recorded it.
     pub stored: Option<u32>,
+}
+
+/// The places of questions that an attempt has used.
+#[derive(Debug, Default)]
+pub(crate) struct QuestionUse {
+    pub places: BTreeSet<u32>,
+    /// The number of signals and timed questions, by scope and type.
+    pub received: HashMap<String, u32>,
+    /// The owner of the answers, once somebody has asked, or may.
+    pub lent: Option<Arc<Borrowed>>,
 }
 
 impl Inside {
     /// The task goes on when the first one inside it does.
     pub(crate) fn note_wake(&mut self, wake: Option<u64>) {
-        self.wake = self.wake.into_iter().chain(wake).min();
+        self.waits.wake = self.waits.wake.into_iter().chain(wake).min();
     }
 }
 
@@ -131,7 +177,7 @@ pub(crate) enum Raised {
 
 impl<C> TaskCtx<C> {
     pub(crate) fn id(&self) -> String {
-        self.level.task_id(self.checkpoint, self.step, self.task)
+        self.level.task_id(self.at.checkpoint, self.at.step, self.at.task)
     }
 
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
@@ -140,6 +186,6 @@ impl<C> TaskCtx<C> {
     }
 
     pub(crate) fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -82,8 +82,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let mut chosen = Finished::default();
         run.choose(node, node, state, &mut chosen)?;
         let name = |node: u32| run.node_name(node).to_string();
-        let sends = chosen.sends.iter().map(|(node, packet)| (name(*node), packet.payload.json())).collect();
-        Ok(Routed { targets: chosen.targets.iter().map(|&node| name(node)).collect(), sends })
+        let sends = chosen.routing.sends.iter().map(|(node, packet)| (name(*node), packet.payload.json())).collect();
+        Ok(Routed { targets: chosen.routing.targets.iter().map(|&node| name(node)).collect(), sends })
     }
 
     fn index(&self, node: &N) -> Result<u32, RunError> {
@@ -94,8 +94,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     fn begun(&self, script: &Arc<Script>, state: S) -> Run<S, N, C> {
         let table = Arc::clone(&self.graph.table);
         let mut thread = self.graph.detached(Arc::clone(&self.context));
-        thread.outside = self.outside(script);
-        let shared = Shared { may_ask: true, stage: Some(Arc::clone(script) as _), ..thread.own_shared() };
+        thread.environment.outside = self.outside(script);
+        let mut shared = thread.own_shared();
+        shared.limits.may_ask = true;
+        shared.environment.stage = Some(Arc::clone(script) as _);
         let pos = Position::with_state(&table, state);
         let mut run = Run::new(table, Arc::new(shared), Level::root(), pos);
         run.limit();
@@ -117,7 +119,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
                         true => {}
                         false => break Some(question),
                     },
-                    None => match run.step.tasks[0].wake {
+                    None => match run.step.tasks[0].record.wake {
                         Some(wake) => script.wait_until(wake),
                         None => break None,
                     },
@@ -148,7 +150,7 @@ fn ended<S: State, N: NodeId, C: Send + Sync + 'static>(
     script: &Script,
 ) -> Result<Alone<S>, RunError> {
     let mut tasks = std::mem::take(&mut run.step.tasks);
-    let runs = tasks[0].attempts;
+    let runs = tasks[0].record.attempts;
     let mut writes = Value::Array(vec![]);
     let mut next = vec![];
     if let Stand::Done(done) = &tasks[0].stand {

@@ -15,9 +15,9 @@ use crate::graph::context::{Answers, EarlierQuestion, Known};
 use crate::graph::error::{Misfit, RunError};
 use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
+use crate::graph::records::{CheckpointMeta, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, Writes, reading};
-use crate::graph::superstep::{Finished, Position, Stand, Start, Task};
+use crate::graph::superstep::{Finished, Position, Routing, Stand, Start, StoredChannels, Task, task::without_result};
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -85,26 +85,30 @@ impl Reader {
         };
         let base = if same { record.base.or(Some(id)) } else { None };
         Ok(Position {
-            id,
-            parent: record.parent,
-            source: record.source,
-            step: record.step,
-            created_at: record.created_at,
+            children: table.children_now(record.children),
+            meta: CheckpointMeta {
+                id,
+                parent: record.parent,
+                source: record.source,
+                step: record.step,
+                created_at: record.created_at,
+                metadata: record.metadata,
+            },
             state,
             control,
             start,
-            bytes: sizes.iter().sum(),
-            sizes,
-            slots,
-            base,
-            moved,
-            line: if same { record.line } else { NEW_LINE }, // logs are another graph's
-            children: table.children_now(record.children),
-            metadata: record.metadata,
-            freed: vec![],
-            carried,
-            stale,
-            owed,
+            channels: StoredChannels {
+                bytes: sizes.iter().sum(),
+                sizes,
+                slots,
+                base,
+                moved,
+                line: if same { record.line } else { NEW_LINE }, // logs are another graph's
+                freed: vec![],
+                unknown: carried,
+                stale,
+                pending_rewrites: owed,
+            },
         })
     }
 
@@ -116,7 +120,7 @@ impl Reader {
         position: &Position<S>,
     ) -> Result<bool, RunError> {
         let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
-        for (at, slot) in position.slots.iter().enumerate() {
+        for (at, slot) in position.channels.slots.iter().enumerate() {
             let Slot::Log { ranges, .. } = slot else { continue };
             let Some(range) = ranges.last() else { continue };
             let key = |row| Key::Log { channel: log_name(table, path, at), row };
@@ -212,12 +216,14 @@ impl Reader {
             writes,
             rows,
             sizes,
-            targets: targets.collect(),
-            sends: self.sends(table, &record.sends, mapping).await?,
-            chosen: record.chosen,
+            routing: Routing {
+                targets: targets.collect(),
+                sends: self.sends(table, &record.sends, mapping).await?,
+                chosen: record.chosen,
+                fires: record.handled.is_none(),
+                is_done: true,
+            },
             cached: record.cached,
-            fires: record.handled.is_none(),
-            routed: true,
             saved: true,
             children: record.children.clone(),
             returned: None,
@@ -285,7 +291,7 @@ impl Reader {
         }
         for task in tasks.iter_mut().filter(|task| !task.is_done()) {
             let Some(&count) = entries.get(&task.key) else { continue };
-            (task.effects, task.attempts) = (task.effects.max(count), task.attempts.max(1));
+            (task.record.effects, task.record.attempts) = (task.record.effects.max(count), task.record.attempts.max(1));
         }
         Ok(())
     }
@@ -305,19 +311,7 @@ impl Reader {
             let Some(mut record) = by_key.remove(&task.key) else { continue };
             // Nobody would take the answer to a question that is asked no more.
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
-            (task.attempts, task.first_call) = (record.attempts, record.first_call);
-            (task.attempt, task.wake, task.effects) = (record.attempt, record.wake, record.effects);
-            task.receives.clone_from(&record.receives);
-            task.terms.clone_from(&record.terms);
-            task.votes.clone_from(&record.votes);
-            task.failures.clone_from(&record.failures);
-            task.failed.clone_from(&record.failed);
             task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
-            task.handled.clone_from(&record.handled);
-            task.error.clone_from(&record.error);
-            task.questions.clone_from(&record.questions);
-            task.answered.clone_from(&record.answers);
-            task.payloads.clone_from(&record.payloads);
             task.asked = self.questions(table, &record).await?;
             task.stand = match record.status {
                 TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
@@ -329,6 +323,7 @@ impl Reader {
                 TaskStatus::Waiting => Stand::Asked { questions: vec![], fresh: false },
                 TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
             };
+            task.record = without_result(record);
         }
         Ok(())
     }

@@ -94,12 +94,12 @@ pub(crate) fn result<S: State, N: NodeId, C>(
     Ok(TaskRecord {
         status: TaskStatus::Done,
         writes: done.rows.clone(),
-        targets: done.targets.clone(),
-        sends: sends(table, &done.sends, puts)?,
-        chosen: done.chosen,
+        targets: done.routing.targets.clone(),
+        sends: sends(table, &done.routing.sends, puts)?,
+        chosen: done.routing.chosen,
         cached: done.cached,
         children: done.children.clone(),
-        ..task.record()
+        ..task.record.clone()
     })
 }
 
@@ -111,35 +111,35 @@ pub(crate) fn record<S: State, N: NodeId, C>(
     epoch: u64,
     whole: bool,
 ) -> CheckpointRecord {
-    let few = pos.slots.len() <= 16 || pos.moved.count() * 2 > pos.slots.len();
-    let whole = whole || few || pos.base.is_none();
-    let slot = |at: usize| (at as u32, pos.slots[at].clone());
+    let few = pos.channels.slots.len() <= 16 || pos.channels.moved.count() * 2 > pos.channels.slots.len();
+    let whole = whole || few || pos.channels.base.is_none();
+    let slot = |at: usize| (at as u32, pos.channels.slots[at].clone());
     let channels = if whole {
-        let stored = (0..pos.slots.len()).filter(|&at| pos.slots[at] != Slot::Absent);
+        let stored = (0..pos.channels.slots.len()).filter(|&at| pos.channels.slots[at] != Slot::Absent);
         stored.map(slot).collect()
     } else {
-        pos.moved.iter().map(slot).collect()
+        pos.channels.moved.iter().map(slot).collect()
     };
-    let base = if whole { None } else { pos.base };
+    let base = if whole { None } else { pos.channels.base };
     if whole {
-        pos.base = Some(pos.id);
-        pos.moved = Mask::default();
+        pos.channels.base = Some(pos.meta.id);
+        pos.channels.moved = Mask::default();
     }
     CheckpointRecord {
-        parent: pos.parent,
+        parent: pos.meta.parent,
         namespace: path.to_owned(),
-        source: pos.source,
-        step: pos.step,
-        created_at: pos.created_at,
+        source: pos.meta.source,
+        step: pos.meta.step,
+        created_at: pos.meta.created_at,
         shape: table.fingerprint,
         epoch,
-        line: pos.line,
+        line: pos.channels.line,
         control: control(&pos.control, pos.start.as_ref().map(|start| start.rows.clone())),
         base,
         channels,
-        carried: pos.carried.clone(),
+        carried: pos.channels.unknown.clone(),
         children: pos.children.clone(),
-        metadata: pos.metadata.clone(),
+        metadata: pos.meta.metadata.clone(),
         journals: vec![],
     }
 }

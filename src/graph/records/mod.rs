@@ -5,6 +5,7 @@
 pub(crate) mod active_child;
 pub(crate) mod cache;
 pub(crate) mod caller;
+mod checkpoint_meta;
 pub(crate) mod child_copies;
 pub(crate) mod claims;
 pub(crate) mod clock;
@@ -33,6 +34,7 @@ pub use recorder::Durability;
 
 pub(crate) use active_child::Called;
 pub(crate) use caller::Caller;
+pub(crate) use checkpoint_meta::CheckpointMeta;
 pub(crate) use child_copies::Stamp;
 pub(crate) use claims::{Claim, Stood};
 pub(crate) use clock::Outside;

@@ -23,17 +23,17 @@ impl Recorder {
             return; // every checkpoint is kept
         }
         let mut inner = self.lock();
-        let ours = inner.newest.insert(namespace.to_owned(), id);
-        inner.left.insert(before);
+        let ours = inner.replaced.newest.insert(namespace.to_owned(), id);
+        inner.replaced.left.insert(before);
         if let Some(old) = ours {
-            inner.replaced.insert(old);
+            inner.replaced.checkpoints.insert(old);
             inner.held.remove(&Key::Checkpoint(old));
             inner.held.remove(&Key::Nested(old));
         }
         let entries = |key: &str, task| Key::Effect { checkpoint: before, task, key: key.to_owned() };
         let journals = entries("", 0)..=entries("", u32::MAX);
         for key in inner.keys(&tasks_of(before)).into_iter().chain(inner.keys(&journals)) {
-            if !inner.kept.contains(&key) {
+            if !inner.replaced.kept.contains(&key) {
                 inner.held.remove(&key);
             }
         }
@@ -41,13 +41,14 @@ impl Recorder {
 
     /// With durability `exit`: where a subgraph with state of its own ended is kept, whatever its next activation comes to.
     pub(crate) fn ended(&self, namespace: &str) {
-        self.lock().newest.remove(namespace);
+        self.lock().replaced.newest.remove(namespace);
     }
 
     /// With durability `exit`: a subgraph that came to its end leaves nothing behind; what an earlier run stored of it stays.
     pub(crate) fn forget(&self, namespace: &str, pointer: &Key) {
         let mut inner = self.lock();
-        let Some(last) = inner.newest.remove(namespace).filter(|_| self.durability() == Durability::Exit) else {
+        let Some(last) = inner.replaced.newest.remove(namespace).filter(|_| self.durability() == Durability::Exit)
+        else {
             return;
         };
         inner.held.remove(&Key::Nested(last));
@@ -59,7 +60,7 @@ impl Recorder {
 
     /// With durability `exit`: stores a record even if the run moves on from its checkpoint.
     pub(crate) fn keep(&self, key: &Key) {
-        self.lock().kept.insert(key.clone());
+        self.lock().replaced.kept.insert(key.clone());
     }
 
     /// With durability `exit`: a value that nothing refers to any more is not stored.

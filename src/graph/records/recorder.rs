@@ -48,37 +48,56 @@ pub(crate) struct Recorder {
     inner: Mutex<Inner>,
 }
 
+/// The part of a recorder that its lock guards.
 #[derive(Debug)]
 pub(crate) struct Inner {
     head: Head,
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
     pub(super) held: BTreeMap<Key, Vec<u8>>,
-    /// With durability `exit`: checkpoints of this run that a later one of it replaces.
-    pub(super) replaced: HashSet<CheckpointId>,
-    pub(super) newest: HashMap<String, CheckpointId>,
-    /// Checkpoints that the run has moved on from: nothing more is noted there, except for what is under `kept`.
-    pub(super) left: HashSet<CheckpointId>,
-    pub(super) kept: HashSet<Key>,
-    shapes: HashSet<u64>,
-    /// Whether the store knows what the thread as a whole is.
-    introduced: bool,
-    /// Whether what is held back counts only once it is whole.
-    in_part: bool,
-    /// Whether what is written now is to be one commit, and what that commit removes.
-    gathering: bool,
-    gone: Vec<Key>,
-    /// With durability `exit`: what of it is not held back until the end of the run.
-    soon: Puts,
-    /// Events that ride on the next commit.
+    pub(super) replaced: Replaced,
+    known: Known,
+    staging: Staging,
+    /// Events that the next commit takes along.
     pub(super) noted: Noted,
     pub(super) mail: Mail,
+}
+
+/// Durability `exit` only: the checkpoints that later ones of the same run replace.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    pub(super) checkpoints: HashSet<CheckpointId>,
+    pub(super) newest: HashMap<String, CheckpointId>,
+    /// Checkpoints that the run has left: their records are dropped, except those in `kept`.
+    pub(super) left: HashSet<CheckpointId>,
+    pub(super) kept: HashSet<Key>,
+}
+
+/// What the store has of the thread as a whole.
+#[derive(Debug)]
+struct Known {
+    shapes: HashSet<u64>,
+    /// Set once the thread's own record is stored.
+    introduced: bool,
+}
+
+/// An external write of several steps, which commits as one.
+#[derive(Debug, Default)]
+struct Staging {
+    /// Set while the records held back count only together.
+    in_part: bool,
+    /// Set while records are gathered into one commit.
+    gathering: bool,
+    /// The keys that this commit deletes.
+    gone: Vec<Key>,
+    /// Durability `exit` only: records that do not wait for the end of the run.
+    soon: Puts,
 }
 
 impl Inner {
     /// Takes records into the commit that is being gathered; gives them back if there is none.
     fn gathers(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
-        if !self.gathering {
+        if !self.staging.gathering {
             return Some(puts);
         }
         self.head.checkpoint = head.or(self.head.checkpoint);
@@ -100,16 +119,9 @@ impl Recorder {
             expected: head.checkpoint,
             in_flight: VecDeque::new(),
             held: BTreeMap::new(),
-            replaced: HashSet::new(),
-            newest: HashMap::new(),
-            left: HashSet::new(),
-            kept: HashSet::new(),
-            shapes: HashSet::new(),
-            introduced: head.checkpoint.is_some(),
-            in_part: false,
-            gathering: false,
-            gone: vec![],
-            soon: vec![],
+            replaced: Replaced::default(),
+            known: Known { shapes: HashSet::new(), introduced: head.checkpoint.is_some() },
+            staging: Staging::default(),
             noted: Noted::default(),
             mail: Mail::default(),
         };
@@ -164,12 +176,12 @@ impl Recorder {
 
     /// Whether the shape has still to be stored; tells so once.
     pub(crate) fn is_new_shape(&self, fingerprint: u64) -> bool {
-        self.lock().shapes.insert(fingerprint)
+        self.lock().known.shapes.insert(fingerprint)
     }
 
     /// The graph's name, if the store has still to be told what the thread as a whole is; tells so once.
     pub(crate) fn introduction(&self) -> Option<&str> {
-        let known = std::mem::replace(&mut self.lock().introduced, true);
+        let known = std::mem::replace(&mut self.lock().known.introduced, true);
         (!known).then_some(&*self.graph)
     }
 
@@ -177,22 +189,22 @@ impl Recorder {
     /// becomes part of the run's own.
     pub(crate) fn gather(&self) {
         let mut inner = self.lock();
-        inner.in_part = true;
-        inner.gathering = self.durability != Durability::Exit;
+        inner.staging.in_part = true;
+        inner.staging.gathering = self.durability != Durability::Exit;
     }
 
     /// Makes what was gathered durable.
     pub(crate) async fn keep_gathered(&self) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
-            inner.in_part = false;
+            inner.staging.in_part = false;
             let exits = self.durability == Durability::Exit;
-            let gathered = std::mem::take(&mut inner.gathering) || exits;
+            let gathered = std::mem::take(&mut inner.staging.gathering) || exits;
             let puts: Puts = match exits {
-                true => std::mem::take(&mut inner.soon),
+                true => std::mem::take(&mut inner.staging.soon),
                 false => std::mem::take(&mut inner.held).into_iter().collect(),
             };
-            let gone = std::mem::take(&mut inner.gone);
+            let gone = std::mem::take(&mut inner.staging.gone);
             if !gathered || (puts.is_empty() && gone.is_empty()) {
                 return Ok(());
             }
@@ -207,8 +219,8 @@ impl Recorder {
         let Some(puts) = inner.gathers(puts, head) else { return };
         inner.head.checkpoint = head.or(inner.head.checkpoint);
         if self.durability == Durability::Exit {
-            let Inner { held, replaced, left, .. } = &mut *inner;
-            held.extend(puts.into_iter().filter(|(key, _)| !is_dropped(key, replaced, left)));
+            let Inner { held, replaced, .. } = &mut *inner;
+            held.extend(puts.into_iter().filter(|(key, _)| !replaced.drops(key)));
             return;
         }
         let receipt = self.send(&mut inner, puts);
@@ -258,15 +270,15 @@ impl Recorder {
     pub(crate) async fn replace_now(&self, puts: Puts, gone: Vec<Key>) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
-            if inner.gathering {
+            if inner.staging.gathering {
                 inner.held.extend(puts);
-                inner.gone.extend(gone);
+                inner.staging.gone.extend(gone);
                 return Ok(());
             }
-            if inner.in_part {
+            if inner.staging.in_part {
                 inner.held.extend(puts.iter().cloned());
-                inner.soon.extend(puts);
-                inner.gone.extend(gone);
+                inner.staging.soon.extend(puts);
+                inner.staging.gone.extend(gone);
                 return Ok(());
             }
             self.send_now(&mut inner, puts, gone);
@@ -319,16 +331,16 @@ impl Recorder {
     pub(crate) async fn settle(&self) -> Result<(), CheckpointError> {
         {
             let mut inner = self.lock();
-            if std::mem::take(&mut inner.in_part) {
-                inner.gathering = false;
+            if std::mem::take(&mut inner.staging.in_part) {
+                inner.staging.gathering = false;
                 inner.held.clear();
-                inner.gone.clear();
-                inner.soon.clear();
+                inner.staging.gone.clear();
+                inner.staging.soon.clear();
                 inner.head.checkpoint = inner.expected;
             }
             if !inner.held.is_empty() || !inner.noted.is_empty() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
-                inner.newest.clear();
+                inner.replaced.newest.clear();
                 let received = std::mem::take(&mut inner.mail.received);
                 let receipt = self.send_with(&mut inner, puts, received);
                 inner.in_flight.push_back(receipt);
@@ -350,11 +362,13 @@ pub(crate) fn commit_failed(thread: &ThreadId, error: &CheckpointError) {
     tracing::error!(thread = thread.as_str(), %error, "a commit failed");
 }
 
-/// Returns whether a record belongs to a checkpoint that the run has replaced or moved on from.
-fn is_dropped(key: &Key, replaced: &HashSet<CheckpointId>, left: &HashSet<CheckpointId>) -> bool {
-    match key {
-        Key::Checkpoint(id) | Key::Nested(id) => replaced.contains(id),
-        Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => left.contains(checkpoint),
-        _ => false,
+impl Replaced {
+    /// Returns true if a record belongs to a checkpoint that the run has replaced or left.
+    fn drops(&self, key: &Key) -> bool {
+        match key {
+            Key::Checkpoint(id) | Key::Nested(id) => self.checkpoints.contains(id),
+            Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => self.left.contains(checkpoint),
+            _ => false,
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Journal, START_NODE};
 use crate::graph::run::{Caught, Judged, Run, perform::start};
 use crate::graph::state::{State, channels::is_data_defined};
-use crate::graph::superstep::Finished;
+use crate::graph::superstep::{Finished, Routing};
 
 /// Why a comparison ends here: a difference that is noted, or a failure.
 pub(crate) type Stopped = Option<RunError>;
@@ -41,10 +41,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if !self.is_root() {
             return Ok(());
         }
-        let mut journals = reader.entries_of(self.pos.id, &step.mapping).await?;
+        let mut journals = reader.entries_of(self.pos.meta.id, &step.mapping).await?;
         for task in &mut self.step.tasks {
             let entries = journals.remove(&task.key).unwrap_or_default();
-            task.journal = Some(Arc::new(Journal::replayed(self.pos.id, task.key, entries)));
+            task.journal = Some(Arc::new(Journal::replayed(self.pos.meta.id, task.key, entries)));
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let mut now = taken(recorded);
         // Routers of graphs read from data may look at what a node returned beside its writes, which is not recorded.
-        let blind = is_data_defined::<S>() || !now.fires || recorded.cached;
+        let blind = is_data_defined::<S>() || !now.routing.fires || recorded.cached;
         if blind || (node == START_NODE && self.step.tasks.len() > 1) {
             take_routes(&mut now, recorded);
         } else if self.step.tasks.len() > 1 {
@@ -84,7 +84,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
         if !row.options.replayable {
             Some("it is not marked `.replayable()`")
-        } else if task.handled.is_some() {
+        } else if task.record.handled.is_some() {
             Some("its error handler ran")
         } else if recorded.cached {
             Some("its result came from the cache")
@@ -102,7 +102,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Along { comparison, unsaved }: Along<'_, S>,
     ) -> Result<(), Stopped> {
         let name = self.node_name(self.step.tasks[at].node);
-        now.routed = true;
+        now.routing.is_done = true;
         let routed = self.route(at, now);
         let same = routed.is_ok() && compare::routes(&self.table, recorded, now).map_err(Some)?.is_none();
         if !same && unsaved.is_unknown(None) {
@@ -195,7 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let why = "it was asked its questions before the state was updated: they are not compared";
             comparison.skips(self.spot(), &self.node_name(self.step.tasks[at].node), why);
         }
-        if several && now.fires {
+        if several && now.routing.fires {
             comparison.ran_routers(self.table.row(self.step.tasks[at].node).exits.routers.len());
         }
         Ok(Some(now))
@@ -232,11 +232,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut ctx = self.context(at);
         let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
-            own.attempt = task.attempt.max(1);
+            own.attempt.number = task.record.attempt.max(1);
         }
-        ctx.calls.store(task.first_call, Ordering::Relaxed);
-        ctx.inside().first_call = task.first_call;
-        ctx.inside().stored = Some(step.mapping.stored_task(task.key));
+        ctx.progress.calls.store(task.record.first_call, Ordering::Relaxed);
+        ctx.inside().subgraphs.first_call = task.record.first_call;
+        ctx.inside().journal.stored = Some(step.mapping.stored_task(task.key));
         ctx.journal().read_anew(&ctx.own_effects());
         let payload = task.packet.as_ref().map(|packet| &packet.payload);
         let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
@@ -278,20 +278,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
 /// A result before its routers have chosen.
 pub(crate) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
-    let (targets, sends) = recorded.chosen;
+    let (targets, sends) = recorded.routing.chosen;
     Box::new(Finished {
         writes: recorded.writes.clone(),
-        targets: recorded.targets.iter().take(targets as usize).copied().collect(),
-        sends: recorded.sends.iter().take(sends as usize).cloned().collect(),
-        chosen: recorded.chosen,
-        fires: recorded.fires,
+        routing: Routing {
+            targets: recorded.routing.targets.iter().take(targets as usize).copied().collect(),
+            sends: recorded.routing.sends.iter().take(sends as usize).cloned().collect(),
+            chosen: recorded.routing.chosen,
+            fires: recorded.routing.fires,
+            is_done: false,
+        },
         ..Finished::default()
     })
 }
 
 /// Takes the routes that were recorded.
 pub(crate) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
-    (now.targets, now.sends, now.routed) = (recorded.targets.clone(), recorded.sends.clone(), true);
+    (now.routing.targets, now.routing.sends, now.routing.is_done) =
+        (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
 }
 
 /// Says that channels were read whose values nobody knows.

@@ -30,8 +30,8 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     comparison: &Comparison,
 ) -> Result<Left<T>, RunError> {
     let (task, reader) = (&ctx.0, &comparison.reader);
-    let stored = task.inside().stored.unwrap_or(task.task);
-    let caller = Caller { checkpoint: task.checkpoint, task: stored, call: pointed_at(ctx, call) };
+    let stored = task.inside().journal.stored.unwrap_or(task.at.task);
+    let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointed_at(ctx, call) };
     let lost = || {
         comparison.lose();
         other_than_recorded(ctx)
@@ -40,7 +40,7 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
     let base = began_at(reader, ctx, child.persistence, call).await?;
-    let level = Arc::new(Level { path, base, ..level(ctx, child.persistence, call) });
+    let level = Arc::new(Level { path, ..level(ctx, child.persistence, call).from_version(base) });
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
@@ -82,7 +82,7 @@ async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
     let (was, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
     let other = compare::others(&run.table, &was.state, now)?;
     if !other.is_empty() {
-        let spot = Spot { checkpoint: ctx.0.checkpoint, step: ctx.0.step, namespace: &ctx.0.level.names };
+        let spot = Spot { checkpoint: ctx.0.at.checkpoint, step: ctx.0.at.step, namespace: &ctx.0.level.names };
         let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
         comparison.skips(spot, &ctx.0.facts.name, &why);
     }

@@ -36,7 +36,7 @@ pub(crate) fn routes<S: State, N: NodeId, C>(
     now: &Finished<S>,
 ) -> Result<Option<Difference>, RunError> {
     match targets(table, recorded, now) {
-        None => sends(table, "sends", &recorded.sends, &now.sends),
+        None => sends(table, "sends", &recorded.routing.sends, &now.routing.sends),
         found => Ok(found),
     }
 }
@@ -100,7 +100,7 @@ pub(crate) fn targets<S: State, N: NodeId, C>(
     recorded: &Finished<S>,
     now: &Finished<S>,
 ) -> Option<Difference> {
-    if recorded.targets == now.targets {
+    if recorded.routing.targets == now.routing.targets {
         return None;
     }
     let names =
@@ -109,7 +109,7 @@ pub(crate) fn targets<S: State, N: NodeId, C>(
         names if names.is_empty() => vec!["END".into()],
         names => names,
     };
-    Some(Difference::new("route", name(&recorded.targets), name(&now.targets)))
+    Some(Difference::new("route", name(&recorded.routing.targets), name(&now.routing.targets)))
 }
 
 fn sends<S: State, N: NodeId, C>(
@@ -139,7 +139,7 @@ pub(crate) fn states<S: State, N: NodeId, C>(
     now: &Position<S>,
 ) -> Result<Option<Difference>, RunError> {
     for (at, channel) in S::channels(&table.schema).iter().enumerate() {
-        let was_left_out = channel.is_secret() && recorded.slots.get(at) == Some(&Slot::Absent);
+        let was_left_out = channel.is_secret() && recorded.channels.slots.get(at) == Some(&Slot::Absent);
         if was_left_out || !matches!(channel.stored(), Stored::Value | Stored::Full) {
             continue;
         }

@@ -85,7 +85,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let spot = Spot { checkpoint: id, step: first.step, namespace: &[] };
             comparison.skips(spot, "", "the checkpoint that led here was removed, or is lost, and so is all before it");
         }
-        let shared = Shared { replay: Some(Arc::clone(&comparison)), may_ask: true, ..self.own_shared() };
+        let mut shared = self.own_shared();
+        shared.limits.may_ask = true;
+        shared.replay = Some(Arc::clone(&comparison));
         let empty = Position::empty(&table);
         Ok((Run::new(table, Arc::new(shared), Level::root(), empty), walk, comparison))
     }

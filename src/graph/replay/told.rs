@@ -39,17 +39,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         while told < limit
             && let Some(step) = walk.next().await?
         {
-            if std::mem::take(&mut first) && step.made.parent.is_none() && step.made.source == Source::Loop {
-                self.gap(CheckpointId(0), step.made.id).await?;
+            if std::mem::take(&mut first) && step.made.meta.parent.is_none() && step.made.meta.source == Source::Loop {
+                self.gap(CheckpointId(0), step.made.meta.id).await?;
             }
             self.checkpoint(&step.made, &ran).await;
             if tells_tasks(&step) {
-                self.hear(step.made.id, step.made.id).await?;
+                self.hear(step.made.meta.id, step.made.meta.id).await?;
                 self.tasks(&step).await?;
                 self.rest().await;
             }
-            if let Some(after) = step.after.as_ref().filter(|after| after.source == Source::Loop && !step.is_whole()) {
-                self.gap(step.made.id, after.id).await?;
+            if let Some(after) =
+                step.after.as_ref().filter(|after| after.meta.source == Source::Loop && !step.is_whole())
+            {
+                self.gap(step.made.meta.id, after.meta.id).await?;
             }
             self.end(&step).await;
             let nodes = step.tasks.iter().map(|task| self.name(task.node).to_string());
@@ -94,16 +96,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
             subgraph: !self.children(task.node).is_empty(),
         };
         let view = CheckpointView {
-            id: Some(made.id),
+            id: Some(made.meta.id),
             values: View::of_state(Arc::clone(&made.state), Arc::clone(self.table)),
             next: tasks.iter().map(|task| self.name(task.node).to_string()).collect(),
             tasks: tasks.iter().map(view).collect(),
-            step: made.step,
-            source: made.source,
-            has_parent: made.parent.is_some(),
+            step: made.meta.step,
+            source: made.meta.source,
+            has_parent: made.meta.parent.is_some(),
             ran: ran.to_vec(),
         };
-        self.send(made.step, EventKind::Checkpoint(Box::new(view))).await;
+        self.send(made.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
     async fn tasks(&self, step: &Recorded<S>) -> Result<(), RunError> {
@@ -133,16 +135,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         };
         let (node, sent) = (self.name(task.node), task.packet.is_some());
         let task = self.event_task(step, task);
-        self.send(step.made.step + 1, EventKind::TaskStart { node, task, input, sent, remaining_steps: 0 }).await;
+        self.send(step.made.meta.step + 1, EventKind::TaskStart { node, task, input, sent, remaining_steps: 0 }).await;
     }
 
     fn event_task(&self, step: &Recorded<S>, task: &Task<S>) -> EventTask {
-        EventTask::below(&self.places, &self.name(task.node), task_id(step.made.id, stored(step, task)))
+        EventTask::below(&self.places, &self.name(task.node), task_id(step.made.meta.id, stored(step, task)))
     }
 
     /// What a node emitted, and subgraphs of it that are not kept.
     async fn emitted(&self, step: &Recorded<S>, task: &Task<S>) {
-        self.pass_on(self.telling.heard.of(step.made.id, stored(step, task))).await;
+        self.pass_on(self.telling.heard.of(step.made.meta.id, stored(step, task))).await;
     }
 
     /// What a task of the root graph did and learned, those in its subgraphs included.
@@ -150,11 +152,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         if !self.names.is_empty() || !self.telling.sink.wants(Mode::Journal, true) {
             return Ok(());
         }
-        let own = (step.made.id, stored(step, task));
+        let own = (step.made.meta.id, stored(step, task));
         let ledger = Ledger::of(self.table, self.reader, &step.before, own, task, true);
         for entry in ledger.entries().await? {
             let (node, task) = (self.name(task.node), self.event_task(step, task));
-            self.send(step.made.step + 1, EventKind::Journal { node, task, entry: Box::new(entry) }).await;
+            self.send(step.made.meta.step + 1, EventKind::Journal { node, task, entry: Box::new(entry) }).await;
         }
         Ok(())
     }
@@ -171,15 +173,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         if children.is_empty() || !self.telling.sink.is_deep() {
             return Ok(());
         }
-        for (_, call, tip) in self.reader.called(step.made.id, stored(step, task)).await? {
+        for (_, call, tip) in self.reader.called(step.made.meta.id, stored(step, task)).await? {
             let handler = call >= BY_HANDLER;
             let call = call & !BY_HANDLER;
-            if call < task.first_call && !handler {
+            if call < task.record.first_call && !handler {
                 continue;
             }
             let Some(child) = called(self.reader, children, tip).await? else { continue };
             let way = self.below(step, task, handler, call);
-            child.0.told(self.reader, (step.made.id, tip), self.telling, way).await?;
+            child.0.told(self.reader, (step.made.meta.id, tip), self.telling, way).await?;
         }
         Ok(())
     }
@@ -188,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     fn below(&self, step: &Recorded<S>, task: &Task<S>, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
         let row = self.table.row(task.node);
         let name = if handler { &row.handler.name } else { &row.name };
-        let own = EventTask::below(&self.places, name, task_id(step.made.id, stored(step, task)));
+        let own = EventTask::below(&self.places, name, task_id(step.made.meta.id, stored(step, task)));
         let again = || (call > 0).then(|| format!("#{call}"));
         let names = self.names.iter().cloned().chain([name.to_string()]).chain(again()).collect();
         (names, own.path.iter().cloned().chain(again()).collect())
@@ -196,10 +198,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
 
     /// What a task asked, and was answered. Returns whether it was.
     async fn asked(&self, step: &Recorded<S>, task: &Task<S>) -> Result<bool, RunError> {
-        let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.id, stored(step, task));
-        let last = |answer: &AnswerRecord| task.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
+        let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.meta.id, stored(step, task));
+        let last =
+            |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
         let values = answer_info(self.table, task);
-        for (answer, info) in task.answered.iter().zip(&values).filter(|(answer, _)| !last(answer)) {
+        for (answer, info) in task.record.answers.iter().zip(&values).filter(|(answer, _)| !last(answer)) {
             if let Some(question) = self.question(step, task, answer).await? {
                 self.questions(step, task, vec![question]).await;
             }
@@ -207,7 +210,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
             self.start(step, task).await;
         }
         self.questions(step, task, task.asked.clone()).await;
-        for (_, info) in task.answered.iter().zip(&values).filter(|(answer, _)| last(answer)) {
+        for (_, info) in task.record.answers.iter().zip(&values).filter(|(answer, _)| last(answer)) {
             self.answer(step, task, info.clone()).await;
         }
         Ok(!values.is_empty() || (!task.asked.is_empty() && task.is_done()))
@@ -220,7 +223,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         task: &Task<S>,
         answer: &AnswerRecord,
     ) -> Result<Option<Question>, RunError> {
-        let (checkpoint, key) = (step.made.id, stored(step, task));
+        let (checkpoint, key) = (step.made.meta.id, stored(step, task));
         let row = RowId { checkpoint, task: key, slot: RowId::QUESTIONS + answer.place };
         let Some(payload) = self.reader.one(Key::Row(row)).await? else { return Ok(None) };
         let shows = self.table.asks(&answer.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
@@ -241,7 +244,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         if questions.is_empty() {
             return;
         }
-        let at = step.made.step + 1;
+        let at = step.made.meta.step + 1;
         self.send(at, EventKind::Interrupt { questions: questions.clone() }).await;
         let values = self.shown(Arc::clone(&step.before.state));
         self.send(at, EventKind::Values { values, questions: questions.clone() }).await;
@@ -251,12 +254,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     async fn answer(&self, step: &Recorded<S>, task: &Task<S>, answer: AnswerInfo) {
         let node = self.name(task.node);
         let task = self.event_task(step, task);
-        self.send(step.made.step + 1, EventKind::Answered { node, task, answer }).await;
+        self.send(step.made.meta.step + 1, EventKind::Answered { node, task, answer }).await;
     }
 
     async fn ended(&self, step: &Recorded<S>, task: &Task<S>) {
         let mut node = self.name(task.node);
-        if let Some(handled) = &task.handled {
+        if let Some(handled) = &task.record.handled {
             self.task_end(step, task, Arc::clone(&node), Some(handled.error.clone()), Writes::default(), vec![]).await;
             node = Arc::clone(&self.table.row(task.node).handler.name);
         }
@@ -264,10 +267,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
             let writes = View::of_writes(self.shown_writes(done), Arc::clone(self.table));
             let event_task = self.event_task(step, task);
             let update = EventKind::Update { node: Arc::clone(&node), task: event_task, writes, cached: false };
-            self.send(step.made.step + 1, update).await;
+            self.send(step.made.meta.step + 1, update).await;
             self.task_end(step, task, node, None, done.writes.clone(), vec![]).await;
         } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
-            self.task_end(step, task, node, task.error.clone(), Writes::default(), vec![]).await;
+            self.task_end(step, task, node, task.record.error.clone(), Writes::default(), vec![]).await;
         }
     }
 
@@ -282,7 +285,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     ) {
         let writes = View::of_writes(writes, Arc::clone(self.table));
         let task = self.event_task(step, task);
-        self.send(step.made.step + 1, EventKind::TaskEnd { node, task, error, writes, questions }).await;
+        self.send(step.made.meta.step + 1, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 
     /// The state that a superstep led to; of one that waits, the state with the results so far.
@@ -290,7 +293,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         let done: Vec<&Finished<S>> = step.tasks.iter().filter_map(result).collect();
         let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(S::channel_of)).collect();
         let state = match &step.after {
-            Some(after) if after.source == Source::Loop => Some(Arc::clone(&after.state)),
+            Some(after) if after.meta.source == Source::Loop => Some(Arc::clone(&after.state)),
             Some(_) => None,
             None if step.tasks.iter().any(|task| !task.asked.is_empty()) => {
                 Some(with_results(self.table, &step.before.state, &done))
@@ -300,7 +303,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         let Some(state) = state else { return };
         if !step.is_whole() && step.after.is_some() || shows(self.table, self.output, &written, &*state) {
             let values = self.shown(state);
-            let at = step.after.as_ref().map_or(step.made.step, |after| after.step);
+            let at = step.after.as_ref().map_or(step.made.meta.step, |after| after.meta.step);
             self.send(at, EventKind::Values { values, questions: vec![] }).await;
         }
     }
@@ -336,7 +339,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
 /// Whether what the tasks of a checkpoint did belongs to the line: not if the next checkpoint is a fork, or left out what
 /// lies between, or if somebody wrote beside tasks that had all ended.
 fn tells_tasks<S: State>(step: &Recorded<S>) -> bool {
-    match step.after.as_ref().map(|after| after.source) {
+    match step.after.as_ref().map(|after| after.meta.source) {
         None => true,
         Some(Source::Loop) => step.is_whole(),
         Some(Source::Fork) => false,

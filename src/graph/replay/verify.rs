@@ -40,13 +40,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let Some(step) = walk.next().await? else { break };
             let unfinished = !step.tasks.is_empty();
             let made = step.made.clone();
-            match made.source {
+            match made.meta.source {
                 Source::Input => unsaved = given.take().unwrap_or_else(Unsaved::fresh),
                 Source::Fork => unsaved = Unsaved::fresh(),
                 Source::Update => unsaved = Unsaved::unknown(&self.table.schema),
                 Source::Loop => {}
             }
-            if end.is_none() && made.source != Source::Input {
+            if end.is_none() && made.meta.source != Source::Input {
                 self.resumed();
             }
             if step.is_complete() {
@@ -69,7 +69,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn spot(&self) -> Spot<'_> {
-        Spot { checkpoint: self.pos.id, step: self.pos.step + 1, namespace: &self.level.names }
+        Spot { checkpoint: self.pos.meta.id, step: self.pos.meta.step + 1, namespace: &self.level.names }
     }
 
     /// A superstep whose results no checkpoint holds.
@@ -78,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if step.after.is_some() {
             self.resumed();
         }
-        let led_on = step.after.as_ref().is_some_and(|next| next.source == Source::Loop);
+        let led_on = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Loop);
         let why = match &step.after {
             None => "its superstep has not ended",
             Some(_) if led_on => "with durability `exit` it is not recorded",
@@ -217,7 +217,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Stand::Done(done) = &task.stand else { return Ok(false) };
         let (node, key) = (task.node, task.key);
         let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
-        if comparison.goes_on || done.routed || !done.fires || exits.routers.is_empty() {
+        if comparison.goes_on || done.routing.is_done || !done.routing.fires || exits.routers.is_empty() {
             return Ok(false);
         }
         comparison.ran_routers(exits.routers.len());
@@ -227,8 +227,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         for state in unsaved.states(&self.table.schema, saved, None) {
             let mut now = taken(done);
             let seen = with_returned(&Arc::new(self.own_view(0, &state, &now.writes)?), done.returned.clone());
-            now.routed = self.choose(node, key, &seen, &mut now).is_ok();
-            if now.routed && compare::routes(&self.table, recorded, &now)?.is_none() {
+            now.routing.is_done = self.choose(node, key, &seen, &mut now).is_ok();
+            if now.routing.is_done && compare::routes(&self.table, recorded, &now)?.is_none() {
                 self.step.tasks[0].stand = Stand::Done(now);
                 return Ok(false);
             }
@@ -253,7 +253,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let nodes: Vec<String> = tasks.iter().map(|task| self.node_name(task.node).to_string()).collect();
         let nodes = nodes.join(", ");
-        let (checkpoint, number) = (self.pos.id, self.pos.step + 1);
+        let (checkpoint, number) = (self.pos.meta.id, self.pos.meta.step + 1);
         let applied = self.apply(&mut tasks, &mut vec![]);
         let names = Arc::clone(&self.level.names);
         let spot = Spot { checkpoint, step: number, namespace: &names };

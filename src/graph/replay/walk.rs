@@ -42,7 +42,8 @@ impl<S: State> Recorded<S> {
     /// nor with durability `exit`, which leaves out what lies between.
     pub(crate) fn is_whole(&self) -> bool {
         let next = self.after.as_ref();
-        next.is_some_and(|next| next.source == Source::Loop && next.step == self.made.step + 1) && self.is_recorded()
+        next.is_some_and(|next| next.meta.source == Source::Loop && next.meta.step == self.made.meta.step + 1)
+            && self.is_recorded()
     }
 
     /// Whether that is kept of all tasks. With durability `exit` a run that ends what another began keeps only what the other
@@ -108,7 +109,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         };
         let Loaded { made, mapping, path, unsaved_input } = loaded;
         let (table, reader) = (&self.table, &self.reader);
-        let mut records = reader.tasks(made.id).await?;
+        let mut records = reader.tasks(made.meta.id).await?;
         let mut before = made.clone();
         let command = match records.remove(&COMMAND_KEY) {
             Some(record) => Some(reader.finished(table, &path, &record, &mapping).await?),
@@ -133,7 +134,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
             let stored = mapping.stored_task(key);
             let own = record.questions.iter().filter(|asked| asked.task == stored && asked.asker.is_some());
             let asked_at: BTreeSet<CheckpointId> = own.map(|asked| asked.payload.checkpoint).collect();
-            for at in asked_at.into_iter().filter(|at| *at != made.id) {
+            for at in asked_at.into_iter().filter(|at| *at != made.meta.id) {
                 if !self.has_state_of(made, at).await? {
                     moved.insert(key);
                 }
@@ -146,7 +147,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     async fn has_state_of(&self, made: &Position<S>, at: CheckpointId) -> Result<bool, RunError> {
         let Some(record) = self.reader.record(at).await? else { return Ok(false) };
         let mapping = self.reader.mapping(&self.table, at, &record).await?;
-        Ok(self.reader.slots(&record, &mapping).await?.0 == made.slots)
+        Ok(self.reader.slots(&record, &mapping).await?.0 == made.channels.slots)
     }
 
     /// Reads a checkpoint; of its state, what is not in that of the checkpoint before.
@@ -174,11 +175,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         slots: Vec<Slot>,
     ) -> Result<Arc<S>, RunError> {
         let (table, reader) = (&self.table, &self.reader);
-        let changed: Vec<usize> = (0..slots.len()).filter(|&at| before.slots[at] != slots[at]).collect();
+        let changed: Vec<usize> = (0..slots.len()).filter(|&at| before.channels.slots[at] != slots[at]).collect();
         if changed.is_empty() {
             return Ok(Arc::clone(&before.state));
         }
-        let steps: Option<Vec<Step>> = changed.iter().map(|&at| Step::between(&before.slots[at], &slots[at])).collect();
+        let steps: Option<Vec<Step>> =
+            changed.iter().map(|&at| Step::between(&before.channels.slots[at], &slots[at])).collect();
         let mut state = S::clone(&before.state);
         let Some(steps) = steps.filter(|_| emptied(table, &mut state, &slots, &changed)) else {
             return Ok(Arc::new(reader.settled(table, path, slots, mapping, Reading::Whole).await?.state));

@@ -46,7 +46,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 break;
             }
             supersteps += 1;
-            self.move_on(step.after.as_ref().map_or(CheckpointId(0), |after| after.id));
+            self.move_on(step.after.as_ref().map_or(CheckpointId(0), |after| after.meta.id));
         }
         let (differences, hard) = comparison.passed();
         let stopped = stopped.or_else(|| hard.map(|hard| NotVerified { why: why(&hard), ..place(&hard) }));
@@ -85,14 +85,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Why a run ends that has no task left, or as many supersteps as were asked for.
     fn ends_here(&self, step: &Recorded<S>, limited: bool) -> Option<NotVerified> {
-        let given = step.after.as_ref().is_some_and(|next| next.source == Source::Input);
+        let given = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Input);
         let why = match (self.step.tasks.is_empty(), given) {
             (true, false) => return None,
             (true, true) => "the thread was given something new here",
             (false, _) if limited => "so many supersteps were asked for",
             (false, _) => return None,
         };
-        Some(NotVerified { step: self.pos.step + 1, namespace: vec![], node: String::new(), why: why.into() })
+        Some(NotVerified { step: self.pos.meta.step + 1, namespace: vec![], node: String::new(), why: why.into() })
     }
 
     /// The first task that cannot be brought to a result.
@@ -104,13 +104,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (None, true) => return None,
         };
         let node = self.node_name(self.step.tasks[new.unwrap_or_default()].node).to_string();
-        Some(NotVerified { step: self.pos.step + 1, namespace: vec![], node, why: why.into() })
+        Some(NotVerified { step: self.pos.meta.step + 1, namespace: vec![], node, why: why.into() })
     }
 
     /// Stands where the next recorded superstep does, in the state it has come to.
     fn move_on(&mut self, at: CheckpointId) {
-        self.pos.step += 1;
-        self.pos.id = at;
+        self.pos.meta.step += 1;
+        self.pos.meta.id = at;
         self.pos.start = None;
     }
 }

@@ -31,14 +31,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return self.not_applied(&tasks, puts, error).await;
         }
         self.pos.start = None;
-        if self.shared.sink.is_some() {
+        if self.shared.events.sink.is_some() {
             self.step.just_ran = tasks.iter().map(|task| task.node).collect();
         }
         self.step.tasks = tasks;
         self.step.tasks.clear();
         self.checkpoint(Source::Loop, puts).await?;
-        if self.shared.sink.is_some() {
-            self.tell_stored(self.pos.step).await;
+        if self.shared.events.sink.is_some() {
+            self.tell_stored(self.pos.meta.step).await;
             self.tell_values().await;
         }
         Ok(())
@@ -50,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.recorder().is_none() {
             return Ok(());
         }
-        let (table, made_by) = (Arc::clone(&self.table), self.pos.id);
+        let (table, made_by) = (Arc::clone(&self.table), self.pos.meta.id);
         self.pos.encode_reduced(&table, &changed, made_by, puts)?;
         self.pos.check_size(&table, self.shared.limits.state_bytes)
     }
@@ -61,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         else {
             return Ok(());
         };
-        let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.id));
+        let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.meta.id));
         Ok(recorder.commit(std::mem::take(&mut self.outbox.input), head).await?)
     }
 
@@ -105,7 +105,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let Stand::Done(done) = &mut task.stand else { continue };
             self.pos.keep_rows(&table, &done.rows, &done.sizes, &mut taken);
             fire(&table, &mut self.pos.control, &mut applying, node, done);
-            self.pos.control.sends.append(&mut done.sends);
+            self.pos.control.sends.append(&mut done.routing.sends);
             let count = self.pos.control.sends.len();
             if count > SENDS_LIMIT {
                 let (from, what) = (self.node_name(node), "the sends of its superstep");
@@ -140,13 +140,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
         let nodes = nodes.iter().map(|&node| format!("`{}`", self.node_name(node))).collect();
-        named(&self.table, self.pos.step + 1, error, nodes)
+        named(&self.table, self.pos.meta.step + 1, error, nodes)
     }
 
     /// A lone task's routers see the new state itself.
     fn route_alone(&mut self, task: &mut Task<S>) -> Result<(), RunError> {
         let Stand::Done(done) = &mut task.stand else { return Ok(()) };
-        if done.routed || !done.fires {
+        if done.routing.is_done || !done.routing.fires {
             return Ok(());
         }
         let routers = if task.node == START_NODE { &self.table.entry } else { &self.table.row(task.node).exits };
@@ -162,40 +162,41 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn not_applied(&mut self, tasks: &[Task<S>], mut puts: Puts, error: RunError) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned() else { return Err(error) };
         if let [only] = tasks {
-            let record = TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record() };
+            let record =
+                TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record.clone() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
-        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.id);
+        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.meta.id);
         recorder.commit(puts, head).await?;
         Err(error)
     }
 
     /// Makes a checkpoint of where the run stands now, and waits as the durability asks.
     pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
-        self.pos.step += 1;
-        self.pos.source = source;
+        self.pos.meta.step += 1;
+        self.pos.meta.source = source;
         let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
         let mut puts = puts;
         self.enter(&recorder);
         save::checkpoint(self, &recorder, &mut puts)?;
-        let head = self.is_root().then_some(self.pos.id);
+        let head = self.is_root().then_some(self.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())
     }
 
     /// Takes a number for the checkpoint to come.
     pub(crate) fn enter(&mut self, recorder: &Recorder) {
-        let before = self.pos.id;
-        self.pos.id = recorder.next_id();
-        if before.0 == 0 || self.pos.line == NEW_LINE {
-            self.pos.line = self.pos.id;
+        let before = self.pos.meta.id;
+        self.pos.meta.id = recorder.next_id();
+        if before.0 == 0 || self.pos.channels.line == NEW_LINE {
+            self.pos.channels.line = self.pos.meta.id;
         }
         self.outbox.previous = before;
-        self.pos.parent = match recorder.durability() {
+        self.pos.meta.parent = match recorder.durability() {
             Durability::Exit if self.child.delta.is_none() => self.outbox.exit_parent,
             _ => (before.0 != 0).then_some(before),
         };
-        self.pos.created_at = self.shared.now();
+        self.pos.meta.created_at = self.shared.now();
     }
 
     pub(crate) fn is_root(&self) -> bool {
@@ -206,7 +207,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let shown = shows(&self.table, self.output(), self.reusable.merge.written(), &*self.pos.state);
         if shown && self.wants(Mode::Values) {
             let values = self.view();
-            self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+            self.emit(self.pos.meta.step, EventKind::Values { values, questions: vec![] }).await;
         }
     }
 
@@ -268,11 +269,11 @@ pub(crate) fn fire<S: State, N: NodeId, C>(
     done: &Finished<S>,
 ) {
     let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
-    if done.fires {
+    if done.routing.fires {
         exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
         exits.arrivals.iter().for_each(|&(join, bit)| control.arrive(&table.wiring, applying, join, bit));
     }
-    done.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
+    done.routing.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
 }
 
 /// Applies all writes in canonical order (A3). On failure: who wrote the channel.

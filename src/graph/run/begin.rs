@@ -21,17 +21,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn begin_input(&mut self, writes: Writes<S>) -> Result<(), RunError> {
         let writes = self.taken(writes);
         let dropped = self.discard();
-        self.pos.step += 1;
-        self.pos.source = Source::Input;
+        self.pos.meta.step += 1;
+        self.pos.meta.source = Source::Input;
         let mut puts = vec![];
         let mut start = Start { writes, rows: vec![], sizes: vec![] };
         if let Some(recorder) = self.recorder().cloned() {
             self.enter(&recorder);
             if dropped {
-                self.pos.line = self.pos.id;
+                self.pos.channels.line = self.pos.meta.id;
             }
             self.adopt(&mut puts)?;
-            let made_by = (self.pos.id, START_KEY);
+            let made_by = (self.pos.meta.id, START_KEY);
             (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
             checkpoint(self, &recorder, &mut puts)?;
@@ -78,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         let channels = S::channels(&self.table.schema);
-        self.pos.owed.clear();
+        self.pos.channels.pending_rewrites.clear();
         let mut gone = Mask::default();
         for (at, channel) in channels.iter().enumerate() {
             if channel.stored() == Stored::Never {
@@ -88,11 +88,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 gone.insert(at); // a state of its own that it kept may have a value there
                 continue;
             }
-            let row = adopted_row(self.pos.id, at);
+            let row = adopted_row(self.pos.meta.id, at);
             let bytes = value::encode_channel::<S>(&self.table.schema, &self.pos.state, at)?;
-            self.pos.moved.insert(at);
+            self.pos.channels.moved.insert(at);
             self.pos.weigh(at, bytes.len() as u64);
-            self.pos.slots[at] = match channel.stored() {
+            self.pos.channels.slots[at] = match channel.stored() {
                 Stored::Log | Stored::Delta => {
                     let ranges: Vec<LogRange> = vec![];
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges }
@@ -108,14 +108,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Makes a checkpoint that begins a new branch (T1).
     pub(crate) async fn fork(&mut self, source: Source, mut puts: Puts) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
-        self.pos.step += 1;
-        self.pos.source = source;
-        let parent = self.pos.id;
+        self.pos.meta.step += 1;
+        self.pos.meta.source = source;
+        let parent = self.pos.meta.id;
         self.enter(&recorder);
-        self.pos.parent = Some(parent);
-        self.pos.line = self.pos.id;
+        self.pos.meta.parent = Some(parent);
+        self.pos.channels.line = self.pos.meta.id;
         checkpoint(self, &recorder, &mut puts)?;
-        let head = self.is_root().then_some(self.pos.id);
+        let head = self.is_root().then_some(self.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())
     }
@@ -130,14 +130,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         puts: &mut Puts,
     ) -> Result<TaskRecord, RunError> {
         // Several commands may start from one checkpoint: rows are told apart by a number of their own.
-        let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
+        let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
         let finished: Finished<S> = finished(&resolve, command, START_NODE)?;
         self.apply_command(&finished)?;
         let mut record = before.unwrap_or_default();
         record.status = TaskStatus::Done;
-        record.targets.extend(&finished.targets);
+        record.targets.extend(&finished.routing.targets);
         if self.recorder().is_some() {
             let made_by = (made_by, COMMAND_KEY);
             let (rows, sizes) = save::rows(&self.table, &self.level.path, made_by, &finished.writes, puts)?;
@@ -146,7 +146,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let changed = rows.iter().map(|row| row.channel as usize).collect();
             self.pos.encode_reduced(&table, &changed, made_by.0, puts)?;
             record.writes.extend(rows);
-            record.sends.extend(save::sends(&table, &finished.sends, puts)?);
+            record.sends.extend(save::sends(&table, &finished.routing.sends, puts)?);
         }
         Ok(record)
     }
@@ -157,11 +157,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut merge = Merge::default();
         let state = Arc::make_mut(&mut self.pos.state);
         apply_writes(&table, state, finished.writes.0.iter().cloned(), &mut merge)
-            .map_err(|error| named(&table, self.pos.step + 1, error, vec!["the command".into()]))?;
+            .map_err(|error| named(&table, self.pos.meta.step + 1, error, vec!["the command".into()]))?;
         let control = &mut self.pos.control;
         let mut applying = control.begin(&table.wiring, &[]);
-        finished.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
-        control.sends.extend(finished.sends.iter().cloned());
+        finished.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
+        control.sends.extend(finished.routing.sends.iter().cloned());
         control.end(&table.wiring, &applying, false);
         self.step.planned = false;
         Ok(())

@@ -10,7 +10,7 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{NodeCache, cache::prefix};
 use crate::graph::state::{Mask, Payload, State, Writes, reading, value};
-use crate::graph::superstep::{Finished, Packet};
+use crate::graph::superstep::{Finished, Packet, Routing};
 
 /// A result, in names, so that it outlives a change of the graph's indexes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,8 +22,8 @@ pub(crate) struct CachedResult {
 
 /// The key of a job, if its node is cached: the node's name, where it stands, and the whole input.
 pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>> {
-    let row = job.table.row(job.ctx.node);
-    job.ctx.shared.cache.as_ref()?;
+    let row = job.table.row(job.ctx.at.node);
+    job.ctx.shared.environment.cache.as_ref()?;
     let _policy = row.options.cache?;
     let mut key = prefix(&row.name);
     place(job, &mut key);
@@ -40,7 +40,7 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
 /// What tells nodes of one name apart: the graph and the type of the body. A graph that runs in several places is one.
 fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
     key.extend(job.table.fingerprint.to_le_bytes());
-    for word in [&job.table.name, job.table.row(job.ctx.node).body.type_name()] {
+    for word in [&job.table.name, job.table.row(job.ctx.at.node).body.type_name()] {
         key.extend(word.as_bytes());
         key.push(0);
     }
@@ -66,10 +66,10 @@ fn state_key<S: State, N: NodeId, C>(
 
 /// What the cache knows of a job; a result that cannot be read is none.
 pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finished<S>> {
-    let bytes = job.ctx.shared.cache.as_ref()?.get(&key(job)?, job.ctx.shared.now())?;
+    let bytes = job.ctx.shared.environment.cache.as_ref()?.get(&key(job)?, job.ctx.shared.now())?;
     let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);
     let found: CachedResult = options.deserialize(&bytes).ok()?;
-    found.revive(&job.table, (job.ctx.checkpoint, job.ctx.task))
+    found.revive(&job.table, (job.ctx.at.checkpoint, job.ctx.at.task))
 }
 
 impl CachedResult {
@@ -97,8 +97,8 @@ impl CachedResult {
         let send = |(node, packet): &(u32, Packet)| Ok((name(node), packet.payload.encode()?));
         Ok(Self {
             writes: finished.writes.0.iter().map(write).collect::<Result<_, RunError>>()?,
-            targets: finished.targets.iter().map(name).collect(),
-            sends: finished.sends.iter().map(send).collect::<Result<_, RunError>>()?,
+            targets: finished.routing.targets.iter().map(name).collect(),
+            sends: finished.routing.sends.iter().map(send).collect::<Result<_, RunError>>()?,
         })
     }
 
@@ -122,6 +122,11 @@ impl CachedResult {
             let slot = RowId::SENDS + sends.len() as u32;
             sends.push((node, Packet { payload, row: RowId { checkpoint: made_by.0, task: made_by.1, slot } }));
         }
-        Some(Finished { writes: Writes(writes), targets, sends, routed: true, cached: true, ..Finished::default() })
+        Some(Finished {
+            writes: Writes(writes),
+            routing: Routing { targets, sends, is_done: true, ..Routing::default() },
+            cached: true,
+            ..Finished::default()
+        })
     }
 }

@@ -22,7 +22,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         self.plan();
-        for (task, call, id) in reader.children(self.pos.id).await? {
+        for (task, call, id) in reader.children(self.pos.meta.id).await? {
             let Ok(task) = mapping.task(task) else { continue };
             let Some(task) = self.step.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
                 continue;
@@ -55,7 +55,7 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
         return Ok((pos, level, true)); // its node may have another name now
     }
     if reader.is_left(&child.table, &path, &pos).await? {
-        pos.line = NEW_LINE;
+        pos.channels.line = NEW_LINE;
     }
     Ok((pos, Arc::new(Level { path, ..Level::clone(&level) }), false))
 }

@@ -7,7 +7,7 @@ use super::delta::Delta;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Slot};
 use crate::graph::build::{CompiledGraph, Persistence};
-use crate::graph::context::{Ctx, Level};
+use crate::graph::context::{Ctx, JournalScope, Level, QuestionScope};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Caller, Reader, SENT, reader::reader};
@@ -42,19 +42,20 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     let own = own_name(ctx, call);
     let path = match persistence {
         // tasks of one worker run at once
-        Persistence::PerThread if task.task >= SENT => {
-            format!("{}/{own}~{}.{:x}", above.path, task.checkpoint, task.task)
+        Persistence::PerThread if task.at.task >= SENT => {
+            format!("{}/{own}~{}.{:x}", above.path, task.at.checkpoint, task.at.task)
         }
         Persistence::PerThread => format!("{}/{own}", above.path),
-        _ => format!("{}/{own}:{}.{:x}", above.path, task.checkpoint, task.task),
+        _ => format!("{}/{own}:{}.{:x}", above.path, task.at.checkpoint, task.at.task),
     };
     let keeps_own = persistence == Persistence::PerThread;
     let kept = task.shared.recorder.is_some() || task.shared.replay.is_some();
     let unsaved = above.unsaved || persistence == Persistence::Stateless || !kept;
     let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
-    let beats = above.beats.iter().chain(&task.beat).cloned().collect();
-    let (journal, place) = (Some(Arc::clone(task.journal())), task.place_below(call));
-    Level { names: names.into(), places, path, keeps_own, unsaved, borrowed, asker, beats, journal, place, base: 0 }
+    let beats = above.beats.iter().chain(&task.attempt.beat).cloned().collect();
+    let questions = QuestionScope { borrowed, asker };
+    let journal = JournalScope { journal: Some(Arc::clone(task.journal())), place: task.place_below(call), base: 0 };
+    Level { names: names.into(), places, path, keeps_own, unsaved, questions, beats, journal }
 }
 
 /// The namespace of what a call of a task emits.
@@ -73,20 +74,21 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
 ) -> Result<Run<T, M, C>, RunError> {
     let task = &ctx.0;
     let level = Arc::new(level(ctx, child.persistence, call));
-    let caller = Caller { checkpoint: task.checkpoint, task: task.task, call: pointed_at(ctx, call) };
+    let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointed_at(ctx, call) };
     let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
         return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
     let reader = reader(&recorder);
-    let paused = if task.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
+    let paused =
+        if task.attempt.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
         let base = began_at(&reader, ctx, child.persistence, call).await?;
-        let level = Arc::new(Level { base, ..Level::clone(&level) });
+        let level = Arc::new(Level::clone(&level).from_version(base));
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
             let mut delta = Delta::read(&child.table, &reader, id).await?;
-            let emptied = (0..run.pos.slots.len()).filter(|&at| run.pos.slots[at] == Slot::Absent);
+            let emptied = (0..run.pos.channels.slots.len()).filter(|&at| run.pos.channels.slots[at] == Slot::Absent);
             emptied.for_each(|channel| delta.forget(channel));
             run.child.delta = Some(delta);
         }
@@ -95,8 +97,8 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let Some(id) = kept_before(ctx, child.persistence, call) else {
         return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
-    let (pos, level, apart) = kept_at(child, &reader, id, level, task.task >= SENT).await?;
-    let level = Arc::new(Level { base: pos.control.version, ..Level::clone(&level) });
+    let (pos, level, apart) = kept_at(child, &reader, id, level, task.at.task >= SENT).await?;
+    let level = Arc::new(Level::clone(&level).from_version(pos.control.version));
     fresh(child, (pos, apart), begin(), ctx, level, caller).await
 }
 

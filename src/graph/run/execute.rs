@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
-use crate::graph::context::{Ctx, Inside, Permits, TaskCtx};
+use crate::graph::context::{Attempt, AttemptProgress, Ctx, Permits, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
@@ -49,7 +48,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             if self.step.tasks.len() == 1 {
                 return Ok(true);
             }
-            self.pos.line = NEW_LINE; // the input was stored before what its siblings write
+            self.pos.channels.line = NEW_LINE; // the input was stored before what its siblings write
         }
         self.take_from_cache(unanswered).await?;
         if let [only] = &self.step.tasks[..] {
@@ -80,7 +79,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Takes what the cache knows before any body starts: what one task puts there is not for its siblings.
     async fn take_from_cache(&mut self, unanswered: bool) -> Result<(), RunError> {
-        if self.shared.cache.is_none() {
+        if self.shared.environment.cache.is_none() {
             return Ok(());
         }
         for at in 0..self.step.tasks.len() {
@@ -101,9 +100,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Starts a task's body in the context of this superstep.
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
-        self.step.tasks[at].attempts += 1;
+        self.step.tasks[at].record.attempts += 1;
         let node = self.step.tasks[at].node;
-        if self.shared.running.is_some() || self.table.row(node).group.is_some() {
+        if self.shared.budget.running.is_some() || self.table.row(node).group.is_some() {
             return Running::limited(self.job(at));
         }
         if self.table.row(node).simple {
@@ -124,8 +123,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             state: Arc::clone(&self.pos.state),
             payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
             ctx,
-            first_call: task.first_call,
-            handled: task.handled.clone(),
+            first_call: task.record.first_call,
+            handled: task.record.handled.clone(),
             taken_over: self.taken_over(at),
         }
     }
@@ -133,9 +132,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Notes how often the tasks were started that a cancelled run dropped.
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
-        let dropped = |task: &&Task<S>| task.attempts > 0 && matches!(task.stand, Stand::Ready);
+        let dropped = |task: &&Task<S>| task.record.attempts > 0 && matches!(task.stand, Stand::Ready);
         let record =
-            |task: &Task<S>| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.record())?)) };
+            |task: &Task<S>| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.record)?)) };
         let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
         recorder.commit(puts, None).await?;
         Ok(())
@@ -144,56 +143,50 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {
         let task = &self.step.tasks[at];
         let row = self.table.row(task.node);
-        let (step, answers) = (self.pos.step + 1, task.answers.clone());
-        let earlier = task.attempts.saturating_sub(1);
-        let permits = Permits::of(row.group.iter().chain(&self.shared.running).cloned());
+        let answers = task.answers.clone();
+        let attempt =
+            Attempt { number: 1, earlier: task.record.attempts.saturating_sub(1), again: task.again, beat: None };
+        let at = TaskPosition {
+            step: self.pos.meta.step + 1,
+            last_step: self.stops.last_step,
+            checkpoint: self.pos.meta.id,
+            node: task.node,
+            task: task.key,
+            version: self.pos.control.version,
+        };
+        let permits = Permits::of(row.group.iter().chain(&self.shared.budget.running).cloned());
         if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
-            (ctx.step, ctx.node, ctx.task, ctx.answers, ctx.again) = (step, task.node, task.key, answers, task.again);
-            (ctx.checkpoint, ctx.children) = (self.pos.id, self.pos.kept());
-            (ctx.attempt, ctx.earlier, ctx.beat, ctx.permits) = (1, earlier, None, permits);
-            (ctx.version, ctx.journal) = (self.pos.control.version, known(task.journal.clone()));
-            (*ctx.asked.get_mut(), *ctx.calls.get_mut()) = (0, 0);
+            (ctx.at, ctx.attempt, ctx.answers) = (at, attempt, answers);
+            (ctx.children, ctx.permits, ctx.journal) = (self.pos.kept(), permits, known(task.journal.clone()));
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
             }
-            ctx.raised.take();
-            *ctx.inside.get_mut().unwrap_or_else(PoisonError::into_inner) = Inside::default();
+            ctx.progress = AttemptProgress::default();
             return used;
         }
         Arc::new(TaskCtx {
             shared: Arc::clone(&self.shared),
             level: Arc::clone(&self.level),
             facts: Arc::clone(&row.facts),
-            step,
-            stop: self.stops.last_step,
-            checkpoint: self.pos.id,
-            node: task.node,
-            task: task.key,
-            attempt: 1,
-            earlier,
-            again: task.again,
+            at,
+            attempt,
             answers,
-            permits,
-            asked: AtomicU32::new(0),
-            calls: AtomicU32::new(0),
-            raised: OnceLock::new(),
-            inside: Mutex::default(),
             children: self.pos.kept(),
-            beat: None,
-            version: self.pos.control.version,
+            permits,
             journal: known(task.journal.clone()),
+            progress: AttemptProgress::default(),
         })
     }
 
     fn taken_over(&self, at: usize) -> Option<TakenOver> {
-        if self.step.tasks[at].handled.is_some() {
+        if self.step.tasks[at].record.handled.is_some() {
             return None; // noted in an earlier run
         }
         let recorder = Arc::clone(self.recorder()?);
         let task = &self.step.tasks[at];
-        let mut record = task.record();
+        let mut record = task.record.clone();
         let key = self.task_key(self.step.tasks[at].key);
         Some(Box::new(move |error| {
             record.status = TaskStatus::Pending;
@@ -307,9 +300,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let goto = std::mem::take(&mut self.input.goto);
         if !goto.is_empty() {
             let from = self.node_name(START_NODE);
-            let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.id, START_KEY) };
+            let resolve = Resolve { table: &self.table, from: &from, made_by: (self.pos.meta.id, START_KEY) };
             resolve.command(goto, START_NODE, &mut finished)?;
-            finished.chosen = (finished.targets.len() as u32, finished.sends.len() as u32);
+            finished.routing.chosen = (finished.routing.targets.len() as u32, finished.routing.sends.len() as u32);
         }
         let Some(at) = self.step.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
             return Ok(());

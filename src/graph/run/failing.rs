@@ -16,12 +16,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
             trace::failed(&self.node_name(self.step.tasks[at].node), &error);
-            self.step.tasks[at].error = Some(error.to_string());
+            self.step.tasks[at].record.error = Some(error.to_string());
             let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
             self.step.tasks[at].note_failure(failure);
             let mut puts = std::mem::take(&mut self.outbox.finished);
             if let Some(recorder) = self.recorder() {
-                let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].record() };
+                let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].record.clone() };
                 puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
                 recorder.queue(puts, None);
             }
@@ -34,7 +34,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// A panic of a node in this superstep.
     pub(crate) fn panicked(&self, node: Arc<str>, message: String) -> RunError {
-        RunError::Panicked { node, namespace: Arc::clone(&self.level.names), step: self.pos.step + 1, message }
+        RunError::Panicked { node, namespace: Arc::clone(&self.level.names), step: self.pos.meta.step + 1, message }
     }
 
     /// A task has failed by a panic.

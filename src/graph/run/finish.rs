@@ -10,7 +10,7 @@ use super::state::Run;
 use super::waiting::Waits;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
-use crate::graph::context::{Exit, Inside, Known, Raised, TaskCtx};
+use crate::graph::context::{Exit, Known, Raised, SubgraphCalls, TaskCtx};
 use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
 use crate::graph::interrupt::Question;
 use crate::graph::node::{Command, NodeId};
@@ -24,7 +24,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Ok(ending) => ending?,
             Err(panic) => self.panicked_in(at, panic)?,
         };
-        if self.shared.sink.is_some() {
+        if self.shared.events.sink.is_some() {
             self.outbox.unacknowledged |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
             self.tell(at, ending).await;
         }
@@ -35,14 +35,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
         self.level.beat();
-        self.step.tasks[at].attempts += attempts.saturating_sub(1);
-        self.step.tasks[at].attempt = ctx.attempt;
+        self.step.tasks[at].record.attempts += attempts.saturating_sub(1);
+        self.step.tasks[at].record.attempt = ctx.attempt.number;
         let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
         self.step.tasks[at].note_failures(attempts, failures);
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {
-            self.step.tasks[at].first_call = ctx.inside().first_call;
+            self.step.tasks[at].record.first_call = ctx.inside().subgraphs.first_call;
         }
         match self.judge(at, &ctx, ended, handled.is_some()) {
             Ok(Judged::Done(mut result)) => {
@@ -84,7 +84,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Nothing goes on in the subgraphs of a task that has ended or failed. Returns those with state of their own.
     fn leave(&self, ctx: &TaskCtx<C>) -> Vec<(String, CheckpointId)> {
-        let Inside { children, ended, .. } = std::mem::take(&mut *ctx.inside());
+        let SubgraphCalls { children, ended, .. } = std::mem::take(&mut *ctx.inside()).subgraphs;
         if let Some(recorder) = self.recorder() {
             ended.iter().for_each(|(path, pointer)| recorder.forget(path, pointer));
         }
@@ -99,7 +99,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         ended: Caught<S, N>,
         by_handler: bool,
     ) -> Result<Judged<S>, RunError> {
-        let command = match (ctx.raised.get(), ended) {
+        let command = match (ctx.progress.raised.get(), ended) {
             (None, Ok(Ok(command))) => command,
             (raised, ended) => match self.unusual(ctx, raised, ended)? {
                 Unusual::Command(command) => command,
@@ -112,12 +112,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Err(self.hand_up(Arc::clone(name), handed, command.parent_type));
         }
         let task = &self.step.tasks[at];
-        let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.id, task.key) };
+        let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.meta.id, task.key) };
         let mut result = Box::new(finished(&resolve, command, task.node)?);
-        result.fires = !by_handler;
-        if self.step.tasks.len() > 1 && result.fires {
+        result.routing.fires = !by_handler;
+        if self.step.tasks.len() > 1 && result.routing.fires {
             self.route(at, &mut result)?;
-            result.routed = true;
+            result.routing.is_done = true;
         }
         Ok(Judged::Done(result))
     }
@@ -129,13 +129,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         raised: Option<&Raised>,
         ended: Caught<S, N>,
     ) -> Result<Unusual<S, N>, RunError> {
-        let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.step + 1);
+        let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.meta.step + 1);
         let ended = match ended {
             Ok(ended) => ended,
             Err(message) => return Err(self.panicked(node, message)),
         };
         if !matches!(raised, Some(Raised::Wrong(_)))
-            && let Some(error) = &ctx.inside().wrong
+            && let Some(error) = &ctx.inside().waits.wrong
         {
             return Err(error.clone());
         }
@@ -195,11 +195,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// A result whose routers fail is not kept; its own routing says why.
     fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
-        let Some(cache) = &self.shared.cache else { return };
+        let Some(cache) = &self.shared.environment.cache else { return };
         let (writes, returned) = (result.writes.clone(), result.returned.clone());
         let mut whole = Finished { writes, returned, ..Finished::default() };
-        (whole.targets, whole.sends) = (result.targets.clone(), result.sends.clone());
-        if result.routed || self.route(at, &mut whole).is_ok() {
+        (whole.routing.targets, whole.routing.sends) = (result.routing.targets.clone(), result.routing.sends.clone());
+        if result.routing.is_done || self.route(at, &mut whole).is_ok() {
             CachedResult::keep(&self.table, self.step.tasks[at].node, (&**cache, self.shared.now()), key, &whole);
         }
     }
@@ -208,12 +208,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<TookOver> {
         let text = error.to_string();
         let task = &mut self.step.tasks[at];
-        task.error = Some(text.clone());
-        if task.handled.is_some() {
+        task.record.error = Some(text.clone());
+        if task.record.handled.is_some() {
             return None;
         }
         task.note_failure(FailureRecord { error: text.clone(), at: self.shared.now() });
-        task.handled = Some(HandledRecord { error: text.clone() });
+        task.record.handled = Some(HandledRecord { error: text.clone() });
         Some(TookOver { error: text, answered })
     }
 
@@ -224,7 +224,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.outbox.finished.extend(journal.take_riders()?);
         }
         if self.is_root() {
-            self.step.tasks[at].effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
+            self.step.tasks[at].record.effects = u32::try_from(journal.len()).unwrap_or(u32::MAX);
             self.step.tasks[at].journal = Some(Arc::clone(journal));
         }
         Ok(())
@@ -259,12 +259,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Some(recorder) => recorder.queue(puts, None),
             None => {}
         }
-        self.tell_stored(self.pos.step + 1).await;
+        self.tell_stored(self.pos.meta.step + 1).await;
         Ok(())
     }
 
     pub(crate) fn task_key(&self, task: u32) -> Key {
-        Key::Task { checkpoint: self.pos.id, task }
+        Key::Task { checkpoint: self.pos.meta.id, task }
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) enum Judged<S: State> {
 fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> Unusual<S, N> {
     let mut inside = ctx.inside();
     inside.note_wake(until);
-    Unusual::Asked(own.into_iter().chain(&inside.questions).cloned().collect(), inside.wake)
+    Unusual::Asked(own.into_iter().chain(&inside.waits.questions).cloned().collect(), inside.waits.wake)
 }
 
 enum Unusual<S: State, N> {

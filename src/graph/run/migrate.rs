@@ -21,13 +21,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         records: Tasks,
         mapping: &Mapping,
     ) -> Result<Tasks, RunError> {
-        let (table, path, origin) = (self.table.clone(), self.level.path.clone(), self.pos.id);
+        let (table, path, origin) = (self.table.clone(), self.level.path.clone(), self.pos.meta.id);
         (self.step.planned, self.step.tasks) = (false, vec![]);
         self.plan();
         reader.restore(&table, &path, &mut self.step.tasks, records.clone(), mapping).await?;
         mapping.check(reader)?;
         let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
-        self.pos.owed.extend(mapping.take_owed());
+        self.pos.channels.pending_rewrites.extend(mapping.take_owed());
         let parts = (!self.is_at_head()).then(|| records.clone());
         self.fork(Source::Fork, vec![]).await?;
         self.does_not_count();
@@ -37,13 +37,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         for (key, record) in records.into_iter().filter(|(key, _)| ![COMMAND_KEY, UPDATE_KEY].contains(key)) {
             let Ok(task) = mapping.task(key) else { continue };
             let record = mapping.translated(&table, &record);
-            puts.push((Key::Task { checkpoint: self.pos.id, task }, encode_record(&record)?));
-            copy_children(reader, &recorder, stamp, (origin, key), (self.pos.id, task), &mut puts).await?;
+            puts.push((Key::Task { checkpoint: self.pos.meta.id, task }, encode_record(&record)?));
+            copy_children(reader, &recorder, stamp, (origin, key), (self.pos.meta.id, task), &mut puts).await?;
             moved.insert(task, record);
         }
         if path.is_empty() {
             let planned: Vec<u32> = self.step.tasks.iter().map(|task| task.key).collect();
-            let way = journal_copy::Way { from: origin, to: self.pos.id, mapping, parts: parts.as_ref() };
+            let way = journal_copy::Way { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
             puts.extend(journal_copy::journals(reader, way, planned).await?);
         }
         recorder.commit(puts, None).await?;
@@ -53,11 +53,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Whether nothing has led on from where it stands: the thread's newest checkpoint, of the root graph.
     pub(crate) fn is_at_head(&self) -> bool {
-        self.recorder().is_some_and(|recorder| recorder.head().checkpoint == Some(self.pos.id))
+        self.recorder().is_some_and(|recorder| recorder.head().checkpoint == Some(self.pos.meta.id))
     }
 
     /// Which records the run reads from now on: its own.
     pub(crate) fn own_mapping(&self) -> Mapping {
-        Mapping::same(&self.table, self.pos.id, self.pos.carried.clone())
+        Mapping::same(&self.table, self.pos.meta.id, self.pos.channels.unknown.clone())
     }
 }

@@ -54,9 +54,10 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     ctx: Ctx<C>,
 ) -> Guarded<S, N> {
     let body = &table.row(node).body;
-    let span = ctx.0.shared.traced.then(|| trace::task_span(&ctx.0));
+    let span = ctx.0.shared.events.traced.then(|| trace::task_span(&ctx.0));
     let entered = span.as_ref().map(Span::enter);
-    let timed = ctx.0.shared.timed.then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).longest)));
+    let timed =
+        ctx.0.shared.events.timed.then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).longest)));
     let started = caught(|| body.start(state, payload, ctx));
     let started = started.map(|body| -> Boxed<'static, Ended<S, N>> {
         match timed {
@@ -81,10 +82,10 @@ pub(crate) enum Running<S: State, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
     pub(crate) fn begin(job: Job<S, N, C>) -> Self {
-        let node = job.ctx.node;
+        let node = job.ctx.at.node;
         if job.table.row(node).simple {
             let ctx = Arc::clone(&job.ctx);
-            let attempt = ctx.attempt;
+            let attempt = ctx.attempt.number;
             let body = start(&job.table, node, &job.state, job.payload.as_ref(), Ctx(job.ctx));
             return Self::Simple(body, Some(ctx), attempt);
         }
@@ -143,8 +144,8 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
         None => attempts(&job).await,
     };
     performed.cache_key = cache_key;
-    let row = job.table.row(job.ctx.node);
-    let asked = performed.ctx.raised.get().is_some();
+    let row = job.table.row(job.ctx.at.node);
+    let asked = performed.ctx.progress.raised.get().is_some();
     let failed = matches!(performed.ended, Ok(Err(_)) | Err(_)) && !asked;
     let Some(handler) = row.options.on_error.clone().filter(|_| failed) else { return performed };
     let error = match performed.ended {
@@ -162,7 +163,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
-    let span = if ctx.shared.traced { trace::task_span(&ctx) } else { Span::none() };
+    let span = if ctx.shared.events.traced { trace::task_span(&ctx) } else { Span::none() };
     let ended = Guarded::new(Box::pin(async move { handler(state, failure, inner).await }.instrument(span))).await;
     let failures = performed.failures;
     Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
@@ -170,19 +171,19 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
 
 /// Tries until it succeeds, asks, or no policy helps any more.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
-    let options = &job.table.row(job.ctx.node).options;
+    let options = &job.table.row(job.ctx.at.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
     let mut failures = vec![];
     loop {
         tried += 1;
         let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
         ctx = ctx.retried(tried, None, beat.clone());
-        ctx.calls.store(called, Ordering::Relaxed);
-        ctx.inside().first_call = called;
-        let body = start(&job.table, ctx.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
+        ctx.progress.calls.store(called, Ordering::Relaxed);
+        ctx.inside().subgraphs.first_call = called;
+        let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed { failures, ..Performed::plain(ended, ctx, tried) } };
-        if ctx.raised.get().is_some() {
+        if ctx.progress.raised.get().is_some() {
             return Performed { failures, ..Performed::plain(ended, ctx, tried) };
         }
         let policy = match caught(|| options.retry.iter().find(|policy| policy.fits(error))) {

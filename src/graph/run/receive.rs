@@ -14,7 +14,11 @@ use crate::graph::superstep::{Stand, Task};
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The signals that tasks wait for.
     pub(crate) fn receives(&self) -> impl Iterator<Item = &ReceiveRecord> {
-        self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. })).flat_map(|task| &task.receives)
+        self.step
+            .tasks
+            .iter()
+            .filter(|task| matches!(task.stand, Stand::Asked { .. }))
+            .flat_map(|task| &task.record.receives)
     }
 
     /// Lets tasks run again whose signals have come, as many as there are signals, or were received before a crash; returns
@@ -28,7 +32,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut left = counted(&letters);
         let mut woken = false;
         for task in &mut self.step.tasks {
-            let journal = self.level.journal.as_ref().or(task.journal.as_ref()).cloned();
+            let journal = self.level.journal.journal.as_ref().or(task.journal.as_ref()).cloned();
             woken |= wake(task, journal.as_deref(), &mut left);
         }
         Ok(woken)
@@ -39,7 +43,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 fn wake<S: State>(task: &mut Task<S>, journal: Option<&Journal>, left: &mut BTreeMap<&str, usize>) -> bool {
     let Stand::Asked { fresh, .. } = &mut task.stand else { return false };
     let mut came = false;
-    for awaited in &task.receives {
+    for awaited in &task.record.receives {
         if journal.is_some_and(|journal| journal.has(&awaited.entry)) {
             came = true;
         } else if let Some(count) = left.get_mut(awaited.name.as_str()).filter(|count| **count > 0) {

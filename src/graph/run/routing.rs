@@ -30,7 +30,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Lets the routers after a node choose over this state.
     pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
-        self.choose_as(node, (self.pos.id, key), seen, result)
+        self.choose_as(node, (self.pos.meta.id, key), seen, result)
     }
 
     /// The same, with sends made under a number of their own.
@@ -53,6 +53,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
         let node = || vec![self.node_name(self.step.tasks[at].node).to_string()];
-        fresh_read(&self.table, state, writes).map_err(|error| named(&self.table, self.pos.step + 1, error, node()))
+        fresh_read(&self.table, state, writes)
+            .map_err(|error| named(&self.table, self.pos.meta.step + 1, error, node()))
     }
 }

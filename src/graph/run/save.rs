@@ -17,7 +17,7 @@ pub(crate) fn task<S: State, N: NodeId, C: Send + Sync + 'static>(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let task = &run.step.tasks[at];
-    let made_by = (run.pos.id, task.key);
+    let made_by = (run.pos.meta.id, task.key);
     (done.rows, done.sizes) = rows(&run.table, &run.level.path, made_by, &done.writes, puts)?;
     let record = result(&run.table, task, done, puts)?;
     puts.push((run.task_key(task.key), encode_record(&record)?));
@@ -31,7 +31,7 @@ pub(crate) fn lone_rows<S: State, N: NodeId, C: Send + Sync + 'static>(
     task: &mut Task<S>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
-    let made_by = (run.pos.id, task.key);
+    let made_by = (run.pos.meta.id, task.key);
     let Stand::Done(done) = &mut task.stand else { return Ok(()) };
     if done.saved || run.pos.start.is_some() {
         return Ok(());
@@ -68,20 +68,20 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     if let Some(graph) = recorder.introduction() {
         let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());
-        let about = AboutRecord { graph, created_at: run.pos.created_at, foreign: None, stops };
+        let about = AboutRecord { graph, created_at: run.pos.meta.created_at, foreign: None, stops };
         puts.push((Key::About, encode_record(&about)?));
     }
-    let key = if run.is_root() { Key::Checkpoint(run.pos.id) } else { Key::Nested(run.pos.id) };
+    let key = if run.is_root() { Key::Checkpoint(run.pos.meta.id) } else { Key::Nested(run.pos.meta.id) };
     if run.child.delta.is_none() {
-        recorder.supersede(&run.level.path, run.outbox.previous, run.pos.id);
+        recorder.supersede(&run.level.path, run.outbox.previous, run.pos.meta.id);
         if !run.level.keeps_own {
-            recorder.free(&mut run.pos.freed); // its last end may still be referred to
+            recorder.free(&mut run.pos.channels.freed); // its last end may still be referred to
         }
     }
-    run.pos.freed.clear();
+    run.pos.channels.freed.clear();
     puts.push((key, encode_record(&record)?));
     if let Some(caller) = run.child.caller {
-        puts.push(pointer(caller, run.pos.id)?);
+        puts.push(pointer(caller, run.pos.meta.id)?);
     }
     puts.append(&mut run.outbox.beside);
     if let Some(record) = run.outbox.update.take() {
@@ -89,7 +89,7 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     if let Some(keeper) = &mut run.child.pointer {
         keeper.record.children.retain(|(name, _)| *name != keeper.name);
-        keeper.record.children.push((keeper.name.clone(), run.pos.id));
+        keeper.record.children.push((keeper.name.clone(), run.pos.meta.id));
         let above =
             if keeper.record.namespace.is_empty() { Key::Checkpoint(keeper.id) } else { Key::Nested(keeper.id) };
         puts.push((above, encode_record(&keeper.record)?));

@@ -118,7 +118,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     fn after<S: State>(pos: &Position<S>) -> Self {
-        let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.id), pos.parent.is_some());
+        let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.meta.id), pos.meta.parent.is_some());
         Self { exit_parent, had_parent, ..Self::default() }
     }
 }
@@ -170,7 +170,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         level: Arc<Level>,
         mut pos: Position<S>,
     ) -> Self {
-        pos.metadata.clone_from(&shared.metadata);
+        pos.meta.metadata.clone_from(&shared.metadata);
         Self {
             table,
             shared,
@@ -193,7 +193,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Sets the recursion limit, counted from here. L1, L12.
     pub(crate) fn limit(&mut self) {
         let limit = i64::try_from(self.shared.limits.recursion).unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
-        self.stops.last_step = (self.pos.step + 1).saturating_add(limit).saturating_add(1);
+        self.stops.last_step = (self.pos.meta.step + 1).saturating_add(limit).saturating_add(1);
     }
 
     /// Keeps a checkpoint that LangGraph does not make (V7) from counting towards the recursion limit.

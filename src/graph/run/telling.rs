@@ -18,11 +18,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn wants(&self, mode: Mode) -> bool {
-        self.shared.sink.as_ref().is_some_and(|sink| sink.wants(mode, self.is_root()))
+        self.shared.events.sink.as_ref().is_some_and(|sink| sink.wants(mode, self.is_root()))
     }
 
     pub(crate) async fn emit(&self, step: i64, kind: EventKind) {
-        if let Some(sink) = &self.shared.sink {
+        if let Some(sink) = &self.shared.events.sink {
             sink.send(&self.level.places, step, kind).await;
         }
     }
@@ -60,28 +60,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return;
         }
         let view = CheckpointView {
-            id: self.pos.is_stored().then_some(self.pos.id),
+            id: self.pos.is_stored().then_some(self.pos.meta.id),
             values: View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
             next: self.step.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
             tasks: self.step.tasks.iter().map(|task| self.task_view(task)).collect(),
-            step: self.pos.step,
-            source: self.pos.source,
+            step: self.pos.meta.step,
+            source: self.pos.meta.source,
             has_parent: self.has_parent(),
             ran: self.step.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
         };
-        self.emit(self.pos.step, EventKind::Checkpoint(Box::new(view))).await;
+        self.emit(self.pos.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
     /// With durability `exit` nothing is stored yet: the parent is that of the checkpoint the run began with.
     fn has_parent(&self) -> bool {
         let exits = self.recorder().is_some_and(|recorder| recorder.durability() == Durability::Exit);
-        if exits { self.outbox.had_parent } else { self.pos.parent.is_some() }
+        if exits { self.outbox.had_parent } else { self.pos.meta.parent.is_some() }
     }
 
     /// A task that failed shows nothing else.
     fn task_view(&self, task: &Task<S>) -> TaskView {
         let result = match &task.stand {
-            _ if task.error.is_some() => None,
+            _ if task.record.error.is_some() => None,
             Stand::Done(done) if done.saved => {
                 Some(View::of_writes(self.shown_writes(&done.writes), Arc::clone(&self.table)))
             }
@@ -89,9 +89,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         TaskView {
             name: self.node_name(task.node).to_string(),
-            error: task.error.clone(),
+            error: task.record.error.clone(),
             result,
-            questions: if task.error.is_none() { task.asked.clone() } else { vec![] },
+            questions: if task.record.error.is_none() { task.asked.clone() } else { vec![] },
             subgraph: task.node != START_NODE && !self.table.row(task.node).children.is_empty(),
         }
     }
@@ -111,7 +111,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_start(&self, at: usize, node: Arc<str>) {
-        let step = self.pos.step + 1;
+        let step = self.pos.meta.step + 1;
         let (input, sent) = (self.input(at), self.step.tasks[at].packet.is_some());
         let (task, remaining_steps) = (self.event_task(at), self.stops.last_step - step);
         self.emit(step, EventKind::TaskStart { node, task, input, sent, remaining_steps }).await;
@@ -120,7 +120,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A task as events name it.
     fn event_task(&self, at: usize) -> EventTask {
         let task = &self.step.tasks[at];
-        let id = self.level.task_id(self.pos.id, self.pos.step + 1, task.key);
+        let id = self.level.task_id(self.pos.meta.id, self.pos.meta.step + 1, task.key);
         EventTask::below(&self.level.places, &self.node_name(task.node), id)
     }
 
@@ -143,7 +143,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// A breakpoint shows as an interrupt without questions.
     pub(crate) async fn emit_breakpoint(&self) {
         if self.is_root() {
-            self.emit(self.pos.step + 1, EventKind::Interrupt { questions: vec![] }).await;
+            self.emit(self.pos.meta.step + 1, EventKind::Interrupt { questions: vec![] }).await;
         }
     }
 
@@ -151,7 +151,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn tell_loaded(&self) {
         if self.wants(Mode::Values) {
             let values = self.view();
-            self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+            self.emit(self.pos.meta.step, EventKind::Values { values, questions: vec![] }).await;
         }
     }
 
@@ -163,7 +163,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         });
         if done.any(|writes: &Writes<S>| !self.shown_writes(writes).is_empty()) && self.wants(Mode::Values) {
             let values = self.shown(self.live());
-            self.emit(self.pos.step, EventKind::Values { values, questions: vec![] }).await;
+            self.emit(self.pos.meta.step, EventKind::Values { values, questions: vec![] }).await;
         }
     }
 
@@ -199,7 +199,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 let by_handler = took_over.is_some();
                 self.tell_took_over(at, &node, took_over).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
-                if let Some(error) = self.step.tasks[at].error.clone() {
+                if let Some(error) = self.step.tasks[at].record.error.clone() {
                     self.tell_failed(at, &node, error, answered).await;
                 }
             }
@@ -235,7 +235,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if questions.is_empty() {
             return;
         }
-        let step = self.pos.step + 1;
+        let step = self.pos.meta.step + 1;
         self.emit(step, EventKind::Interrupt { questions: questions.clone() }).await;
         if self.wants(Mode::Values) {
             let values = self.view();
@@ -255,7 +255,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.wants(Mode::Updates) {
             let writes = View::of_writes(self.shown_writes(writes), Arc::clone(&self.table));
             let (node, task) = (Arc::clone(node), self.event_task(at));
-            self.emit(self.pos.step + 1, EventKind::Update { node, task, writes, cached }).await;
+            self.emit(self.pos.meta.step + 1, EventKind::Update { node, task, writes, cached }).await;
         }
     }
 
@@ -271,7 +271,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let writes = View::of_writes(writes, Arc::clone(&self.table));
             let (node, task) = (Arc::clone(node), self.event_task(at));
             let kind = EventKind::TaskEnd { node, task, error, writes, questions };
-            self.emit(self.pos.step + 1, kind).await;
+            self.emit(self.pos.meta.step + 1, kind).await;
         }
     }
 }

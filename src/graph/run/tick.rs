@@ -20,7 +20,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs supersteps until there is a reason to stop.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
         loop {
-            let ticked = if self.shared.traced { self.traced_tick().await } else { self.tick().await };
+            let ticked = if self.shared.events.traced { self.traced_tick().await } else { self.tick().await };
             if let Some(exit) = ticked? {
                 return Ok(exit);
             }
@@ -33,8 +33,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return self.tick().await;
         }
         let span = trace::superstep_span(
-            self.pos.step + 1,
-            self.pos.is_stored().then_some(self.pos.id),
+            self.pos.meta.step + 1,
+            self.pos.is_stored().then_some(self.pos.meta.id),
             self.step.tasks.len(),
         );
         self.step.span = Some(span.clone());
@@ -43,8 +43,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
         self.plan();
-        let over = self.pos.step + 1 > self.stops.last_step;
-        if self.shared.sink.is_some() {
+        let over = self.pos.meta.step + 1 > self.stops.last_step;
+        if self.shared.events.sink.is_some() {
             self.keep_carried().await?;
             self.emit_checkpoint().await;
         }
@@ -57,7 +57,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(exit) = self.must_stop().await {
             return Ok(Some(exit));
         }
-        if self.shared.sink.is_some() {
+        if self.shared.events.sink.is_some() {
             self.emit_starts().await;
         }
         loop {
@@ -74,8 +74,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.advance().await?;
         (self.stops.breakpoints_active, self.step.planned) = (true, false);
         self.stops.supersteps += u64::from(!starting);
-        if !starting && self.shared.budgets.supersteps.is_some() {
-            self.shared.spent.fetch_add(1, Ordering::Relaxed);
+        if !starting && self.shared.budget.limits.supersteps.is_some() {
+            self.shared.budget.spent.fetch_add(1, Ordering::Relaxed);
         }
         if after {
             self.plan();
@@ -109,18 +109,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.emit_breakpoint().await;
             return Some(Exit::Stopped);
         }
-        if self.shared.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        if self.shared.cancellation.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Cancelled);
         }
-        if self.shared.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        if self.shared.cancellation.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Drained);
         }
         self.over_budget()
     }
 
     fn over_budget(&self) -> Option<Exit> {
-        let budgets = &self.shared.budgets;
-        if let Some(limit) = budgets.supersteps.filter(|&limit| self.shared.spent.load(Ordering::Relaxed) >= limit) {
+        let budgets = &self.shared.budget.limits;
+        if let Some(limit) =
+            budgets.supersteps.filter(|&limit| self.shared.budget.spent.load(Ordering::Relaxed) >= limit)
+        {
             return Some(Exit::Budget(Budget::Supersteps(limit)));
         }
         let (until, limit) = budgets.until?;

@@ -32,13 +32,13 @@ pub(crate) fn superstep_span(step: i64, checkpoint: Option<CheckpointId>, tasks:
 
 /// An attempt of a task.
 pub(crate) fn task_span<C>(ctx: &TaskCtx<C>) -> Span {
-    let id = format!("{}-{:x}", ctx.checkpoint, ctx.task);
-    info_span!("task", node = &*ctx.facts.name, task = id, attempt = ctx.attempt)
+    let id = format!("{}-{:x}", ctx.at.checkpoint, ctx.at.task);
+    info_span!("task", node = &*ctx.facts.name, task = id, attempt = ctx.attempt.number)
 }
 
 /// An attempt failed, and there is another.
 pub(crate) fn retry<C>(ctx: &TaskCtx<C>, error: &NodeError) {
-    tracing::warn!(node = &*ctx.facts.name, attempt = ctx.attempt, %error, "an attempt failed; the task is tried again");
+    tracing::warn!(node = &*ctx.facts.name, attempt = ctx.attempt.number, %error, "an attempt failed; the task is tried again");
 }
 
 /// A task of this graph asks; what those inside it ask was told there.

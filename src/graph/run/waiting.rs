@@ -21,7 +21,7 @@ pub(crate) struct Waits {
 
 impl Waits {
     pub(crate) fn of<C>(ctx: &TaskCtx<C>, wake: Option<u64>) -> Self {
-        Self { wake, receives: std::mem::take(&mut ctx.inside().receives) }
+        Self { wake, receives: std::mem::take(&mut ctx.inside().waits.receives) }
     }
 }
 
@@ -63,16 +63,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// When the first task that sleeps goes on.
     pub(crate) fn wakes(&self) -> Option<u64> {
         let waiting = self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
-        waiting.filter_map(|task| task.wake).min()
+        waiting.filter_map(|task| task.record.wake).min()
     }
 
     /// Lets tasks run again whose time has come.
     pub(crate) fn wake_due(&mut self) {
-        if self.step.tasks.iter().all(|task| task.wake.is_none()) {
+        if self.step.tasks.iter().all(|task| task.record.wake.is_none()) {
             return;
         }
         let now = self.shared.now();
-        for task in self.step.tasks.iter_mut().filter(|task| task.wake.is_some_and(|wake| wake <= now)) {
+        for task in self.step.tasks.iter_mut().filter(|task| task.record.wake.is_some_and(|wake| wake <= now)) {
             if let Stand::Asked { fresh, .. } = &mut task.stand {
                 *fresh = true;
             }
@@ -80,7 +80,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn asked(&mut self, at: usize, questions: Vec<Question>, waits: Waits) -> Result<(), RunError> {
-        (self.step.tasks[at].wake, self.step.tasks[at].receives) = (waits.wake, waits.receives);
+        (self.step.tasks[at].record.wake, self.step.tasks[at].record.receives) = (waits.wake, waits.receives);
         self.count_open(at, questions.len())?;
         trace::asked(&self.level.names, &questions);
         self.note_questions(at, &questions);
@@ -109,7 +109,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn note_questions(&mut self, at: usize, questions: &[Question]) {
-        let (checkpoint, key) = (self.pos.id, self.step.tasks[at].key);
+        let (checkpoint, key) = (self.pos.meta.id, self.step.tasks[at].key);
         let own = |question: &Question| (question.id.checkpoint, question.id.task) == (checkpoint, key);
         let record = |question: &Question| QuestionRecord {
             checkpoint: question.id.checkpoint,
@@ -128,20 +128,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         let has_terms = |question: &&Question| question.terms.record.approvals > 0;
         let terms = questions.iter().filter(has_terms).map(|question| question.terms.record.clone());
-        (self.step.tasks[at].questions, self.step.tasks[at].terms) =
+        (self.step.tasks[at].record.questions, self.step.tasks[at].record.terms) =
             (questions.iter().map(record).collect(), terms.collect());
     }
 
     fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
         let mut puts: Puts = std::mem::take(&mut self.outbox.finished);
         let Some(recorder) = self.recorder() else { return Ok(()) };
-        for (question, record) in questions.iter().zip(&self.step.tasks[at].questions) {
+        for (question, record) in questions.iter().zip(&self.step.tasks[at].record.questions) {
             puts.push((Key::Row(record.payload), question.payload.clone()));
         }
         let task = &self.step.tasks[at];
-        let sleeps = questions.is_empty() && (task.wake.is_some() || !task.receives.is_empty());
+        let sleeps = questions.is_empty() && (task.record.wake.is_some() || !task.record.receives.is_empty());
         let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
-        let record = TaskRecord { status, ..self.step.tasks[at].record() };
+        let record = TaskRecord { status, ..self.step.tasks[at].record.clone() };
         puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
         recorder.queue(puts, None);
         Ok(())

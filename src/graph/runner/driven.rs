@@ -87,7 +87,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
     fn turn(&self, turn: Turn) -> BoxFuture<'_, Result<RunnerStop, RunError>> {
         let Turn { thread: id, outside, cancel, drain } = turn;
         let mut thread = self.thread(id.clone()).cancel_with(cancel).drain_with(drain);
-        thread.outside = outside;
+        thread.environment.outside = outside;
         Box::pin(async move {
             let error = thread.proceed().await.err();
             let status = thread.status().await?;

@@ -213,7 +213,7 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             ctx.0.raise(Raised::Wrong(error.clone()));
             return Err(CallError::Failed(Box::new(error)));
         }
-        let call = ctx.0.calls.fetch_add(1, Ordering::Relaxed);
+        let call = ctx.0.progress.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(comparison) = &ctx.0.shared.replay {
             let came_to = child::recorded(child, begin(), way, ctx, call, comparison).await;
             return came_to.map_err(|error| raise(ctx, error));
@@ -222,7 +222,7 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
-        let ended = match run.shared.traced {
+        let ended = match run.shared.events.traced {
             false => lending(ctx, run.drive()).await,
             true => {
                 let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.level.names);
@@ -233,14 +233,14 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {
                 let asked = run.step.tasks.iter().flat_map(Task::asks).cloned();
-                ctx.0.inside().questions.extend(asked);
+                ctx.0.inside().waits.questions.extend(asked);
                 ctx.0.inside().note_wake(run.wakes());
-                ctx.0.inside().receives.extend(run.receives().cloned());
+                ctx.0.inside().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Awaiting(until)) => {
                 ctx.0.inside().note_wake(until);
-                ctx.0.inside().receives.extend(run.receives().cloned());
+                ctx.0.inside().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Waiting(until)) => {
@@ -260,7 +260,7 @@ fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
         ctx.0.raise(Raised::Parent(handed.command, handed.given));
         return Interrupted::new().into();
     }
-    ctx.0.inside().failures.push(error.clone());
+    ctx.0.inside().subgraphs.failures.push(error.clone());
     CallError::Failed(Box::new(error))
 }
 
@@ -271,12 +271,12 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     call: u32,
 ) -> Left<T> {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
-        ctx.0.inside().children.push((own_name(ctx, call), run.pos.id));
+        ctx.0.inside().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
         recorder.ended(&run.level.path);
     }
     if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
-        let pointer = Key::Child { checkpoint: ctx.0.checkpoint, task: ctx.0.task, call: pointed_at(ctx, call) };
-        ctx.0.inside().ended.push((run.level.path.clone(), pointer));
+        let pointer = Key::Child { checkpoint: ctx.0.at.checkpoint, task: ctx.0.at.task, call: pointed_at(ctx, call) };
+        ctx.0.inside().subgraphs.ended.push((run.level.path.clone(), pointer));
     }
     let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
     Left { state: run.child.last_shown.unwrap_or(run.pos.state), delta, shown: run.child.has_shown }

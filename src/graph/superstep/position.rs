@@ -11,7 +11,7 @@ use crate::graph::build::Table;
 use crate::graph::context::Kept;
 use crate::graph::error::{INPUT, RunError};
 use crate::graph::node::NodeId;
-use crate::graph::records::Puts;
+use crate::graph::records::{CheckpointMeta, Puts};
 use crate::graph::state::{ApplyError, Mask, Merge, Payload, State, Stored, Writes, value};
 
 /// What a send carries.
@@ -40,50 +40,65 @@ impl<S: State> Clone for Start<S> {
     }
 }
 
+/// A checkpoint in memory.
 pub(crate) struct Position<S: State> {
-    pub id: CheckpointId,
-    pub parent: Option<CheckpointId>,
-    pub source: Source,
-    pub step: i64,
-    pub created_at: u64,
+    pub meta: CheckpointMeta,
     pub state: Arc<S>,
     pub control: Control<Packet>,
     pub start: Option<Start<S>>,
-    pub slots: Vec<Slot>,
-    /// How many bytes each channel's value has in the store, and all together; without a store, none.
-    pub sizes: Vec<u64>,
-    pub bytes: u64,
-    pub base: Option<CheckpointId>,
-    pub moved: Mask,
-    pub line: CheckpointId,
+    pub channels: StoredChannels,
+    /// The newest checkpoint of each subgraph with state of its own, by name.
     pub children: Vec<(String, CheckpointId)>,
-    pub metadata: Vec<(String, String)>,
-    /// Rows that no slot refers to any more.
-    pub freed: Vec<RowId>,
-    /// What is stored of channels that the graph does not have.
-    pub carried: Vec<CarriedRecord>,
-    /// Channels whose values another version of the graph kept in another way: stored anew with the next checkpoint.
-    pub stale: Mask,
-    /// What is to be stored with the next checkpoint, for the same reason.
-    pub owed: Puts,
 }
 
 impl<S: State> Clone for Position<S> {
     fn clone(&self) -> Self {
         Self {
+            meta: self.meta.clone(),
             state: Arc::clone(&self.state),
             control: self.control.clone(),
             start: self.start.clone(),
-            slots: self.slots.clone(),
-            sizes: self.sizes.clone(),
-            moved: self.moved.clone(),
+            channels: StoredChannels { freed: vec![], ..self.channels.clone() },
             children: self.children.clone(),
-            metadata: self.metadata.clone(),
+        }
+    }
+}
+
+/// The channels' values in the store.
+#[derive(Clone)]
+pub(crate) struct StoredChannels {
+    pub slots: Vec<Slot>,
+    /// The size of each channel's value in bytes, and their sum; 0 without a store.
+    pub sizes: Vec<u64>,
+    pub bytes: u64,
+    /// The checkpoint with the last complete map of channels; `moved` are the changes since.
+    pub base: Option<CheckpointId>,
+    pub moved: Mask,
+    /// The first checkpoint of this line: log ranges are joined from there on.
+    pub line: CheckpointId,
+    /// Rows that no slot refers to any more.
+    pub freed: Vec<RowId>,
+    /// Values of channels that this version of the graph does not have.
+    pub unknown: Vec<CarriedRecord>,
+    /// Channels whose rule another version of the graph had: their values are rewritten with the next checkpoint.
+    pub stale: Mask,
+    /// Records that the next checkpoint stores for the same reason.
+    pub pending_rewrites: Puts,
+}
+
+impl StoredChannels {
+    fn empty(channels: usize) -> Self {
+        Self {
+            slots: vec![Slot::Absent; channels],
+            sizes: vec![0; channels],
+            bytes: 0,
+            base: None,
+            moved: Mask::default(),
+            line: CheckpointId(0),
             freed: vec![],
-            carried: self.carried.clone(),
-            stale: self.stale.clone(),
-            owed: self.owed.clone(),
-            ..*self
+            unknown: vec![],
+            stale: Mask::default(),
+            pending_rewrites: vec![],
         }
     }
 }
@@ -94,22 +109,33 @@ pub(crate) struct Finished<S: State> {
     pub rows: Vec<WriteRecord>,
     /// Sizes of the rows, in bytes.
     pub sizes: Vec<u64>,
-    /// From routers and goto.
-    pub targets: Vec<u32>,
-    pub sends: Vec<(u32, Packet)>,
-    /// How many of the targets, and of the sends, the body chose itself.
-    pub chosen: (u32, u32),
-    /// Whether it was taken from the cache.
+    pub routing: Routing,
+    /// Set if it was taken from the cache.
     pub cached: bool,
-    /// Whether its plain edges fire; not those of a node whose error handler took over.
-    pub fires: bool,
-    /// Whether its routers have chosen.
-    pub routed: bool,
-    /// Whether its records are in the store.
+    /// Set once its records are in the store.
     pub saved: bool,
     pub children: Vec<(String, CheckpointId)>,
-    /// What its routers read beneath the state.
+    /// The node's return value as JSON, for routers that read it beneath the state.
     pub returned: Option<Arc<Map<String, JsonValue>>>,
+}
+
+/// What a finished task starts.
+pub(crate) struct Routing {
+    /// Nodes, from routers and goto.
+    pub targets: Vec<u32>,
+    pub sends: Vec<(u32, Packet)>,
+    /// The number of targets and of sends that the body chose itself.
+    pub chosen: (u32, u32),
+    /// Cleared for a node whose error handler took over: its plain edges do not fire.
+    pub fires: bool,
+    /// Set once the routers have chosen.
+    pub is_done: bool,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self { targets: vec![], sends: vec![], chosen: (0, 0), fires: true, is_done: false }
+    }
 }
 
 impl<S: State> Default for Finished<S> {
@@ -118,12 +144,8 @@ impl<S: State> Default for Finished<S> {
             writes: Writes::default(),
             rows: vec![],
             sizes: vec![],
-            targets: vec![],
-            sends: vec![],
-            chosen: (0, 0),
+            routing: Routing::default(),
             cached: false,
-            fires: true,
-            routed: false,
             saved: false,
             children: vec![],
             returned: None,
@@ -139,26 +161,19 @@ impl<S: State> Position<S> {
 
     pub(crate) fn with_state<N: NodeId, C>(table: &Table<S, N, C>, state: S) -> Self {
         Self {
-            id: CheckpointId(0),
-            parent: None,
-            source: Source::Input,
-            step: -2,
-            created_at: 0,
+            meta: CheckpointMeta {
+                id: CheckpointId(0),
+                parent: None,
+                source: Source::Input,
+                step: -2,
+                created_at: 0,
+                metadata: vec![],
+            },
             state: Arc::new(state),
             control: Control::new(&table.wiring),
             start: None,
-            slots: vec![Slot::Absent; S::channels(&table.schema).len()],
-            sizes: vec![0; S::channels(&table.schema).len()],
-            bytes: 0,
-            base: None,
-            moved: Mask::default(),
-            line: CheckpointId(0),
+            channels: StoredChannels::empty(S::channels(&table.schema).len()),
             children: vec![],
-            metadata: vec![],
-            freed: vec![],
-            carried: vec![],
-            stale: Mask::default(),
-            owed: vec![],
         }
     }
 
@@ -176,31 +191,31 @@ impl<S: State> Position<S> {
     /// Notes that channels were emptied.
     pub(crate) fn empty_slots(&mut self, emptied: &Mask) {
         for channel in emptied.iter() {
-            self.moved.insert(channel);
-            self.slots[channel] = Slot::Absent;
+            self.channels.moved.insert(channel);
+            self.channels.slots[channel] = Slot::Absent;
             self.weigh(channel, 0);
         }
     }
 
     /// Notes how many bytes a channel's value has in the store.
     pub(crate) fn weigh(&mut self, channel: usize, bytes: u64) {
-        self.bytes = self.bytes - self.sizes[channel] + bytes;
-        self.sizes[channel] = bytes;
+        self.channels.bytes = self.channels.bytes - self.channels.sizes[channel] + bytes;
+        self.channels.sizes[channel] = bytes;
     }
 
     /// Fails if the state has become larger than it may be.
     pub(crate) fn check_size<N: NodeId, C>(&self, table: &Table<S, N, C>, limit: u64) -> Result<(), RunError> {
-        if self.bytes <= limit {
+        if self.channels.bytes <= limit {
             return Ok(());
         }
-        let largest = (0..self.sizes.len()).max_by_key(|&at| self.sizes[at]).unwrap_or_default();
-        let (channel, most) = (table.channel(largest).to_owned(), self.sizes[largest]);
-        Err(RunError::StateTooLarge { bytes: self.bytes, limit, channel, most })
+        let largest = (0..self.channels.sizes.len()).max_by_key(|&at| self.channels.sizes[at]).unwrap_or_default();
+        let (channel, most) = (table.channel(largest).to_owned(), self.channels.sizes[largest]);
+        Err(RunError::StateTooLarge { bytes: self.channels.bytes, limit, channel, most })
     }
 
     /// Whether anything is stored under this position.
     pub(crate) fn is_stored(&self) -> bool {
-        self.id != CheckpointId(0)
+        self.meta.id != CheckpointId(0)
     }
 
     /// Follows a task's rows into the slots of their channels.
@@ -219,7 +234,7 @@ impl<S: State> Position<S> {
                 self.keep_carried(carried, write.overwrite, row, size);
                 continue;
             }
-            self.moved.insert(at);
+            self.channels.moved.insert(at);
             match channels[at].stored() {
                 Stored::Never | Stored::Full => {}
                 Stored::Value => {
@@ -229,7 +244,7 @@ impl<S: State> Position<S> {
                 Stored::Log | Stored::Delta if taken.contains(at) => {} // an overwrite came before
                 Stored::Log | Stored::Delta if write.overwrite => {
                     taken.insert(at);
-                    self.slots[at] = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
+                    self.channels.slots[at] = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
                     self.weigh(at, size);
                 }
                 Stored::Log | Stored::Delta => self.extend_log(at, row, size),
@@ -238,19 +253,19 @@ impl<S: State> Position<S> {
     }
 
     fn place(&mut self, at: usize, row: RowId) {
-        if let Slot::Row(old) = std::mem::replace(&mut self.slots[at], Slot::Row(row)) {
-            self.freed.push(old);
+        if let Slot::Row(old) = std::mem::replace(&mut self.channels.slots[at], Slot::Row(row)) {
+            self.channels.freed.push(old);
         }
     }
 
     fn extend_log(&mut self, at: usize, row: RowId, size: u64) {
-        if !matches!(self.slots[at], Slot::Log { .. }) {
-            self.slots[at] = Slot::Log { full: None, full_bytes: 0, ranges: vec![] };
+        if !matches!(self.channels.slots[at], Slot::Log { .. }) {
+            self.channels.slots[at] = Slot::Log { full: None, full_bytes: 0, ranges: vec![] };
             self.weigh(at, 0);
         }
-        self.weigh(at, self.sizes[at] + size);
-        let Slot::Log { ranges, .. } = &mut self.slots[at] else { return };
-        extend(ranges, self.line, row, size);
+        self.weigh(at, self.channels.sizes[at] + size);
+        let Slot::Log { ranges, .. } = &mut self.channels.slots[at] else { return };
+        extend(ranges, self.channels.line, row, size);
     }
 
     /// Encodes the channels that are stored after the reduce, and log channels whose entries outgrew their value.
@@ -268,21 +283,21 @@ impl<S: State> Position<S> {
             let full = match stored {
                 Stored::Never => continue,
                 _ if !set => {
-                    self.moved.insert(at);
-                    self.slots[at] = Slot::Absent;
+                    self.channels.moved.insert(at);
+                    self.channels.slots[at] = Slot::Absent;
                     self.weigh(at, 0);
                     continue;
                 }
                 Stored::Full => true,
                 Stored::Value | Stored::Log => false,
-                Stored::Delta => outgrown(&self.slots[at]),
+                Stored::Delta => outgrown(&self.channels.slots[at]),
             };
             if full {
                 let row = RowId { checkpoint: made_by, task: RowId::REDUCED, slot: at as u32 };
                 let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
-                self.moved.insert(at);
+                self.channels.moved.insert(at);
                 self.weigh(at, bytes.len() as u64);
-                self.slots[at] = match stored {
+                self.channels.slots[at] = match stored {
                     Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
                     _ => {
                         self.place(at, row);

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::position::{Finished, Packet, Position};
-use crate::checkpoint::{
-    AnswerRecord, CheckpointId, FailureRecord, HandledRecord, QuestionRecord, ReceiveRecord, RowId, TaskRecord,
-    TermsRecord, VoteRecord,
-};
+use crate::checkpoint::{CheckpointId, FailureRecord, RowId, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
 use crate::graph::context::Answers;
 use crate::graph::error::RunError;
@@ -22,44 +19,21 @@ pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
 /// How many failed attempts of a task are kept.
 const FAILURES_KEPT: usize = 100;
 
+/// One task of a superstep.
 pub(crate) struct Task<S: State> {
     pub key: u32,
     pub node: u32,
     pub packet: Option<Packet>,
     pub stand: Stand<S>,
     pub answers: Answers,
-    /// Whether it has run before, in this process or another.
+    /// True if it has run before, in this process or another.
     pub again: bool,
-    pub attempts: u32,
-    /// Which attempt of its run was the last, from 1.
-    pub attempt: u32,
-    /// The number of the first subgraph that the last attempt called.
-    pub first_call: u32,
-    /// What is stored of it, if anything: questions and answers so far.
-    pub questions: Vec<QuestionRecord>,
-    pub answered: Vec<AnswerRecord>,
-    /// Where the payloads of the answered questions are, by place.
-    pub payloads: Vec<(u32, RowId)>,
-    /// The questions it asked when it ran last, answered ones included.
+    /// Its past, as it is stored: attempts, questions, answers, failures. The result is in `stand` alone.
+    pub record: TaskRecord,
+    /// The questions of its last run with their payloads, answered ones included.
     pub asked: Vec<Question>,
-    /// Where its error handler has taken over, if it has.
-    pub handled: Option<HandledRecord>,
-    pub error: Option<String>,
-    /// When it, or a task of its subgraphs, goes on by itself, in milliseconds since 1970.
-    pub wake: Option<u64>,
-    /// The signals that it, or a task of its subgraphs, waits for.
-    pub receives: Vec<ReceiveRecord>,
-    /// The terms of its questions, and the answers to those that need several.
-    pub terms: Vec<TermsRecord>,
-    pub votes: Vec<VoteRecord>,
-    /// How its attempts failed.
-    pub failures: Vec<FailureRecord>,
-    /// Which attempts the last failures were.
-    pub failed: Vec<u32>,
-    /// Of a task of the root graph: what is kept of its effects.
+    /// Tasks of the root graph only.
     pub journal: Option<Arc<Journal>>,
-    /// How many entries its journal has.
-    pub effects: u32,
 }
 
 pub(crate) enum Stand<S: State> {
@@ -90,23 +64,9 @@ impl<S: State> Task<S> {
             stand: Stand::Ready,
             answers: Answers::default(),
             again: false,
-            attempts: 0,
-            attempt: 0,
-            first_call: 0,
-            questions: vec![],
-            answered: vec![],
-            payloads: vec![],
+            record: TaskRecord::default(),
             asked: vec![],
-            handled: None,
-            error: None,
-            wake: None,
-            receives: vec![],
-            terms: vec![],
-            votes: vec![],
-            failures: vec![],
-            failed: vec![],
             journal: None,
-            effects: 0,
         }
     }
 
@@ -143,49 +103,41 @@ impl<S: State> Task<S> {
         }
     }
 
-    /// Its record, without a result.
-    pub(crate) fn record(&self) -> TaskRecord {
-        TaskRecord {
-            questions: self.questions.clone(),
-            answers: self.answered.clone(),
-            payloads: self.payloads.clone(),
-            error: self.error.clone(),
-            handled: self.handled.clone(),
-            first_call: self.first_call,
-            attempts: self.attempts,
-            attempt: self.attempt,
-            wake: self.wake,
-            receives: self.receives.clone(),
-            terms: self.terms.clone(),
-            votes: self.votes.clone(),
-            failures: self.failures.clone(),
-            failed: self.failed.clone(),
-            effects: self.effects,
-            ..TaskRecord::default()
-        }
-    }
-
     /// Notes that its last attempt failed.
     pub(crate) fn note_failure(&mut self, failure: FailureRecord) {
-        self.note_failure_of(self.attempts, failure);
+        self.note_failure_of(self.record.attempts, failure);
     }
 
     /// Notes that the first of the last so many attempts failed.
     pub(crate) fn note_failures(&mut self, of: u32, failures: Vec<FailureRecord>) {
-        let first = (self.attempts + 1).saturating_sub(of);
+        let first = (self.record.attempts + 1).saturating_sub(of);
         (first..).zip(failures).for_each(|(attempt, failure)| self.note_failure_of(attempt, failure));
     }
 
     /// Of very many failures, the first are forgotten.
     fn note_failure_of(&mut self, attempt: u32, failure: FailureRecord) {
-        if self.failures.len() >= FAILURES_KEPT {
-            self.failures.remove(0);
+        if self.record.failures.len() >= FAILURES_KEPT {
+            self.record.failures.remove(0);
         }
-        if self.failed.len() >= FAILURES_KEPT {
-            self.failed.remove(0);
+        if self.record.failed.len() >= FAILURES_KEPT {
+            self.record.failed.remove(0);
         }
-        self.failures.push(failure);
-        self.failed.push(attempt);
+        self.record.failures.push(failure);
+        self.record.failed.push(attempt);
+    }
+}
+
+/// Returns the past of a task without its result.
+pub(crate) fn without_result(record: TaskRecord) -> TaskRecord {
+    TaskRecord {
+        status: TaskStatus::default(),
+        writes: vec![],
+        targets: vec![],
+        sends: vec![],
+        chosen: (0, 0),
+        cached: false,
+        children: vec![],
+        ..record
     }
 }
 
@@ -239,7 +191,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 if !self.table.row(at).body.by_edges() {
                     return Err(self.not_startable(at, "only sends start it"));
                 }
-                into.targets.push(at);
+                into.routing.targets.push(at);
                 Ok(())
             }
             Target::Many(many) => many.into_iter().try_for_each(|target| self.target(target, only, into)),
@@ -255,7 +207,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 if self.table.row(at).body.takes().is_none_or(|(takes, _)| takes != sends.takes) {
                     return Err(self.not_startable(at, &format!("it takes no `{}`", sends.type_name)));
                 }
-                let count = into.sends.len() + sends.payloads.len();
+                let count = into.routing.sends.len() + sends.payloads.len();
                 if count > SENDS_LIMIT {
                     let from = Arc::clone(self.from);
                     return Err(RunError::TooMany { from, what: "the sends of its task", count, limit: SENDS_LIMIT });
@@ -268,8 +220,8 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
 
     fn send(&self, node: u32, payload: Arc<dyn Payload>, into: &mut Finished<S>) {
         let (checkpoint, task) = self.made_by;
-        let slot = crate::checkpoint::RowId::SENDS + into.sends.len() as u32;
-        into.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
+        let slot = crate::checkpoint::RowId::SENDS + into.routing.sends.len() as u32;
+        into.routing.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
     }
 
     fn known(&self, node: &N) -> Result<u32, RunError> {
@@ -301,7 +253,7 @@ pub(crate) fn finished<S: State, N: NodeId, C>(
     let mut finished = Finished { writes, returned, ..Finished::default() };
     if !goto.is_empty() {
         resolve.command(goto, node, &mut finished)?;
-        finished.chosen = (finished.targets.len() as u32, finished.sends.len() as u32);
+        finished.routing.chosen = (finished.routing.targets.len() as u32, finished.routing.sends.len() as u32);
     }
     Ok(finished)
 }

@@ -12,14 +12,14 @@ use crate::graph::state::{SETS, State, Stored, value};
 impl<S: State> Position<S> {
     /// What a task left to a channel that the graph does not have. A change that only its reducer could make is lost.
     pub(super) fn keep_carried(&mut self, at: usize, overwrite: bool, row: RowId, size: u64) {
-        let Some(CarriedRecord { channel, slot, .. }) = self.carried.get_mut(at) else { return };
+        let Some(CarriedRecord { channel, slot, .. }) = self.channels.unknown.get_mut(at) else { return };
         match slot {
             _ if !channel.logged && SETS.contains(&channel.rule.as_str()) => *slot = Slot::Row(row),
             _ if overwrite && channel.logged => {
                 *slot = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
             }
             _ if overwrite => *slot = Slot::Row(row),
-            Slot::Log { ranges, .. } if channel.logged => extend(ranges, self.line, row, size),
+            Slot::Log { ranges, .. } if channel.logged => extend(ranges, self.channels.line, row, size),
             _ if channel.logged => {
                 let range = LogRange { first: row, last: row, count: 1, bytes: size };
                 *slot = Slot::Log { full: None, full_bytes: 0, ranges: vec![range] };
@@ -32,16 +32,16 @@ impl<S: State> Position<S> {
 
     /// Stores what another version of the graph kept in another way.
     pub(crate) fn settle<N: NodeId, C>(&mut self, table: &Table<S, N, C>, puts: &mut Puts) -> Result<(), RunError> {
-        puts.append(&mut self.owed);
-        for at in std::mem::take(&mut self.stale).iter() {
-            self.moved.insert(at);
-            self.slots[at] = Slot::Absent;
+        puts.append(&mut self.channels.pending_rewrites);
+        for at in std::mem::take(&mut self.channels.stale).iter() {
+            self.channels.moved.insert(at);
+            self.channels.slots[at] = Slot::Absent;
             if !self.state.is_kept(&table.schema, at) {
                 continue;
             }
-            let row = RowId { checkpoint: self.id, task: RowId::WHOLE, slot: at as u32 };
+            let row = RowId { checkpoint: self.meta.id, task: RowId::WHOLE, slot: at as u32 };
             let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
-            self.slots[at] = match S::channels(&table.schema)[at].stored() {
+            self.channels.slots[at] = match S::channels(&table.schema)[at].stored() {
                 Stored::Log | Stored::Delta => {
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
                 }

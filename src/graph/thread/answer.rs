@@ -55,8 +55,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
-            let now = self.outside.now();
-            let of_root = changed.get(&(run.pos.id, matched.root)).or(records.get(&matched.root));
+            let now = self.environment.outside.now();
+            let of_root = changed.get(&(run.pos.meta.id, matched.root)).or(records.get(&matched.root));
             let of_root = of_root.cloned().unwrap_or_default();
             let matched = match came(&of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
                 Came::Decides { bytes, by } => {
@@ -65,15 +65,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 }
                 Came::Counts(vote) => {
                     let votes = [of_root.votes.clone(), vec![vote]].concat();
-                    changed.insert((run.pos.id, matched.root), TaskRecord { votes, ..of_root });
+                    changed.insert((run.pos.meta.id, matched.root), TaskRecord { votes, ..of_root });
                     continue;
                 }
             };
-            store(reader, run.pos.id, records, matched, &mut changed, &mut puts).await?;
+            store(reader, run.pos.meta.id, records, matched, &mut changed, &mut puts).await?;
         }
         for ((checkpoint, task), record) in changed {
             puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
-            if checkpoint == run.pos.id {
+            if checkpoint == run.pos.meta.id {
                 records.insert(task, record);
             }
         }
@@ -97,7 +97,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
-        check(&records[&root], &question, id, &answer, self.outside.now())?;
+        check(&records[&root], &question, id, &answer, self.environment.outside.now())?;
         let mut bytes = answer.bytes.clone()?;
         let asks = self.graph.table.asked(&question.namespace, &question.node, &question.name);
         if let Some(asks) = asks.filter(|_| answer.closing.is_none()) {

@@ -17,7 +17,7 @@ use crate::graph::superstep::task::planned;
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// What is written on copies made for a fork.
     pub(crate) fn stamp(&self) -> Stamp<'_> {
-        Stamp { words: &self.metadata, now: self.outside.now() }
+        Stamp { words: &self.settings.metadata, now: self.environment.outside.now() }
     }
 
     /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
@@ -29,12 +29,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         mapping: &Mapping,
     ) -> Result<(), RunError> {
         let Some(recorder) = run.recorder() else { return Ok(()) };
-        let pointer = |(task, call, _)| Key::Child { checkpoint: run.pos.id, task, call };
-        let mut gone: Vec<Key> = reader.children(run.pos.id).await?.into_iter().map(pointer).collect();
+        let pointer = |(task, call, _)| Key::Child { checkpoint: run.pos.meta.id, task, call };
+        let mut gone: Vec<Key> = reader.children(run.pos.meta.id).await?.into_iter().map(pointer).collect();
         let mut puts = vec![];
         for (&task, record) in records.iter().filter(|(task, _)| **task != COMMAND_KEY) {
             let key = |write: &WriteRecord| {
-                let row = write.row.filter(|row| row.checkpoint == run.pos.id)?; // others are the origin's of a copy
+                let row = write.row.filter(|row| row.checkpoint == run.pos.meta.id)?; // others are the origin's of a copy
                 let channel = mapping.channel(write.channel)? as usize;
                 Some(save::row_key(&run.table, "", channel, write.overwrite, row))
             };
@@ -62,11 +62,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let Some(recorder) = run.recorder() else { return Ok(puts) };
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
             puts.push((run.task_key(key), encode_record(record)?));
-            let to = (run.pos.id, key);
+            let to = (run.pos.meta.id, key);
             copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
-        let way = journal_copy::Way { from, to: run.pos.id, mapping, parts: parts.then_some(records) };
+        let way = journal_copy::Way { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
         puts.extend(journal_copy::journals(reader, way, planned).await?);
         Ok(puts)
     }
@@ -79,9 +79,9 @@ pub(crate) async fn give_journals<S: State, N: NodeId, C: Send + Sync + 'static>
     mapping: &Mapping,
     again: bool,
 ) -> Result<(), RunError> {
-    let mut journals = reader.journals(run.pos.id, mapping).await?;
+    let mut journals = reader.journals(run.pos.meta.id, mapping).await?;
     for task in &mut run.step.tasks {
-        let empty = || again.then(|| Arc::new(Journal::stored(run.pos.id, task.key, vec![])));
+        let empty = || again.then(|| Arc::new(Journal::stored(run.pos.meta.id, task.key, vec![])));
         task.journal = journals.remove(&task.key).or_else(empty);
     }
     Ok(())

@@ -36,9 +36,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let next = head.map_or(at.0 + 1, |head| head.next);
         let copy = Copy {
             reader: &reader,
-            now: self.outside.now(),
+            now: self.environment.outside.now(),
             lease,
-            head: Head { checkpoint: None, next, birth: self.outside.noise() & clock::BIRTH },
+            head: Head { checkpoint: None, next, birth: self.environment.outside.noise() & clock::BIRTH },
         };
         copy.records(&way, at).await?;
         copy.commit(vec![], Some(at)).await

@@ -120,10 +120,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
         if let Some((reader, mapping)) = loaded {
-            let mut records = reader.tasks(run.pos.id).await?;
+            let mut records = reader.tasks(run.pos.meta.id).await?;
             reader.commanded(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
             mapping.check_pin(&reader)?;
-            if !self.discard && self.at.is_none() {
+            if !self.settings.discard && self.at.is_none() {
                 mapping.check(&reader)?;
             }
             run.keep_children(&reader, &mapping).await?;
@@ -148,16 +148,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.check_at(&reader).await?;
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if fresh && recorder.head().checkpoint != Some(id) {
-            pos.line = NEW_LINE;
+            pos.channels.line = NEW_LINE;
         }
-        reader.tell_carried(&pos.carried);
+        reader.tell_carried(&pos.channels.unknown);
         Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
     }
 
     /// V4: new input does not silently drop what is open.
     async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
         let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
-        if idle || self.discard || self.at.is_some() {
+        if idle || self.settings.discard || self.at.is_some() {
             return Ok(());
         }
         let thread = self.id.clone().unwrap_or_else(|| "".into());
@@ -174,7 +174,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     async fn open_questions(&self, run: &Run<S, N, C>) -> Result<Vec<String>, RunError> {
         let Some(recorder) = run.recorder() else { return Ok(vec![]) };
-        let records = reader(recorder).tasks(run.pos.id).await?;
+        let records = reader(recorder).tasks(run.pos.meta.id).await?;
         let waiting = records.values().filter(|record| record.status == TaskStatus::Interrupted);
         let open = waiting.flat_map(|record| record.questions.iter().filter(|question| !question.answered));
         Ok(open.map(|question| format!("`{}`", question.name)).collect())
@@ -225,13 +225,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(self.unknown());
         }
         let behind = !run.is_at_head();
-        let travels = (self.at.is_some() && answers.is_empty()) || self.afresh;
-        let mut records = reader.tasks(run.pos.id).await?;
+        let travels = (self.at.is_some() && answers.is_empty()) || self.settings.afresh;
+        let mut records = reader.tasks(run.pos.meta.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, &before);
         }
-        let own = matches!(run.pos.source, Source::Update | Source::Fork) && !self.afresh;
+        let own = matches!(run.pos.meta.source, Source::Update | Source::Fork) && !self.settings.afresh;
         let mut forks = behind || (travels && !own);
         let anew = forks && travels;
         if !mapping.is_same() && !anew {
@@ -239,7 +239,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             records = run.move_over(&reader, records, &mapping).await?;
             (mapping, forks) = (run.own_mapping(), false);
         }
-        let mapped_at = run.pos.id;
+        let mapped_at = run.pos.meta.id;
         self.forget_unasked(&mut records);
         let answers = self.with_expired(&reader, &records, answers, travels || forks);
         if !answers.is_empty() {
@@ -247,7 +247,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         } else if travels && !forks {
             self.forget(&run, &reader, &records, &mapping).await?;
         }
-        let (carried, origin) = (forks && travels, run.pos.id);
+        let (carried, origin) = (forks && travels, run.pos.meta.id);
         match command {
             Some(command) => self.commanded(&mut run, &reader, &mut records, command, (carried, &mapping)).await?,
             None if carried => run.fork(Source::Fork, vec![]).await?,
@@ -255,13 +255,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         run.step.planned = false;
         run.plan();
-        if self.afresh
+        if self.settings.afresh
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.step.tasks.iter().map(|task| task.key);
             let way = journal_copy::Way {
                 from: origin,
-                to: run.pos.id,
+                to: run.pos.meta.id,
                 mapping: &mapping,
                 parts: behind.then_some(&records),
             };
@@ -279,7 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 task.asked = reader.questions(&run.table, record).await?; // shown until it asks again
             }
         }
-        let moved = (run.pos.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
+        let moved = (run.pos.meta.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
         carry::give_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
         mapping.check(&reader)?;
         run.wake_signalled().await?;
@@ -339,7 +339,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
         let beside_results = records.values().any(|record| record.status == TaskStatus::Done);
         if updates && beside_results {
-            run.pos.line = NEW_LINE; // stored, but not part of the state: the entries of a log must not close over them
+            run.pos.channels.line = NEW_LINE; // stored, but not part of the state: the entries of a log must not close over them
         }
         let record = run.command(command, before, &mut puts)?;
         let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
@@ -347,7 +347,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return run.fork(Source::Fork, puts).await;
         }
         if updates {
-            let origin = run.pos.id;
+            let origin = run.pos.meta.id;
             run.fork(Source::Update, puts).await?;
             run.does_not_count();
             let puts = self.copied(run, reader, (origin, false), records, mapping).await?;
@@ -374,7 +374,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ) -> Result<(), RunError> {
         let matched = self.matching(reader, records, answers).await?;
         if let Some(mapping) = forks {
-            let way = (run.pos.id, !run.is_at_head());
+            let way = (run.pos.meta.id, !run.is_at_head());
             run.fork(Source::Fork, vec![]).await?;
             run.does_not_count();
             let puts = self.copied(run, reader, way, records, mapping).await?;

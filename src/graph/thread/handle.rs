@@ -9,7 +9,7 @@ use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::{CheckpointId, Head, ThreadId};
 use crate::graph::build::{CompiledGraph, Stops};
-use crate::graph::context::{Limits, Stage};
+use crate::graph::context::{Cancellation, Limits, Stage};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{Command, NodeId};
@@ -46,27 +46,43 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) id: Option<ThreadId>,
     pub(crate) context: Arc<C>,
     pub(crate) at: Option<CheckpointId>,
-    pub(crate) limits: Limits,
-    pub(crate) durability: Durability,
-    pub(crate) before: Option<Stops<u32>>,
-    pub(crate) after: Option<Stops<u32>>,
-    pub(crate) supersteps: Option<u64>,
-    pub(crate) wall_time: Option<Duration>,
-    pub(crate) cancel: Option<CancellationToken>,
-    pub(crate) drain: Option<CancellationToken>,
-    pub(crate) discard: bool,
-    pub(crate) remembers: bool,
-    pub(crate) take_over: bool,
     pub(crate) scope: Scope,
     pub(crate) kept: Kept<S>,
-    pub(crate) metadata: Vec<(String, String)>,
-    /// Whether a run begins the unfinished superstep anew, on a checkpoint of its own.
-    pub(crate) afresh: bool,
-    /// Whether what nodes emit is stored.
-    pub(crate) records_events: bool,
-    pub(crate) outside: Outside,
-    /// What a test puts in the place of the world outside.
-    pub(crate) stage: Option<Arc<dyn Stage>>,
+    pub(crate) limits: Limits,
+    pub(crate) settings: RunSettings,
+    pub(crate) cancellation: Cancellation,
+    pub(crate) environment: ThreadEnvironment,
+}
+
+/// How a handle runs its thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunSettings {
+    pub durability: Durability,
+    /// Overrides the graph's breakpoints.
+    pub before: Option<Stops<u32>>,
+    pub after: Option<Stops<u32>>,
+    pub supersteps: Option<u64>,
+    pub wall_time: Option<Duration>,
+    /// Set if input discards what is pending.
+    pub discard: bool,
+    /// Set if breakpoints are stored with the thread.
+    pub remembers: bool,
+    /// Set if a run claims the thread from another.
+    pub take_over: bool,
+    /// Set if a run repeats the unfinished superstep, on a checkpoint of its own.
+    pub afresh: bool,
+    pub metadata: Vec<(String, String)>,
+}
+
+/// The world outside a thread.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadEnvironment {
+    /// Clock and random numbers.
+    pub outside: Outside,
+    /// Replaces effects in tests.
+    pub stage: Option<Arc<dyn Stage>>,
+    /// Set if custom events are stored.
+    pub records_events: bool,
 }
 
 /// Where the last run ended, with the thread's head as it left it.
@@ -78,15 +94,11 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             graph: self.graph.clone(),
             id: self.id.clone(),
             context: Arc::clone(&self.context),
-            before: self.before.clone(),
-            after: self.after.clone(),
-            cancel: self.cancel.clone(),
-            drain: self.drain.clone(),
             scope: self.scope.clone(),
             kept: Arc::clone(&self.kept),
-            metadata: self.metadata.clone(),
-            outside: self.outside.clone(),
-            stage: self.stage.clone(),
+            settings: self.settings.clone(),
+            cancellation: self.cancellation.clone(),
+            environment: self.environment.clone(),
             ..*self
         }
     }
@@ -107,30 +119,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             rerun_unanswered: false,
             only_output: false,
             state_bytes: STATE_LIMIT,
+            may_ask: false,
         };
         Self {
             graph,
             id,
             context,
             at: None,
-            limits,
-            durability: Durability::default(),
-            before: None,
-            after: None,
-            supersteps: None,
-            wall_time: None,
-            cancel: None,
-            drain: None,
-            discard: false,
-            take_over: false,
-            remembers: false,
             scope: Scope::default(),
             kept: Arc::default(),
-            metadata: vec![],
-            afresh: false,
-            records_events: false,
-            outside: Outside::default(),
-            stage: None,
+            limits,
+            settings: RunSettings::default(),
+            cancellation: Cancellation::default(),
+            environment: ThreadEnvironment::default(),
         }
     }
 
@@ -172,7 +173,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Sets when a superstep counts as done.
     pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
+        self.settings.durability = durability;
         self
     }
 
@@ -180,7 +181,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// that a [replay](Self::replay) tells it again. Events ride on the run's next commit: a process that is killed loses those
     /// of tasks that had not ended. Events of more than 1 MiB are left out. They go with the thread; forks do not copy them.
     pub fn record_events(mut self) -> Self {
-        self.records_events = true;
+        self.environment.records_events = true;
         self
     }
 
@@ -212,26 +213,26 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Stops this run before these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
     /// LangGraph.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.before = Some(Stops::At(self.indexes(nodes)));
+        self.settings.before = Some(Stops::At(self.indexes(nodes)));
         self
     }
 
     /// Stops this run after these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
     /// LangGraph.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.after = Some(Stops::At(self.indexes(nodes)));
+        self.settings.after = Some(Stops::At(self.indexes(nodes)));
         self
     }
 
     /// Stops this run before every superstep.
     pub fn interrupt_before_all(mut self) -> Self {
-        self.before = Some(Stops::All);
+        self.settings.before = Some(Stops::All);
         self
     }
 
     /// Stops this run after every superstep.
     pub fn interrupt_after_all(mut self) -> Self {
-        self.after = Some(Stops::All);
+        self.settings.after = Some(Stops::All);
         self
     }
 
@@ -241,44 +242,44 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Adds a word of your own to every checkpoint that this handle makes by runs and updates, those of subgraphs included.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.metadata.push((key.into(), value.into()));
+        self.settings.metadata.push((key.into(), value.into()));
         self
     }
 
     /// Ends the run in [`Outcome::Budget`] after so many supersteps. With 0 an answer or a command is stored, and nothing runs.
     pub fn max_supersteps(mut self, supersteps: u64) -> Self {
-        self.supersteps = Some(supersteps);
+        self.settings.supersteps = Some(supersteps);
         self
     }
 
     /// Ends the run in [`Outcome::Budget`] at the first superstep after so much time.
     pub fn max_wall_time(mut self, limit: Duration) -> Self {
-        self.wall_time = Some(limit);
+        self.settings.wall_time = Some(limit);
         self
     }
 
     /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and the thread can go
     /// on with [`proceed`](Self::proceed).
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.cancel = Some(token);
+        self.cancellation.cancel = Some(token);
         self
     }
 
     /// Stops the run after its present superstep when the token is cancelled. LangGraph: `request_drain`.
     pub fn drain_with(mut self, token: CancellationToken) -> Self {
-        self.drain = Some(token);
+        self.cancellation.drain = Some(token);
         self
     }
 
     /// Lets new input drop open questions and unfinished tasks (V4).
     pub fn discard_pending(mut self) -> Self {
-        self.discard = true;
+        self.settings.discard = true;
         self
     }
 
     /// Takes the thread from another run that holds it, whose commits are refused from then on.
     pub fn take_over(mut self) -> Self {
-        self.take_over = true;
+        self.settings.take_over = true;
         self
     }
 

@@ -178,17 +178,17 @@ fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, nod
         let earlier = task.answers.as_ref()?.asked.get(&place)?.payload.as_deref();
         earlier.map(|payload| (shows.question)(payload))
     };
-    let answered = task.answered.iter().zip(answer_info(table, task)).map(|(record, answer)| JournalQuestion {
+    let answered = task.record.answers.iter().zip(answer_info(table, task)).map(|(record, answer)| JournalQuestion {
         name: record.name.clone(),
         node: node.to_owned(),
         payload: payload(record.place, &record.name).unwrap_or_default(),
         answer: Some(answer),
     });
     let own = |asked: &Question| {
-        task.questions.iter().zip(&task.asked).any(|(record, of)| {
+        task.record.questions.iter().zip(&task.asked).any(|(record, of)| {
             of.id() == asked.id()
                 && record.asker.is_some()
-                && task.answered.iter().any(|answer| answer.place == record.place)
+                && task.record.answers.iter().any(|answer| answer.place == record.place)
         })
     };
     let open = task.asked.iter().filter(|asked| !own(asked)).map(|asked| JournalQuestion {

@@ -85,7 +85,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::MailboxFull { thread: reader.thread.clone(), limit: SIGNALS_LIMIT });
         }
         let after = before.last().map_or(0, |last| last.id.order + 1);
-        let id = SignalId { order: after.max(record.at), id: self.outside.noise() };
+        let id = SignalId { order: after.max(record.at), id: self.environment.outside.noise() };
         let mut records = vec![(id.key(), encode_record(&record)?)];
         if let Some(keyed) = keyed {
             records.push(keyed.record(&record.name, id, record.at)?);
@@ -141,7 +141,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }
         let SignalRequest { name, by, note, .. } = request;
-        Ok(SignalRecord { name, value, by, at: self.outside.now(), note })
+        Ok(SignalRecord { name, value, by, at: self.environment.outside.now(), note })
     }
 
     fn shown(&self, letter: Letter) -> SentSignal {

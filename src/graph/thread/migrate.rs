@@ -56,7 +56,7 @@ pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     };
     let activation = call.map(|call| {
         let by_handler = call >= BY_HANDLER;
-        let first = if by_handler { BY_HANDLER } else { task.first_call };
+        let first = if by_handler { BY_HANDLER } else { task.record.first_call };
         Activation { call: call.saturating_sub(first), by_handler, base }
     });
     Ok(Some((Box::new(child.0.nested(reader, id).await?), activation)))
@@ -105,8 +105,8 @@ async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     }
     let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
     let key = mapping.stored_task(task.key);
-    let called = reader.called(pos.id, key).await?;
-    let foremost = reader.foremost(&[(key, task.record())].into(), called).await?;
+    let called = reader.called(pos.meta.id, key).await?;
+    let foremost = reader.foremost(&[(key, task.record.clone())].into(), called).await?;
     let call = foremost.map(|(_, call, _)| call);
     let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);
@@ -144,7 +144,7 @@ impl Lost {
     {
         let Self { node, key, record } = self;
         Ok(TaskSnapshot {
-            id: task_id(pos.id, key),
+            id: task_id(pos.meta.id, key),
             name: node,
             input: View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
             questions: reader.questions(table, &record).await?,
@@ -158,7 +158,7 @@ impl Lost {
             wake: None,
             awaits: vec![],
             effects: record.effects,
-            ledger: Ledger::bare(reader, (pos.id, key), is_root, String::new()),
+            ledger: Ledger::bare(reader, (pos.meta.id, key), is_root, String::new()),
             activation: None,
         })
     }

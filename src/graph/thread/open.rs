@@ -1,14 +1,14 @@
 //! What a call on a handle opens: the claim of its thread and its records, or only a reader. Runs nothing.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
 use super::handle::Thread;
 use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
-use crate::graph::context::{Budgets, Keeps, Shared, permits::semaphore};
+use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Shared, permits::semaphore};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Clock, Reader, Recorder, clock};
@@ -18,62 +18,69 @@ use crate::graph::view::Sink;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
-        let may_ask = recorder.is_some() || self.graph.table.may_be_unresumable;
-        let own = self.own_shared();
-        let timed = own.timed || sink.is_some();
-        Arc::new(Shared { sink, may_ask, recorder, timed, ..own })
+        let mut shared = self.own_shared();
+        shared.limits.may_ask = recorder.is_some() || self.graph.table.may_be_unresumable;
+        shared.events.timed |= sink.is_some();
+        (shared.events.sink, shared.recorder) = (sink, recorder);
+        Arc::new(shared)
     }
 
-    /// What a run takes from the handle.
+    /// Returns the part of a run that the handle determines.
     pub(crate) fn own_shared(&self) -> Shared<C> {
+        let concurrency = self.limits.concurrency;
+        let events = EventOptions {
+            sink: None,
+            recorded: self.environment.records_events,
+            traced: trace::is_on(),
+            timed: trace::hears_warnings(),
+        };
+        let environment = Environment {
+            outside: self.environment.outside.clone(),
+            stage: self.environment.stage.clone(),
+            cache: self.graph.cache.clone(),
+            ..Environment::default()
+        };
         Shared {
             context: Arc::clone(&self.context),
             thread: self.id.clone(),
-            sink: None,
-            may_ask: false,
             recorder: None,
-            records_events: self.records_events,
-            traced: trace::is_on(),
-            timed: trace::hears_warnings(),
-            cancel: self.cancel.clone(),
-            drain: self.drain.clone(),
-            cache: self.graph.cache.clone(),
-            metadata: self.metadata.clone(),
+            events,
+            cancellation: self.cancellation.clone(),
+            metadata: self.settings.metadata.clone(),
             limits: self.limits,
-            budgets: self.budgets(),
-            running: (self.limits.concurrency < usize::MAX).then(|| Arc::new(semaphore(self.limits.concurrency))),
-            spent: AtomicU64::new(0),
-            birth: OnceLock::new(),
-            outside: self.outside.clone(),
-            stage: self.stage.clone(),
+            budget: BudgetUse {
+                limits: self.budgets(),
+                running: (concurrency < usize::MAX).then(|| Arc::new(semaphore(concurrency))),
+                spent: AtomicU64::new(0),
+            },
+            environment,
             replay: None,
-            keeps: Keeps::default(),
         }
     }
 
     fn budgets(&self) -> Budgets {
-        let until = self.wall_time.map(|limit| (Instant::now() + limit, limit));
-        Budgets { supersteps: self.supersteps, until }
+        let until = self.settings.wall_time.map(|limit| (Instant::now() + limit, limit));
+        Budgets { supersteps: self.settings.supersteps, until }
     }
 
     /// Takes the time from elsewhere than the machine's clock: of checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now)
     /// and waits. Retries and timeouts keep to tokio's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.outside.clock = Some(Arc::new(clock));
+        self.environment.outside.clock = Some(Arc::new(clock));
         self
     }
 
     /// Claims the thread and reads its head; none without a store.
     pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
-        let claim = if self.take_over { Claim::TakeOver } else { Claim::IfFree };
+        let claim = if self.settings.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
         let about = about_thread(&**store, id).await?;
         self.check_trust(&**store, id, about.as_ref())?;
-        let born = || Head { checkpoint: None, next: 1, birth: self.outside.noise() & clock::BIRTH };
+        let born = || Head { checkpoint: None, next: 1, birth: self.environment.outside.noise() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
-        let recorder = Recorder::new(Arc::clone(store), lease, head, self.durability, name);
+        let recorder = Recorder::new(Arc::clone(store), lease, head, self.settings.durability, name);
         self.open_stops(&recorder, about).await?;
         Ok(Some(Arc::new(recorder)))
     }

@@ -243,7 +243,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             if let Err(error) = apply_writes(table, &mut state, done.writes.0, &mut merge) {
                 let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
                 let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
-                return Ok(Some(named(table, pos.step + 1, error, nodes).to_string()));
+                return Ok(Some(named(table, pos.meta.step + 1, error, nodes).to_string()));
             }
         }
         pos.state = Arc::new(state);
@@ -270,7 +270,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ) -> Result<bool, RunError> {
         let table = &self.graph.table;
         let after = after.as_ref().unwrap_or(&table.after);
-        let Some(parent) = pos.parent.filter(|_| pos.source == Source::Loop && !matches!(after, Stops::None)) else {
+        let Some(parent) = pos.meta.parent.filter(|_| pos.meta.source == Source::Loop && !matches!(after, Stops::None))
+        else {
             return Ok(false);
         };
         let Some(record) = reader.record(parent).await? else { return Ok(false) }; // removed
@@ -278,7 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader.commanded(table, &mut was, "", &mut reader.tasks(parent).await?, &mapping).await?;
         let ran = planned(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
         let ran: Vec<u32> = ran.collect();
-        let just = was.step + 1 == pos.step && !ran.is_empty(); // with durability `exit` there may be supersteps between
+        let just = was.meta.step + 1 == pos.meta.step && !ran.is_empty(); // with durability `exit` there may be supersteps between
         Ok(just && Table::<S, N, C>::stops_at(after, ran.into_iter()))
     }
 
@@ -296,7 +297,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Begins the unfinished superstep anew with the next run: [`retry`](Self::retry) as a setting, for a stream.
     pub fn afresh(mut self) -> Self {
-        self.afresh = true;
+        self.settings.afresh = true;
         self
     }
 

@@ -93,7 +93,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         id: CheckpointId,
         snapshot: &StateSnapshot<S>,
     ) -> Result<Option<Resting>, RunError> {
-        let now = self.outside.now();
+        let now = self.environment.outside.now();
         let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());
         if waiting.clone().count() < snapshot.next.len() || snapshot.next.is_empty() {
             return Ok(None);

@@ -119,9 +119,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut graph = child.clone();
         graph.store.clone_from(&self.graph.store);
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
-        thread.durability = self.durability;
-        thread.metadata.clone_from(&self.metadata);
-        thread.outside = self.outside.clone();
+        thread.settings.durability = self.settings.durability;
+        thread.settings.metadata.clone_from(&self.settings.metadata);
+        thread.environment.outside = self.environment.outside.clone();
         thread.scope.nodes.clone_from(&self.scope.nodes);
         let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
         thread.scope.names.clone_from(&self.scope.names);
@@ -196,7 +196,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         };
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if !is_head {
-            pos.line = NEW_LINE;
+            pos.channels.line = NEW_LINE;
         }
         mapping.check_pin(&reader)?;
         let level = self.level(&reader, id).await?;
@@ -286,13 +286,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
     pub(crate) async fn restore(&mut self) -> Result<(), RunError> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
-        let mut records = reader.tasks(run.pos.id).await?;
+        let mut records = reader.tasks(run.pos.meta.id).await?;
         let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
         reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
         run.step.planned = false;
         run.plan();
         reader.restore(&table, &path, &mut run.step.tasks, records, mapping).await?;
-        run.pos.owed.extend(mapping.take_owed());
+        run.pos.channels.pending_rewrites.extend(mapping.take_owed());
         run.keep_children(reader, mapping).await
     }
 
@@ -321,13 +321,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         let Some(recorder) = self.run.recorder().cloned() else { return Ok(()) };
         let mut puts = puts;
         save::checkpoint(&mut self.run, &recorder, &mut puts)?;
-        let head = self.run.is_root().then_some(self.run.pos.id);
+        let head = self.run.is_root().then_some(self.run.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())
     }
 
     pub(crate) async fn made(self, dropped: Vec<String>) -> Result<Updated, RunError> {
-        Ok(Updated { checkpoint: self.run.pos.id, dropped })
+        Ok(Updated { checkpoint: self.run.pos.meta.id, dropped })
     }
 }
 

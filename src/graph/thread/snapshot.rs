@@ -72,18 +72,18 @@ impl<S: State> Snapshot<Arc<S>> {
         if live {
             misfits.extend(inside(table, reader, (&pos, &mapping), &tasks).await?);
         }
-        let carried = pos.carried.iter().filter(|carried| carried.slot != Slot::Absent);
+        let carried = pos.channels.unknown.iter().filter(|carried| carried.slot != Slot::Absent);
         let carried = carried.map(|carried| carried.channel.name.clone()).collect();
         Ok(Self {
             values,
             id,
-            parent: pos.parent,
-            source: pos.source,
-            step: pos.step,
-            created_at: pos.created_at,
+            parent: pos.meta.parent,
+            source: pos.meta.source,
+            step: pos.meta.step,
+            created_at: pos.meta.created_at,
             next,
             tasks: shown,
-            metadata: pos.metadata,
+            metadata: pos.meta.metadata,
             carried,
             misfits,
         })
@@ -140,8 +140,8 @@ pub(crate) fn add_command<S: State, N: NodeId, C>(
     }
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);
-    command.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
-    control.sends.extend(command.sends.iter().cloned());
+    command.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
+    control.sends.extend(command.routing.sends.iter().cloned());
     control.end(&table.wiring, &applying, false);
 }
 

@@ -27,14 +27,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Ok(()) }
     /// ```
     pub fn remember_stops(mut self) -> Self {
-        self.remembers = true;
+        self.settings.remembers = true;
         self
     }
 
     /// Notes the stop points of a thread that was opened; stores those of the handle, if it says so.
     pub(crate) async fn open_stops(&self, recorder: &Recorder, about: Option<AboutRecord>) -> Result<(), RunError> {
         let stored = about.as_ref().map(|about| about.stops.clone()).unwrap_or_default();
-        if !self.remembers {
+        if !self.settings.remembers {
             recorder.stops_at(stored);
             return Ok(());
         }
@@ -48,8 +48,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     fn own_stops(&self) -> Vec<StopRecord> {
-        let before = self.before.iter().flat_map(|stops| self.records(stops, false));
-        before.chain(self.after.iter().flat_map(|stops| self.records(stops, true))).collect()
+        let before = self.settings.before.iter().flat_map(|stops| self.records(stops, false));
+        before.chain(self.settings.after.iter().flat_map(|stops| self.records(stops, true))).collect()
     }
 
     fn records(&self, stops: &Stops<u32>, after: bool) -> Vec<StopRecord> {
@@ -66,7 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Where a run stops: as the handle says, or else as the thread's record does.
     pub(crate) fn stops_over(&self, stored: &[StopRecord]) -> BeforeAfter {
         let of = |own: &Option<Stops<u32>>, after| own.clone().or_else(|| self.stored_stops(stored, after));
-        (of(&self.before, false), of(&self.after, true))
+        (of(&self.settings.before, false), of(&self.settings.after, true))
     }
 
     fn stored_stops(&self, stored: &[StopRecord], after: bool) -> Option<Stops<u32>> {

@@ -28,21 +28,21 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     let (state, activation) = inside.map_or((None, None), |(state, activation)| (Some(state), activation));
     let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
     let mut shown = TaskSnapshot {
-        id: task_id(pos.id, task.key),
+        id: task_id(pos.meta.id, task.key),
         name: name(table, task.node),
         input: input(table, pos, task),
-        error: task.error.clone(),
-        result: result(task).filter(|_| task.handled.is_none()).map(writes),
+        error: task.record.error.clone(),
+        result: result(task).filter(|_| task.record.handled.is_none()).map(writes),
         answers: answer_info(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
         subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
         state,
-        attempts: task.attempts,
+        attempts: task.record.attempts,
         failures: failures(task),
-        wake: task.wake.filter(|_| !task.is_done()).map(system_time),
+        wake: task.record.wake.filter(|_| !task.is_done()).map(system_time),
         awaits: awaited(task),
-        effects: task.effects,
-        ledger: Ledger::of(table, reader, pos, (pos.id, mapping.stored_task(task.key)), task, is_root),
+        effects: task.record.effects,
+        ledger: Ledger::of(table, reader, pos, (pos.meta.id, mapping.stored_task(task.key)), task, is_root),
         activation,
     };
     if is_root {
@@ -53,17 +53,17 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 /// What is known of the attempt that each failure was: of those recorded last.
 fn failures<S: State>(task: &Task<S>) -> Vec<FailureInfo> {
-    let unknown = task.failures.len().saturating_sub(task.failed.len());
-    let attempts = std::iter::repeat_n(None, unknown).chain(task.failed.iter().copied().map(Some));
+    let unknown = task.record.failures.len().saturating_sub(task.record.failed.len());
+    let attempts = std::iter::repeat_n(None, unknown).chain(task.record.failed.iter().copied().map(Some));
     let info = |(failure, attempt): (&FailureRecord, Option<u32>)| FailureInfo {
         attempt,
         error: failure.error.clone(),
         at: failure.at,
     };
-    task.failures.iter().zip(attempts).map(info).collect()
+    task.record.failures.iter().zip(attempts).map(info).collect()
 }
 
 fn awaited<S: State>(task: &Task<S>) -> Vec<AwaitedSignal> {
     let waits = matches!(task.stand, Stand::Asked { .. });
-    if waits { task.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
+    if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
 }

@@ -42,5 +42,5 @@ pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: 
         at: record.at,
         note: record.note.clone(),
     };
-    task.answered.iter().zip(values).map(info).collect()
+    task.record.answers.iter().zip(values).map(info).collect()
 }

@@ -64,8 +64,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
         let mut thread = self.clone();
-        if thread.durability == Durability::Exit {
-            thread.durability = Durability::Sync; // each superstep is kept, so none replaces another
+        if thread.settings.durability == Durability::Exit {
+            thread.settings.durability = Durability::Sync; // each superstep is kept, so none replaces another
         }
         let recorder = thread.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
         let _held = Held(Arc::clone(&recorder));
@@ -126,7 +126,7 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
     scoped.check_results()?;
     let run = &mut scoped.run;
     if !run.pos.is_stored() {
-        run.pos.step = -1;
+        run.pos.meta.step = -1;
     }
     run.clear_pending().await?;
     scoped.made(vec![]).await
@@ -146,14 +146,14 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
     if run.pos.start.is_some() {
-        run.pos.line = NEW_LINE;
+        run.pos.channels.line = NEW_LINE;
     }
-    run.pos.step += 1;
-    run.pos.source = Source::Input;
+    run.pos.meta.step += 1;
+    run.pos.meta.source = Source::Input;
     let applying = run.pos.control.begin(&run.table.wiring, &[]);
     run.pos.control.end(&run.table.wiring, &applying, false);
     run.enter(&recorder);
-    let made_by = (run.pos.id, START_KEY);
+    let made_by = (run.pos.meta.id, START_KEY);
     let (rows, sizes) = save::rows(&run.table, &run.level.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Start { writes, rows, sizes });
     run.outbox.update = (!run.is_root()).then(|| by_hand::<S>(&[]));
@@ -169,11 +169,11 @@ async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<
         return Err(RunError::InvalidUpdate { what: "there is no checkpoint to copy".into() });
     }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
-    let parent = if run.is_root() { run.pos.parent } else { Some(run.pos.id) };
-    run.pos.step += 1;
-    run.pos.source = Source::Fork;
+    let parent = if run.is_root() { run.pos.meta.parent } else { Some(run.pos.meta.id) };
+    run.pos.meta.step += 1;
+    run.pos.meta.source = Source::Fork;
     run.enter(&recorder);
-    (run.pos.parent, run.pos.line) = (parent, run.pos.id);
+    (run.pos.meta.parent, run.pos.channels.line) = (parent, run.pos.meta.id);
     scoped.commit(vec![]).await?;
     scoped.made(vec![]).await
 }
@@ -204,13 +204,13 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         .collect();
     // Stored, but not part of the state: the entries of a log must not close over them.
     if run.pos.start.is_some() || run.step.tasks.iter().any(|task| task.is_done()) {
-        run.pos.line = NEW_LINE;
+        run.pos.channels.line = NEW_LINE;
     }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     // Several updates may start from one checkpoint: rows are told apart by a number of their own.
     let made_by = recorder.next_id();
     if !run.pos.is_stored() {
-        run.pos.step = -1;
+        run.pos.meta.step = -1;
     }
     let (mut puts, mut results) = (vec![], vec![]);
     let mut used: Vec<u32> = vec![];
@@ -222,7 +222,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
-        let sends = save::sends(&run.table, &finished.sends, &mut puts)?;
+        let sends = save::sends(&run.table, &finished.routing.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
     }
@@ -272,7 +272,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
 ) -> Result<(), RunError> {
     let Some(task) = run.step.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
     let exits = if task.node == START_NODE { &run.table.entry } else { &run.table.row(task.node).exits };
-    let leads_on = !finished.targets.is_empty() || !exits.targets.is_empty() || !exits.arrivals.is_empty();
+    let leads_on = !finished.routing.targets.is_empty() || !exits.targets.is_empty() || !exits.arrivals.is_empty();
     let is_empty = finished.rows.is_empty() && sends.is_empty() && !leads_on;
     if !is_head || is_empty {
         return Ok(());
@@ -280,10 +280,10 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     let record = TaskRecord {
         status: TaskStatus::Done,
         writes: finished.rows.clone(),
-        targets: finished.targets.clone(),
+        targets: finished.routing.targets.clone(),
         sends,
         handled: None,
-        ..task.record()
+        ..task.record.clone()
     };
     puts.push((run.task_key(key), encode_record(&record)?));
     Ok(())
@@ -296,7 +296,7 @@ fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
 }
 
 fn words<S: State, N: NodeId, C: Send + Sync + 'static>(run: &Run<S, N, C>, error: ApplyError, node: u32) -> RunError {
-    named(&run.table, run.pos.step + 1, error, vec![format!("`{}`", run.node_name(node))])
+    named(&run.table, run.pos.meta.step + 1, error, vec![format!("`{}`", run.node_name(node))])
 }
 
 fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
@@ -323,7 +323,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.pos.empty_slots(&changed);
     for (node, finished) in results {
         fire(&table, &mut run.pos.control, &mut applying, node, &finished);
-        run.pos.control.sends.extend(finished.sends);
+        run.pos.control.sends.extend(finished.routing.sends);
     }
     run.passed(&applying, &mut changed);
     run.pos.encode_reduced(&table, &changed, made_by, puts)?;
@@ -338,11 +338,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return self.checkpoint(Source::Update, puts).await;
         }
         if self.pos.start.is_some() {
-            self.pos.line = NEW_LINE; // input that never started is stored, but not part of the state
+            self.pos.channels.line = NEW_LINE; // input that never started is stored, but not part of the state
         }
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let changed = self.apply(&mut tasks, &mut puts)?;
-        let made_by = self.recorder().map_or(self.pos.id, |recorder| recorder.next_id());
+        let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let table = Arc::clone(&self.table);
         self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
         self.pos.check_size(&table, self.shared.limits.state_bytes)?;
