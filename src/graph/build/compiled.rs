@@ -50,7 +50,7 @@ impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     pub(crate) fn new(table: Table<S, N, C>) -> Self {
-        let name = table.name.as_str().into();
+        let name = table.identity.name.as_str().into();
         let (persistence, recursion) = (Persistence::default(), RECURSION_LIMIT);
         Self { table: Arc::new(table), store: None, cache: None, persistence, name, recursion }
     }
@@ -124,7 +124,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns whether the graph has breakpoints: `interrupt_before`, `interrupt_after`.
     pub fn has_breakpoints(&self) -> bool {
-        !matches!((&self.table.before, &self.table.after), (Stops::None, Stops::None))
+        !matches!((&self.table.stops.before, &self.table.stops.after), (Stops::None, Stops::None))
     }
 
     /// Returns the questions that nodes declare, here and in subgraphs: the name, and the name of the question's type.
@@ -151,7 +151,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// it says of earlier versions, and [`version`](crate::graph::StateGraph::version).
     /// Each checkpoint carries it. It is the same on every machine.
     pub fn fingerprint(&self) -> u64 {
-        self.table.fingerprint
+        self.table.identity.fingerprint
     }
 
     /// Returns the names of up to `limit` threads after `after`.
@@ -169,7 +169,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// timeout or cancellation reaches it.
     pub fn blocking_nodes(&self) -> Vec<(String, Duration)> {
         let rows = self.table.nodes.iter();
-        rows.filter_map(|row| Some((row.name.to_string(), row.longest.get()?))).collect()
+        rows.filter_map(|row| Some((row.name.to_string(), row.execution.longest.get()?))).collect()
     }
 
     /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep; 0 draws each
@@ -231,21 +231,21 @@ impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
 impl<S: State, N: NodeId, C> Table<S, N, C> {
     /// How a question of this name was declared, here or in a subgraph; none if nobody did.
     pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
-        let own = self.nodes.iter().find_map(|row| row.options.asks.get(question)?.first().copied());
+        let own = self.nodes.iter().find_map(|row| row.options.declared.asks.get(question)?.first().copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.asks(question)))
     }
 
     /// How a signal of this name was declared, here or in a subgraph; none if nobody did.
     pub(crate) fn receives(&self, signal: &str) -> Option<Receives> {
-        let own = self.nodes.iter().find_map(|row| row.options.receives.get(signal).copied());
+        let own = self.nodes.iter().find_map(|row| row.options.declared.receives.get(signal).copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.receives(signal)))
     }
 
     /// The names of all signals that are declared, here or in a subgraph.
     pub(crate) fn signals(&self) -> BTreeSet<&'static str> {
-        let own = self.nodes.iter().flat_map(|row| row.options.receives.keys().copied());
+        let own = self.nodes.iter().flat_map(|row| row.options.declared.receives.keys().copied());
         let children = self.nodes.iter().flat_map(|row| &row.children);
         own.chain(children.flat_map(|child| child.0.signals())).collect()
     }
@@ -254,7 +254,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
         let Some((first, rest)) = namespace.split_first() else {
             let row = self.row(self.now(node.strip_prefix(HANDLER).unwrap_or(node))?);
-            return row.options.asks.get(question)?.first().copied();
+            return row.options.declared.asks.get(question)?.first().copied();
         };
         let calls = rest.iter().take_while(|name| name.starts_with('#')).count();
         let row = self.row(self.now(first.strip_prefix(HANDLER).unwrap_or(first))?);

@@ -46,7 +46,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     pub(crate) fn name_now(&self, name: String) -> String {
         let (handler, rest) = name.strip_prefix(HANDLER).map_or(("", name.as_str()), |rest| (HANDLER, rest));
         let (node, call) = rest.find('#').map_or((rest, ""), |at| rest.split_at(at));
-        match self.renamed.get(node) {
+        match self.identity.renamed.get(node) {
             Some(now) if self.named(node).is_none() => format!("{handler}{now}{call}"),
             _ => name,
         }
@@ -66,7 +66,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     /// The names that nodes on the way down have and had.
     pub(crate) fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>> {
         let Some((first, rest)) = nodes.split_first() else { return vec![] };
-        let was = self.renamed.iter().filter(|(_, now)| *now == first).map(|(was, _)| was.clone());
+        let was = self.identity.renamed.iter().filter(|(_, now)| *now == first).map(|(was, _)| was.clone());
         let names = was.chain([first.clone()]).collect();
         let child = self.now(first).and_then(|at| self.row(at).children.first());
         let below = match child {

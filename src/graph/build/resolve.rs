@@ -11,7 +11,7 @@ use super::problem::{CompileError, Lint, Problem};
 use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
 use super::stops::Stops;
-use super::table::{Branch, Exits, Row, Table};
+use super::table::{Branch, Exits, GraphChannels, GraphIdentity, GraphStops, QuestionSupport, Row, Table};
 use crate::graph::node::{Choose, Declared, NodeId, Sends, Target};
 use crate::graph::state::{
     Mask, State,
@@ -54,24 +54,18 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let shape = shape::<S, N, C>(&schema, &nodes, &joins, (history.version, past::<S>(&schema, &renamed)));
     let deferred = nodes.iter().map(|row| row.options.defer).collect();
     let can_ask = nodes.iter().any(|row| asks(row));
+    let fingerprint = shape.fingerprint();
     let table = Table {
-        name,
-        fingerprint: shape.fingerprint(),
+        identity: GraphIdentity { name, shape, fingerprint, renamed, pinned: history.pinned },
         schema,
         nodes,
+        index,
         entry,
         wiring: Wiring { joins, deferred },
-        index,
-        shape,
-        input,
-        output,
-        before,
-        after,
+        channels: GraphChannels { input, output },
+        stops: GraphStops { before, after },
         outline,
-        can_ask,
-        may_be_unresumable: allowed.contains(&Lint::Unresumable),
-        renamed,
-        pinned: history.pinned,
+        questions: QuestionSupport { declared: can_ask, unresumable: allowed.contains(&Lint::Unresumable) },
     };
     Ok(CompiledGraph::new(table))
 }
@@ -240,7 +234,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
                 self.edges.push(Edge { from: Some(at), to: to.node, kind: EdgeKind::Commanded, label: String::new() });
                 only.extend(to.node.map(|node| node as u32));
             }
-            self.nodes[at].destinations = Some(only);
+            self.nodes[at].exits.destinations = Some(only);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::builder::AddedNode;
 use super::problem::Problem;
-use super::table::{Exits, Row};
+use super::table::{Exits, Row, RowExecution};
 use super::validate::is_reserved;
 use crate::graph::context::{Facts, permits};
 use crate::graph::node::{MissingBody, NodeDefaults, NodeId, NodeOptions};
@@ -20,7 +20,7 @@ pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
 
 /// The questions that a node and its subgraphs declare: names and types.
 pub(crate) fn declared<S: State, N, C>(row: &Row<S, N, C>) -> Vec<(&'static str, &'static str)> {
-    let own = row.options.asks.iter();
+    let own = row.options.declared.asks.iter();
     let own = own.flat_map(|(name, asks)| asks.iter().map(move |ask| (*name, ask.type_name)));
     own.chain(row.children.iter().flat_map(|child| child.0.declared())).collect()
 }
@@ -61,15 +61,9 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
 
 fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaults: &NodeDefaults) -> Row<S, N, C> {
     let AddedNode { id, body, mut options, children } = node;
-    if options.retry.is_empty() {
-        options.retry.clone_from(&defaults.retry);
-    }
-    options.timeout = options.timeout.or(defaults.timeout);
-    options.idle_timeout = options.idle_timeout.or(defaults.idle_timeout);
-    options.cache = options.cache.or(defaults.cache);
-    options.replayable |= defaults.replayable;
-    let asks = (!options.asks_anything).then(|| Arc::new(options.asks.clone()));
-    let receives = Arc::new(options.receives.clone());
+    options.execution.fill_from(&defaults.0);
+    let asks = (!options.declared.asks_anything).then(|| Arc::new(options.declared.asks.clone()));
+    let receives = Arc::new(options.declared.receives.clone());
     let group = options.group.as_ref().map(|(name, limit)| permits::group(name, *limit));
     let simple = is_simple(&options);
     let name: Arc<str> = id.name().into();
@@ -88,21 +82,14 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
         handler,
         body,
         options,
-        destinations: None,
         reads: None,
         exits: Exits::default(),
         children,
-        group,
-        simple,
-        longest: Arc::default(),
+        execution: RowExecution { group, simple, longest: Arc::default() },
     }
 }
 
 /// A node that needs no clock, cache or handler around its body.
 fn is_simple<S: State, N, C>(options: &NodeOptions<S, N, C>) -> bool {
-    options.retry.is_empty()
-        && options.timeout.is_none()
-        && options.idle_timeout.is_none()
-        && options.cache.is_none()
-        && options.on_error.is_none()
+    options.execution.is_plain() && options.on_error.is_none()
 }

@@ -14,30 +14,53 @@ use crate::graph::records::START_NODE;
 use crate::graph::state::{Mask, State};
 use crate::graph::view::{AnyChild, Outline, Showing};
 
+/// A compiled graph.
 pub(crate) struct Table<S: State, N, C> {
-    pub name: String,
+    pub identity: GraphIdentity,
     pub schema: S::Schema,
-    /// In name order, so that an index is also the canonical order of writes (A3).
+    /// Sorted by name, so that an index is also the canonical order of writes.
     pub nodes: Vec<Row<S, N, C>>,
+    pub index: HashMap<N, u32>,
     pub entry: Exits<S, N, C>,
     pub wiring: Wiring,
-    pub index: HashMap<N, u32>,
+    pub channels: GraphChannels,
+    pub stops: GraphStops,
+    pub outline: Outline,
+    pub questions: QuestionSupport,
+}
+
+/// The name of a graph, and what tells its versions apart.
+pub(crate) struct GraphIdentity {
+    pub name: String,
     pub shape: Shape,
     pub fingerprint: u64,
-    pub input: Option<Mask>,
-    pub output: Option<Mask>,
-    pub before: Stops<u32>,
-    pub after: Stops<u32>,
-    pub outline: Outline,
-    /// Whether any node, here or in a subgraph, declares questions.
-    pub can_ask: bool,
-    pub may_be_unresumable: bool,
-    /// The names that nodes had before, and those they have now.
+    /// Present names of nodes by former ones.
     pub renamed: BTreeMap<String, String>,
-    /// Whether threads that another version of the graph stored are refused.
+    /// Set if threads of other versions of the graph are refused.
     pub pinned: bool,
 }
 
+/// The channels that a graph takes as input and returns; none: all.
+pub(crate) struct GraphChannels {
+    pub input: Option<Mask>,
+    pub output: Option<Mask>,
+}
+
+/// The breakpoints of a graph.
+pub(crate) struct GraphStops {
+    pub before: Stops<u32>,
+    pub after: Stops<u32>,
+}
+
+/// The questions of a graph and its subgraphs.
+pub(crate) struct QuestionSupport {
+    /// Set if any node declares one.
+    pub declared: bool,
+    /// Set if they are allowed without a store.
+    pub unresumable: bool,
+}
+
+/// A compiled node.
 pub(crate) struct Row<S: State, N, C> {
     pub id: N,
     pub name: Arc<str>,
@@ -46,16 +69,21 @@ pub(crate) struct Row<S: State, N, C> {
     pub handler: Arc<Facts>,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
-    pub destinations: Option<Vec<u32>>,
     /// The channels it reads, if not all.
     pub reads: Option<Mask>,
     pub exits: Exits<S, N, C>,
     /// The graphs it stands for, or calls.
     pub children: Vec<AnyChild>,
-    /// What limits how many tasks of its group run at once.
+    pub execution: RowExecution,
+}
+
+/// How the tasks of a node are run.
+pub(crate) struct RowExecution {
+    /// Limits how many tasks of its group run at once.
     pub group: Option<Arc<Semaphore>>,
+    /// Set if its body needs no clock, cache or handler.
     pub simple: bool,
-    /// Of the polls that blocked their thread.
+    /// The longest polls that blocked their thread.
     pub longest: Arc<Longest>,
 }
 
@@ -65,6 +93,8 @@ pub(crate) struct Exits<S, N, C> {
     /// Joins, and as which of their sources.
     pub arrivals: Vec<(u32, u32)>,
     pub routers: Vec<Branch<S, N, C>>,
+    /// The declared destinations of the node's commands; none: anywhere.
+    pub destinations: Option<Vec<u32>>,
 }
 
 pub(crate) struct Branch<S, N, C> {
@@ -75,7 +105,7 @@ pub(crate) struct Branch<S, N, C> {
 
 impl<S, N, C> Default for Exits<S, N, C> {
     fn default() -> Self {
-        Self { targets: vec![], arrivals: vec![], routers: vec![] }
+        Self { targets: vec![], arrivals: vec![], routers: vec![], destinations: None }
     }
 }
 
@@ -91,7 +121,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
 
     /// The node that has this name, or had it before.
     pub(crate) fn now(&self, name: &str) -> Option<u32> {
-        self.named(name).or_else(|| self.named(self.renamed.get(name)?))
+        self.named(name).or_else(|| self.named(self.identity.renamed.get(name)?))
     }
 
     pub(crate) fn row(&self, node: u32) -> &Row<S, N, C> {

@@ -60,7 +60,7 @@ pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
         id,
         step: record.step,
         source: record.source,
-        graph: table.fingerprint,
+        graph: table.identity.fingerprint,
         next: tasks.iter().map(|task| name(table, task.node)).chain(lost).collect(),
         questions,
         slots: reader.slots(&record, &mapping).await?.0,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::script::{EffectCall, Script, Test};
 use crate::checkpoint::time::system_time;
 use crate::checkpoint::{CheckpointId, RowId};
-use crate::graph::context::{EarlierQuestion, Level, Shared};
+use crate::graph::context::{EarlierQuestion, Level};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::{NodeId, Worker};

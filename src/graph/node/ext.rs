@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::body::{Node, Work};
 use super::command::{Ended, IntoCommand, Target};
+use super::execution::CachePolicy;
 use super::id::NodeId;
-use super::options::{CachePolicy, Failure, NodeOptions};
+use super::options::{Failure, NodeOptions};
 use super::retry::RetryPolicy;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{Ended, IntoCommand, Target};
+use super::execution::{CachePolicy, ExecutionOptions};
 use super::retry::RetryPolicy;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
@@ -15,23 +16,6 @@ use crate::graph::state::{Boxed, State};
 
 #[cfg(doc)]
 use crate::graph::node::command::Command;
-
-/// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
-///
-/// The input is the whole state, untracked channels included, or what [`reads`](crate::graph::NodeExt::reads) names, or the payload of a
-/// send; if it cannot be serialized, the node runs each time.
-#[derive(Clone, Copy, Debug, Default)]
-#[must_use]
-pub struct CachePolicy {
-    pub(crate) ttl: Option<Duration>,
-}
-
-impl CachePolicy {
-    /// Returns a policy whose results are kept for so long.
-    pub fn ttl(ttl: Duration) -> Self {
-        Self { ttl: Some(ttl) }
-    }
-}
 
 /// What failed, as an error handler sees it.
 #[derive(Clone, Debug)]
@@ -47,38 +31,35 @@ type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S
 /// What was declared beside a node's body. Built by [`NodeExt`](crate::graph::NodeExt)'s methods.
 #[must_use]
 pub struct NodeOptions<S: State, N, C> {
-    pub(crate) asks: BTreeMap<&'static str, Vec<Asks>>,
-    pub(crate) asks_anything: bool,
-    pub(crate) receives: SignalDeclarations,
-    pub(crate) retry: Vec<RetryPolicy>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) idle_timeout: Option<Duration>,
-    pub(crate) cache: Option<CachePolicy>,
+    pub(crate) declared: DeclaredWaits,
+    pub(crate) execution: ExecutionOptions,
     pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
     pub(crate) defer: bool,
-    pub(crate) replayable: bool,
-    /// Whether the body is a whole graph, added as a node.
+    /// Set if the body is a whole graph, added as a node.
     pub(crate) subgraph: bool,
-    /// The group that it runs in, and how many tasks of that run at once.
+    /// The name of its group, and how many tasks of that run at once.
     pub(crate) group: Option<(String, usize)>,
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) tags: Vec<String>,
     pub(crate) destinations: Option<Vec<Target<N>>>,
 }
 
+/// The questions and signals that a node may wait for.
+#[derive(Clone, Default)]
+pub(crate) struct DeclaredWaits {
+    pub asks: BTreeMap<&'static str, Vec<Asks>>,
+    /// Set if questions of any type are allowed.
+    pub asks_anything: bool,
+    pub receives: SignalDeclarations,
+}
+
 impl<S: State, N, C> Default for NodeOptions<S, N, C> {
     fn default() -> Self {
         Self {
-            asks: BTreeMap::new(),
-            asks_anything: false,
-            receives: SignalDeclarations::new(),
-            retry: vec![],
-            timeout: None,
-            idle_timeout: None,
-            cache: None,
+            declared: DeclaredWaits::default(),
+            execution: ExecutionOptions::default(),
             on_error: None,
             defer: false,
-            replayable: false,
             subgraph: false,
             group: None,
             reads: None,
@@ -91,16 +72,10 @@ impl<S: State, N, C> Default for NodeOptions<S, N, C> {
 impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
     fn clone(&self) -> Self {
         Self {
-            asks: self.asks.clone(),
-            asks_anything: self.asks_anything,
-            receives: self.receives.clone(),
-            retry: self.retry.clone(),
-            timeout: self.timeout,
-            idle_timeout: self.idle_timeout,
-            cache: self.cache,
+            declared: self.declared.clone(),
+            execution: self.execution.clone(),
             on_error: self.on_error.clone(),
             defer: self.defer,
-            replayable: self.replayable,
             subgraph: self.subgraph,
             group: self.group.clone(),
             reads: self.reads.clone(),
@@ -112,7 +87,7 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
 
 impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeOptions").field("asks", &self.asks.keys()).finish_non_exhaustive()
+        f.debug_struct("NodeOptions").field("asks", &self.declared.asks.keys()).finish_non_exhaustive()
     }
 }
 
@@ -121,45 +96,45 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
         let asks = Asks { type_name, answer, take: taken::<I>, shows: Shows::of::<I>() };
-        self.asks.entry(I::NAME).or_default().push(asks);
+        self.declared.asks.entry(I::NAME).or_default().push(asks);
         self
     }
 
     /// Lets the node ask questions of any type: their answers cannot be checked before the node takes them.
     pub fn asks_anything(mut self) -> Self {
-        self.asks_anything = true;
+        self.declared.asks_anything = true;
         self
     }
 
     /// Declares a signal the node may [receive](Ctx::receive).
     pub fn receives<T: Signal>(mut self) -> Self {
-        self.receives.insert(T::NAME, Receives::of::<T>());
+        self.declared.receives.insert(T::NAME, Receives::of::<T>());
         self
     }
 
     /// Adds a retry policy; of several, the first that fits the failure is used.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry.push(policy);
+        self.execution.retry.push(policy);
         self
     }
 
     /// Limits how long one attempt may take.
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = Some(limit);
+        self.execution.timeout = Some(limit);
         self
     }
 
     /// Limits how long one attempt may be silent: events, [`Ctx::heartbeat`], and what ends inside its subgraphs are signs of
     /// life.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
-        self.idle_timeout = Some(limit);
+        self.execution.idle_timeout = Some(limit);
         self
     }
 
     /// Takes the result from the graph's cache when the node has run on equal input before. The graph gets its cache by
     /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
-        self.cache = Some(policy);
+        self.execution.cache = Some(policy);
         self
     }
 
@@ -212,13 +187,13 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// [`Ctx`] ([`effect`](Ctx::effect), [`record`](Ctx::record), [`now`](Ctx::now), [`random`](Ctx::random), questions, calls
     /// of graphs). A replay that verifies runs such bodies over what was recorded; of others it takes the recorded writes.
     pub fn replayable(mut self) -> Self {
-        self.replayable = true;
+        self.execution.replayable = true;
         self
     }
 
     /// Its own nodes say whether they may run again.
     pub(crate) fn of_subgraph(mut self) -> Self {
-        (self.replayable, self.subgraph) = (true, true);
+        (self.execution.replayable, self.subgraph) = (true, true);
         self
     }
 

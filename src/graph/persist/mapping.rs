@@ -100,7 +100,7 @@ impl Reader {
         record: &CheckpointRecord,
     ) -> Result<Mapping, RunError> {
         let known = S::channels(&table.schema);
-        if record.shape == table.fingerprint {
+        if record.shape == table.identity.fingerprint {
             return Ok(Mapping::same(table, at, record.carried.clone()));
         }
         let shape = self.shape(record).await?;
@@ -125,8 +125,8 @@ impl Reader {
             noted: Mutex::default(),
             other: Some(Other { claims, nodes, stood, shape }),
         };
-        if table.pinned {
-            mapping.note(Misfit::Pinned { stored: record.shape, now: table.fingerprint });
+        if table.identity.pinned {
+            mapping.note(Misfit::Pinned { stored: record.shape, now: table.identity.fingerprint });
         }
         Ok(mapping)
     }

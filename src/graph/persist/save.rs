@@ -1,13 +1,13 @@
 //! From a run to records: writes become rows, tasks and positions become records. The way back is in `load`.
 
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, Slot, TaskRecord, TaskStatus,
-    WriteRecord,
+    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, Slot, TaskRecord,
+    TaskStatus, WriteRecord, encode_record,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::Puts;
+use crate::graph::records::{Durability, Puts, Recorder};
 use crate::graph::state::{Mask, State, Stored, Writes, value};
 use crate::graph::superstep::{Control, Finished, Packet, Position, Task};
 
@@ -85,6 +85,7 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
     Ok((rows, sizes))
 }
 
+/// Encodes the sends of a finished task and returns its record.
 pub(crate) fn result<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     task: &Task<S>,
@@ -103,8 +104,38 @@ pub(crate) fn result<S: State, N: NodeId, C>(
     })
 }
 
+/// Encodes a position as a checkpoint, together with the graph's shape and the thread's own record if the store has not got
+/// them.
+pub(crate) fn checkpoint<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    pos: &mut Position<S>,
+    path: &str,
+    recorder: &Recorder,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
+    pos.settle(table, puts)?;
+    let whole = recorder.durability() == Durability::Exit;
+    let record = record(table, pos, path, recorder.lease().epoch(), whole);
+    let identity = &table.identity;
+    if recorder.is_new_shape(identity.fingerprint) {
+        puts.push((Key::Shape(identity.fingerprint), encode_record(&identity.shape)?));
+    }
+    if let Some(graph) = recorder.introduction() {
+        let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());
+        let about = AboutRecord { graph, created_at: pos.meta.created_at, foreign: None, stops };
+        puts.push((Key::About, encode_record(&about)?));
+    }
+    puts.push((checkpoint_key(path, pos.meta.id), encode_record(&record)?));
+    Ok(())
+}
+
+/// Returns the key of a checkpoint of the root graph or of a subgraph, by its namespace.
+pub(crate) fn checkpoint_key(path: &str, id: CheckpointId) -> Key {
+    if path.is_empty() { Key::Checkpoint(id) } else { Key::Nested(id) }
+}
+
 /// The position as a record. Only what moved since the last complete map is written, unless that is most of it.
-pub(crate) fn record<S: State, N: NodeId, C>(
+fn record<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     pos: &mut Position<S>,
     path: &str,
@@ -131,7 +162,7 @@ pub(crate) fn record<S: State, N: NodeId, C>(
         source: pos.meta.source,
         step: pos.meta.step,
         created_at: pos.meta.created_at,
-        shape: table.fingerprint,
+        shape: table.identity.fingerprint,
         epoch,
         line: pos.channels.line,
         control: control(&pos.control, pos.start.as_ref().map(|start| start.rows.clone())),

@@ -2,9 +2,7 @@
 
 use super::ids::BY_HANDLER;
 use super::reader::{Reader, Tasks};
-use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, Key, Shape, TaskRecord, TaskStatus, decode_record,
-};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Shape, TaskRecord, TaskStatus, decode_record};
 use crate::graph::error::RunError;
 
 /// A subgraph's newest checkpoint: by task and call.
@@ -51,7 +49,7 @@ impl Reader {
             return Ok(Stands::Asking);
         }
         let Some(record) = self.record(id).await? else { return Ok(Stands::AtItsEnd) };
-        let over = is_over(&record.control, &self.shape(&record).await?);
+        let over = record.control.is_over(&self.shape(&record).await?);
         Ok(if over { Stands::AtItsEnd } else { Stands::Unfinished })
     }
 
@@ -72,14 +70,4 @@ fn rank(task: Option<&TaskRecord>, call: u32) -> Option<u32> {
     let ended = u32::from(task.status == TaskStatus::Done);
     let left = u32::from(task.handled.is_some() != (call >= BY_HANDLER));
     Some(ended * 2 + left)
-}
-
-/// Whether nothing runs next. What is complete at an end was passed on.
-pub(crate) fn is_over(control: &ControlRecord, shape: &Shape) -> bool {
-    let waits = control.deferred.iter().any(|(.., finished)| *finished);
-    let joined = control.joins.iter().any(|(at, join)| {
-        let arrived: u32 = join.arrived.iter().map(|word| word.count_ones()).sum();
-        shape.joins.get(*at as usize).is_some_and(|(sources, _)| sources.len() == arrived as usize)
-    });
-    control.start.is_none() && control.ready.is_empty() && control.sends.is_empty() && !waits && !joined
 }

@@ -22,6 +22,7 @@ pub(crate) mod mailbox;
 pub(crate) mod mapping;
 mod noted;
 mod payloads;
+mod planned;
 mod puts;
 pub(crate) mod reader;
 mod receive;

@@ -82,7 +82,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn why_not(&self, at: usize, recorded: &Finished<S>) -> Option<&'static str> {
         let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
-        if !row.options.replayable {
+        if !row.options.execution.replayable {
             Some("it is not marked `.replayable()`")
         } else if task.record.handled.is_some() {
             Some("its error handler ran")

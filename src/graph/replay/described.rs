@@ -18,7 +18,7 @@ struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
 
 impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
     fn can_ask(&self) -> bool {
-        self.0.table.can_ask
+        self.0.table.questions.declared
     }
 
     fn outline(&self) -> &Outline {
@@ -34,7 +34,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
     }
 
     fn fingerprint(&self) -> u64 {
-        self.0.table.fingerprint
+        self.0.table.identity.fingerprint
     }
 
     fn children(&self, node: &str) -> &[AnyChild] {

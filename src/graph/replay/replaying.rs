@@ -140,7 +140,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let table = &self.graph.table;
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
         let whole = names.is_empty() && !self.limits.only_output;
-        let output = if whole { None } else { table.output.as_ref() };
+        let output = if whole { None } else { table.channels.output.as_ref() };
         Teller { table, reader: &reader, telling: &telling, places: Arc::clone(&names), names, output }
             .tell(walk, limit)
             .await

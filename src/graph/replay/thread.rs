@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::unsaved::Unsaved;
 use super::walk::Walk;
-use crate::graph::context::{Comparison, Level, Shared, Spot, Verified, WhatIf};
+use crate::graph::context::{Comparison, Level, Spot, Verified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::run::{Run, net::netted};

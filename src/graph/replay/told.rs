@@ -370,7 +370,7 @@ pub(crate) fn told<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     Box::pin(async move {
         let line = reader.nested_line(tip, since).await?;
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
-        let teller = Teller { table, reader, telling, names, places, output: table.output.as_ref() };
+        let teller = Teller { table, reader, telling, names, places, output: table.channels.output.as_ref() };
         teller.tell(walk, u64::MAX).await.map(drop)
     })
 }

@@ -66,7 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let recorded = self.take_recorded(step);
         let mut known: Vec<_> = std::mem::take(&mut step.tasks).into_iter().zip(recorded).map(Some).collect();
         let mut take = |planned: Task<S>| {
-            let replayable = planned.node != START_NODE && self.table.row(planned.node).options.replayable;
+            let replayable = planned.node != START_NODE && self.table.row(planned.node).options.execution.replayable;
             let same = |known: &Option<(Task<S>, _)>| {
                 known
                     .as_ref()

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::delta::Delta;
-use super::save;
 use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
@@ -19,8 +18,8 @@ use crate::graph::superstep::{
 use crate::graph::view::{EventKind, Mode};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Applies the results of all tasks and makes the next checkpoint.
-    pub(crate) async fn advance(&mut self) -> Result<(), RunError> {
+    /// Applies the results of all tasks. Returns the records of what changed, for the commit.
+    pub(crate) async fn apply_results(&mut self) -> Result<Puts, RunError> {
         let mut puts = std::mem::take(&mut self.outbox.input);
         puts.append(&mut self.outbox.finished);
         let mut tasks = std::mem::take(&mut self.step.tasks);
@@ -28,16 +27,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let applied = caught(|| self.applied(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
-            return self.not_applied(&tasks, puts, error).await;
+            return Err(self.not_applied(&tasks, puts, error).await);
         }
         self.pos.start = None;
-        if self.shared.events.sink.is_some() {
+        if self.has_listeners() {
             self.step.just_ran = tasks.iter().map(|task| task.node).collect();
         }
         self.step.tasks = tasks;
         self.step.tasks.clear();
+        Ok(puts)
+    }
+
+    /// Makes the next checkpoint and waits for it as the durability asks.
+    pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
         self.checkpoint(Source::Loop, puts).await?;
-        if self.shared.events.sink.is_some() {
+        if self.has_listeners() {
             self.tell_stored(self.pos.meta.step).await;
             self.tell_values().await;
         }
@@ -68,7 +72,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
         if lone && self.recorder().is_some() {
-            save::lone_rows(self, &mut tasks[0], puts)?;
+            self.save_lone_writes(&mut tasks[0], puts)?;
         }
         self.reusable.merge.clear();
         let mut pulls = std::mem::take(&mut self.reusable.pulls);
@@ -82,8 +86,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
-        let unseen =
-            self.child.caller.is_some() && !shows(&table, table.output.as_ref(), self.reusable.merge.written(), state);
+        let unseen = self.child.caller.is_some()
+            && !shows(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
             self.child.last_shown.get_or_insert_with(|| Arc::new(state.clone()));
         }
@@ -96,7 +100,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if lone {
             self.route_alone(&mut tasks[0])?;
             if self.recorder().is_some() {
-                save::lone_record(self, &tasks[0], puts)?;
+                self.save_lone_result(&tasks[0], puts)?;
             }
         }
         let mut taken = Mask::default();
@@ -132,7 +136,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// A subgraph hands up what it showed last. What the end of a superstep releases shows too.
     fn note_shown(&mut self, shows: bool) {
-        let Some(output) = self.child.caller.map(|_| self.table.output.as_ref()) else { return };
+        let Some(output) = self.child.caller.map(|_| self.table.channels.output.as_ref()) else { return };
         if shows || self::shows(&self.table, output, self.reusable.merge.written(), &*self.pos.state) {
             (self.child.last_shown, self.child.has_shown) = (None, true);
         }
@@ -158,17 +162,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.choose(node, key, &seen, done)
     }
 
-    /// A superstep whose results cannot be applied: what was done is kept, the thread stays readable (V3).
-    async fn not_applied(&mut self, tasks: &[Task<S>], mut puts: Puts, error: RunError) -> Result<(), RunError> {
-        let Some(recorder) = self.recorder().cloned() else { return Err(error) };
+    /// Stores what was done in a superstep whose results cannot be applied: the thread stays readable. Returns the error.
+    async fn not_applied(&self, tasks: &[Task<S>], puts: Puts, error: RunError) -> RunError {
+        match self.keep_unapplied(tasks, puts, &error).await {
+            Ok(()) => error,
+            Err(failure) => failure,
+        }
+    }
+
+    async fn keep_unapplied(&self, tasks: &[Task<S>], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder() else { return Ok(()) };
         if let [only] = tasks {
-            let record =
-                TaskRecord { status: TaskStatus::Failed, error: Some(error.to_string()), ..only.record.clone() };
+            let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
+            let record = TaskRecord { status, error, ..only.record.clone() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
         let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.meta.id);
-        recorder.commit(puts, head).await?;
-        Err(error)
+        Ok(recorder.commit(puts, head).await?)
     }
 
     /// Makes a checkpoint of where the run stands now, and waits as the durability asks.
@@ -178,7 +188,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
         let mut puts = puts;
         self.enter(&recorder);
-        save::checkpoint(self, &recorder, &mut puts)?;
+        self.save_checkpoint(&recorder, &mut puts)?;
         let head = self.is_root().then_some(self.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::save::checkpoint;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskRecord, TaskStatus};
 use crate::graph::error::RunError;
@@ -34,7 +33,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let made_by = (self.pos.meta.id, START_KEY);
             (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
-            checkpoint(self, &recorder, &mut puts)?;
+            self.save_checkpoint(&recorder, &mut puts)?;
         } else {
             self.pos.start = Some(start);
         }
@@ -45,7 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// What START takes of input.
     pub(crate) fn taken(&self, mut writes: Writes<S>) -> Writes<S> {
-        if let Some(only) = &self.table.input {
+        if let Some(only) = &self.table.channels.input {
             writes.0.retain(|write| only.contains(S::channel_of(write)));
         }
         writes
@@ -114,7 +113,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.enter(&recorder);
         self.pos.meta.parent = Some(parent);
         self.pos.channels.line = self.pos.meta.id;
-        checkpoint(self, &recorder, &mut puts)?;
+        self.save_checkpoint(&recorder, &mut puts)?;
         let head = self.is_root().then_some(self.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())

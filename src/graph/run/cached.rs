@@ -24,7 +24,7 @@ pub(crate) struct CachedResult {
 pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>> {
     let row = job.table.row(job.ctx.at.node);
     job.ctx.shared.environment.cache.as_ref()?;
-    let _policy = row.options.cache?;
+    let _policy = row.options.execution.cache?;
     let mut key = prefix(&row.name);
     place(job, &mut key);
     match &job.payload {
@@ -39,8 +39,8 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
 
 /// What tells nodes of one name apart: the graph and the type of the body. A graph that runs in several places is one.
 fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
-    key.extend(job.table.fingerprint.to_le_bytes());
-    for word in [&job.table.name, job.table.row(job.ctx.at.node).body.type_name()] {
+    key.extend(job.table.identity.fingerprint.to_le_bytes());
+    for word in [&job.table.identity.name, job.table.row(job.ctx.at.node).body.type_name()] {
         key.extend(word.as_bytes());
         key.push(0);
     }
@@ -81,7 +81,7 @@ impl CachedResult {
         key: Vec<u8>,
         finished: &Finished<S>,
     ) {
-        let Some(policy) = table.row(node).options.cache else { return };
+        let Some(policy) = table.row(node).options.execution.cache else { return };
         let Ok(result) = Self::of(table, finished) else { return };
         let Ok(bytes) = bincode::DefaultOptions::new().serialize(&result) else { return };
         let expires = policy.ttl.map(|ttl| now.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)));

@@ -84,7 +84,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         for at in 0..self.step.tasks.len() {
             let task = &self.step.tasks[at];
-            if !task.runs(unanswered) || self.table.row(task.node).options.cache.is_none() {
+            if !task.runs(unanswered) || self.table.row(task.node).options.execution.cache.is_none() {
                 continue;
             }
             let job = self.job(at);
@@ -102,10 +102,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
         self.step.tasks[at].record.attempts += 1;
         let node = self.step.tasks[at].node;
-        if self.shared.budget.running.is_some() || self.table.row(node).group.is_some() {
+        if self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some() {
             return Running::limited(self.job(at));
         }
-        if self.table.row(node).simple {
+        if self.table.row(node).execution.simple {
             let ctx = self.context(at);
             let task = &self.step.tasks[at];
             let payload = task.packet.as_ref().map(|packet| &packet.payload);
@@ -154,7 +154,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             task: task.key,
             version: self.pos.control.version,
         };
-        let permits = Permits::of(row.group.iter().chain(&self.shared.budget.running).cloned());
+        let permits = Permits::of(row.execution.group.iter().chain(&self.shared.budget.running).cloned());
         if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::cached::CachedResult;
 use super::perform::{Caught, Performed};
-use super::save;
 use super::state::Run;
 use super::waiting::Waits;
 use crate::checkpoint::panics::caught;
@@ -237,7 +236,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let mut puts = std::mem::take(&mut self.outbox.finished);
         let before = puts.len();
-        let saved = save::task(self, at, result, &mut puts);
+        let saved = self.save_finished(at, result, &mut puts);
         if saved.is_err() {
             puts.truncate(before);
         }

@@ -17,7 +17,7 @@ pub(crate) mod net;
 pub(crate) mod perform;
 mod receive;
 mod routing;
-pub(crate) mod save;
+mod save;
 mod state;
 mod telling;
 mod tick;

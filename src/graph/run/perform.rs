@@ -56,8 +56,12 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     let body = &table.row(node).body;
     let span = ctx.0.shared.events.traced.then(|| trace::task_span(&ctx.0));
     let entered = span.as_ref().map(Span::enter);
-    let timed =
-        ctx.0.shared.events.timed.then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).longest)));
+    let timed = ctx
+        .0
+        .shared
+        .events
+        .timed
+        .then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).execution.longest)));
     let started = caught(|| body.start(state, payload, ctx));
     let started = started.map(|body| -> Boxed<'static, Ended<S, N>> {
         match timed {
@@ -83,7 +87,7 @@ pub(crate) enum Running<S: State, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
     pub(crate) fn begin(job: Job<S, N, C>) -> Self {
         let node = job.ctx.at.node;
-        if job.table.row(node).simple {
+        if job.table.row(node).execution.simple {
             let ctx = Arc::clone(&job.ctx);
             let attempt = ctx.attempt.number;
             let body = start(&job.table, node, &job.state, job.payload.as_ref(), Ctx(job.ctx));
@@ -176,17 +180,17 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
     let mut failures = vec![];
     loop {
         tried += 1;
-        let beat = options.idle_timeout.map(|_| Arc::new(Notify::new()));
+        let beat = options.execution.idle_timeout.map(|_| Arc::new(Notify::new()));
         ctx = ctx.retried(tried, None, beat.clone());
         ctx.progress.calls.store(called, Ordering::Relaxed);
         ctx.inside().subgraphs.first_call = called;
         let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
-        let ended = limited(body, options.timeout, options.idle_timeout.zip(beat)).await;
+        let ended = limited(body, options.execution.timeout, options.execution.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed { failures, ..Performed::plain(ended, ctx, tried) } };
         if ctx.progress.raised.get().is_some() {
             return Performed { failures, ..Performed::plain(ended, ctx, tried) };
         }
-        let policy = match caught(|| options.retry.iter().find(|policy| policy.fits(error))) {
+        let policy = match caught(|| options.execution.retry.iter().find(|policy| policy.fits(error))) {
             Ok(policy) => policy,
             Err(panic) => {
                 let message = format!("its retry policy, asked about `{error}`: {panic}");

@@ -17,6 +17,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if node == START_NODE { "__start__".into() } else { Arc::clone(&self.table.row(node).name) }
     }
 
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.shared.events.sink.is_some()
+    }
+
     pub(crate) fn wants(&self, mode: Mode) -> bool {
         self.shared.events.sink.as_ref().is_some_and(|sink| sink.wants(mode, self.is_root()))
     }
@@ -42,7 +46,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     pub(crate) fn output(&self) -> Option<&Mask> {
         let whole = self.level.names.is_empty() && !self.shared.limits.only_output;
-        if whole { None } else { self.table.output.as_ref() }
+        if whole { None } else { self.table.channels.output.as_ref() }
     }
 
     /// The writes that a stream shows.

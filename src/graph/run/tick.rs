@@ -41,47 +41,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Box::pin(self.tick()).instrument(span).await
     }
 
+    /// Runs one superstep. Returns the reason to stop, if there is one.
     async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
         self.plan();
-        let over = self.pos.meta.step + 1 > self.stops.last_step;
-        if self.shared.events.sink.is_some() {
+        if self.has_listeners() {
             self.keep_carried().await?;
             self.emit_checkpoint().await;
         }
-        if over {
-            return Err(RunError::RecursionLimit { limit: self.shared.limits.recursion });
-        }
-        if self.step.tasks.is_empty() {
-            return Ok(Some(Exit::Finished));
-        }
-        if let Some(exit) = self.must_stop().await {
+        if let Some(exit) = self.stop_before().await? {
             return Ok(Some(exit));
         }
-        if self.shared.events.sink.is_some() {
+        if self.has_listeners() {
             self.emit_starts().await;
         }
-        loop {
-            if !self.execute().await? {
-                self.keep_attempts().await?;
-                return Ok(Some(Exit::Cancelled));
-            }
-            let Some(exit) = self.unfinished()? else { break };
-            if !exit.may_receive() || !self.wake_signalled().await? {
-                return Ok(Some(exit));
-            }
+        if let Some(exit) = self.execute_and_settle().await? {
+            return Ok(Some(exit));
         }
-        let (after, starting) = (self.stops_after(), self.pos.start.is_some());
-        self.advance().await?;
-        (self.stops.breakpoints_active, self.step.planned) = (true, false);
-        self.stops.supersteps += u64::from(!starting);
-        if !starting && self.shared.budget.limits.supersteps.is_some() {
-            self.shared.budget.spent.fetch_add(1, Ordering::Relaxed);
-        }
-        if after {
-            self.plan();
-            self.emit_checkpoint().await;
-            self.emit_breakpoint().await;
-            return Ok(Some(Exit::Stopped));
+        let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
+        let puts = self.apply_results().await?;
+        self.commit(puts).await?;
+        self.count_superstep(starts);
+        if stops {
+            return Ok(Some(self.stop_after().await));
         }
         if self.stops.supersteps & 63 == 0 {
             tokio::task::consume_budget().await;
@@ -98,17 +79,31 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         plan(&self.table, &self.pos, &mut self.reusable.pulls, &mut self.step.tasks);
     }
 
-    async fn must_stop(&self) -> Option<Exit> {
+    /// Returns the reason not to run the planned superstep, if there is one.
+    async fn stop_before(&self) -> Result<Option<Exit>, RunError> {
+        if self.pos.meta.step + 1 > self.stops.last_step {
+            return Err(RunError::RecursionLimit { limit: self.shared.limits.recursion });
+        }
+        if self.step.tasks.is_empty() {
+            return Ok(Some(Exit::Finished));
+        }
         if self.only_starts() {
-            return None;
+            return Ok(None);
         }
-        let before = self.stops.before.as_ref().unwrap_or(&self.table.before);
-        if self.stops.breakpoints_active
-            && Table::<S, N, C>::stops_at(before, self.step.tasks.iter().map(|task| task.node))
-        {
+        if self.stops_at_breakpoint() {
             self.emit_breakpoint().await;
-            return Some(Exit::Stopped);
+            return Ok(Some(Exit::Stopped));
         }
+        Ok(self.cancelled_or_over_budget())
+    }
+
+    fn stops_at_breakpoint(&self) -> bool {
+        let before = self.stops.before.as_ref().unwrap_or(&self.table.stops.before);
+        self.stops.breakpoints_active
+            && Table::<S, N, C>::stops_at(before, self.step.tasks.iter().map(|task| task.node))
+    }
+
+    fn cancelled_or_over_budget(&self) -> Option<Exit> {
         if self.shared.cancellation.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Some(Exit::Cancelled);
         }
@@ -129,12 +124,43 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (Instant::now() >= until).then_some(Exit::Budget(Budget::WallTime(limit)))
     }
 
+    /// Runs the tasks until each has ended or waits. Returns the reason to stop, if their results cannot be applied.
+    async fn execute_and_settle(&mut self) -> Result<Option<Exit>, RunError> {
+        loop {
+            if !self.execute().await? {
+                self.keep_attempts().await?;
+                return Ok(Some(Exit::Cancelled));
+            }
+            let Some(exit) = self.unfinished()? else { return Ok(None) };
+            if !exit.may_receive() || !self.wake_signalled().await? {
+                return Ok(Some(exit));
+            }
+        }
+    }
+
+    /// Counts the superstep that was committed; the input does not count.
+    fn count_superstep(&mut self, starts: bool) {
+        (self.stops.breakpoints_active, self.step.planned) = (true, false);
+        self.stops.supersteps += u64::from(!starts);
+        if !starts && self.shared.budget.limits.supersteps.is_some() {
+            self.shared.budget.spent.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Stops at a breakpoint after a node, with the next superstep planned.
+    async fn stop_after(&mut self) -> Exit {
+        self.plan();
+        self.emit_checkpoint().await;
+        self.emit_breakpoint().await;
+        Exit::Stopped
+    }
+
     fn only_starts(&self) -> bool {
         self.pos.start.is_some() && self.step.tasks.len() == 1
     }
 
     fn stops_after(&self) -> bool {
-        let after = self.stops.after.as_ref().unwrap_or(&self.table.after);
+        let after = self.stops.after.as_ref().unwrap_or(&self.table.stops.after);
         !self.only_starts() && Table::<S, N, C>::stops_at(after, self.step.tasks.iter().map(|task| task.node))
     }
 }

@@ -54,13 +54,19 @@ pub struct Channel {
     type_name: Cow<'static, str>,
     write_type: Option<&'static str>,
     rule: &'static str,
-    was: &'static [&'static str],
-    formerly: Vec<String>,
+    former_names: FormerNames,
     added: bool,
     stored: Stored,
     codec: Codec,
     version: u32,
     secret: bool,
+}
+
+/// The names that a channel had before, newest first.
+#[derive(Clone, Debug)]
+struct FormerNames {
+    fixed: &'static [&'static str],
+    named: Vec<String>,
 }
 
 impl Channel {
@@ -81,8 +87,7 @@ impl Channel {
             type_name,
             write_type: None,
             rule: stored.name(),
-            was: &[],
-            formerly: vec![],
+            former_names: FormerNames { fixed: &[], named: vec![] },
             added: false,
             stored,
             codec: Codec::MessagePack,
@@ -108,14 +113,14 @@ impl Channel {
     /// Sets the names that the channel had before, newest first: values stored under them are read as its own.
     #[must_use]
     pub const fn was(mut self, names: &'static [&'static str]) -> Self {
-        self.was = names;
+        self.former_names.fixed = names;
         self
     }
 
     /// Adds a name that the channel had before, known at run time.
     #[must_use]
     pub fn formerly(mut self, name: impl Into<String>) -> Self {
-        self.formerly.push(name.into());
+        self.former_names.named.push(name.into());
         self
     }
 
@@ -169,7 +174,7 @@ impl Channel {
 
     /// Returns the names that the channel had before.
     pub fn former_names(&self) -> impl Iterator<Item = &str> {
-        self.was.iter().copied().chain(self.formerly.iter().map(String::as_str))
+        self.former_names.fixed.iter().copied().chain(self.former_names.named.iter().map(String::as_str))
     }
 
     /// Returns whether the channel is marked as new.

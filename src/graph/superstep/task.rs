@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::position::{Finished, Packet, Position};
-use crate::checkpoint::{CheckpointId, FailureRecord, RowId, TaskRecord, TaskStatus};
+use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
 use crate::graph::context::Answers;
 use crate::graph::error::RunError;
@@ -177,7 +177,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
 
     /// Follows the goto of a command.
     pub(crate) fn command(&self, goto: Vec<Target<N>>, node: u32, into: &mut Finished<S>) -> Result<(), RunError> {
-        let only = if node == START_NODE { None } else { self.table.row(node).destinations.as_deref() };
+        let only = if node == START_NODE { None } else { self.table.row(node).exits.destinations.as_deref() };
         goto.into_iter().try_for_each(|target| self.target(target, only, into))
     }
 

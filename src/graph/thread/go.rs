@@ -63,7 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
         }
         let table = &self.graph.table;
-        if table.can_ask && !table.may_be_unresumable && self.graph.store.is_none() {
+        if table.questions.declared && !table.questions.unresumable && self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "a graph that can ask questions" });
         }
         Ok(())

@@ -12,13 +12,13 @@ use crate::graph::context::place::escaped;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::node::{NodeId, body::node_path};
-use crate::graph::records::{BY_HANDLER, HANDLER, Reader, SENT, START_NODE, active_child::is_over};
+use crate::graph::records::{BY_HANDLER, HANDLER, Reader, SENT, START_NODE};
 use crate::graph::run::net::netted;
 use crate::graph::state::State;
 use crate::graph::superstep::{Position, Stand, Task};
 use crate::graph::view::{
-    Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, Nested, Secrets, TaskJournal,
-    TaskSnapshot,
+    Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, LedgerTask, Nested, Secrets,
+    TaskJournal, TaskSnapshot,
     journal_entries::entries,
     origin::{place, task_id},
 };
@@ -40,13 +40,11 @@ impl Ledger {
             Stand::Done(done) => done.writes.0.clone(),
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => vec![],
         };
-        Self {
-            place: place(&node, &task_id(own.0, own.1)),
-            secrets: Secrets::of(table, &pos.state, written),
-            questions: questions(table, task, &node),
-            version: pos.control.version,
-            ..Self::bare(reader, own, is_root, segment)
-        }
+        let mut ledger = Self::bare(reader, own, is_root, segment);
+        (ledger.task.place, ledger.task.version) = (place(&node, &task_id(own.0, own.1)), pos.control.version);
+        ledger.secrets = Secrets::of(table, &pos.state, written);
+        ledger.questions = questions(table, task, &node);
+        ledger
     }
 
     /// The ledger of a task that its graph has no more.
@@ -55,12 +53,9 @@ impl Ledger {
             store: Arc::downgrade(&reader.store),
             thread: reader.thread.clone(),
             birth: reader.birth,
-            own,
-            place: String::new(),
+            task: LedgerTask { own, place: String::new(), version: 0, segment },
             root: is_root.then_some(own),
             prefixes: if is_root { vec![String::new()] } else { vec![] },
-            version: 0,
-            segment,
             questions: vec![],
             secrets: Secrets::default(),
         }
@@ -71,10 +66,10 @@ impl Ledger {
         let Activation { call, by_handler, base } = activation;
         self.root = above.root;
         self.secrets.extend(&above.secrets);
-        let at = self.version.saturating_sub(base);
+        let at = self.task.version.saturating_sub(base);
         let Some(above) = above.prefixes.get(usize::from(by_handler && above.prefixes.len() > 1)) else { return };
         let handler = if by_handler { "!" } else { "" };
-        let (way, name) = (format!("{above}{handler}{call}/{at:x}/"), &self.segment);
+        let (way, name) = (format!("{above}{handler}{call}/{at:x}/"), &self.task.segment);
         self.prefixes = vec![format!("{way}{name}/"), format!("{way}{}{name}/", escaped(HANDLER))];
     }
 
@@ -126,8 +121,8 @@ impl Ledger {
         let mut heard = vec![];
         for (at, bytes) in reader.scan(key(0)..=key(u64::MAX)).await? {
             let event = EventRecord::decode(&reader.thread, at, &bytes)?;
-            let depth = event.path.iter().position(|place| *place == self.place);
-            let is_own = (event.checkpoint, event.task) == self.own;
+            let depth = event.path.iter().position(|place| *place == self.task.place);
+            let is_own = (event.checkpoint, event.task) == self.task.own;
             if !is_own && depth.is_none() {
                 continue;
             }
@@ -144,9 +139,9 @@ impl Ledger {
 
     async fn children(&self, reader: &Reader) -> Result<Vec<ChildRun>, RunError> {
         let mut runs = vec![];
-        for (_, call, checkpoint) in reader.called(self.own.0, self.own.1).await? {
+        for (_, call, checkpoint) in reader.called(self.task.own.0, self.task.own.1).await? {
             let Some(record) = reader.record(checkpoint).await? else { continue };
-            let is_over = is_over(&record.control, &reader.shape(&record).await?);
+            let is_over = record.control.is_over(&reader.shape(&record).await?);
             let (by_handler, call) = (call >= BY_HANDLER, call & !BY_HANDLER);
             runs.push(ChildRun { call, by_handler, checkpoint, step: record.step, at: record.created_at, is_over });
         }

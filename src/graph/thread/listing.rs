@@ -1,6 +1,6 @@
 //! How the threads of a store stand, read off their records: no state is decoded, and no graph is needed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::SystemTime;
 
 use super::resting::{Came, may_wait, rests};
@@ -13,7 +13,7 @@ use crate::checkpoint::{
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId, Terms};
-use crate::graph::records::{COMMAND_KEY, START_NODE, Tasks, clock};
+use crate::graph::records::{COMMAND_KEY, Tasks, clock};
 
 /// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
 #[derive(Clone, Debug)]
@@ -166,7 +166,7 @@ impl<'a> Listing<'a> {
             return Ok(Standing::Running.into());
         }
         let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::New.into()) };
-        if !commanded && plans_nothing(&record.control) {
+        if !commanded && record.control.plans_nothing() {
             return Ok(Standing::Finished.into()); // most are: their tasks are not looked for
         }
         let mut tasks = self.tasks(id, checkpoint).await?;
@@ -246,9 +246,7 @@ impl<'a> Listing<'a> {
         command: &TaskRecord,
     ) -> Result<usize, RunError> {
         let control = &record.control;
-        let mut nodes: BTreeSet<u32> = control.ready.iter().map(|(node, _)| *node).collect();
-        nodes.extend(control.deferred.iter().map(|(node, ..)| *node));
-        nodes.extend(control.start.is_some().then_some(START_NODE));
+        let mut nodes = control.triggered();
         nodes.extend(&command.targets);
         nodes.extend(self.joined(id, record.shape, control).await?);
         Ok(nodes.len() + control.sends.len() + command.sends.len())
@@ -256,8 +254,7 @@ impl<'a> Listing<'a> {
 
     /// The targets of complete joins.
     async fn joined(&mut self, id: &ThreadId, shape: u64, control: &ControlRecord) -> Result<Vec<u32>, RunError> {
-        let arrived = |words: &[u64]| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        if control.joins.iter().all(|(_, join)| arrived(&join.arrived) == 0) {
+        if !control.has_arrivals() {
             return Ok(vec![]);
         }
         if !self.joins.contains_key(&shape) {
@@ -267,11 +264,7 @@ impl<'a> Listing<'a> {
             self.joins.insert(shape, joins.collect());
         }
         let known = self.joins.get(&shape).map(Vec::as_slice).unwrap_or_default();
-        let complete = control.joins.iter().filter_map(|(at, join)| {
-            let (sources, target) = known.get(*at as usize)?;
-            (arrived(&join.arrived) == *sources).then_some(*target)
-        });
-        Ok(complete.collect())
+        Ok(control.complete_joins(|at| known.get(at).copied()))
     }
 }
 
@@ -300,13 +293,6 @@ impl From<Standing> for Found {
     fn from(standing: Standing) -> Self {
         Self { standing, questions: vec![], wake: None, awaits: vec![], ready: false, progress: Progress::default() }
     }
-}
-
-/// Whether nothing follows a checkpoint, whatever its graph is.
-fn plans_nothing(control: &ControlRecord) -> bool {
-    let joins = control.joins.iter().any(|(_, join)| join.arrived.iter().any(|word| *word != 0));
-    let nodes = control.ready.is_empty() && control.deferred.is_empty() && control.start.is_none();
-    nodes && control.sends.is_empty() && !joins
 }
 
 /// A thread whose records cannot be read, as a list shows it; any other error stays one.

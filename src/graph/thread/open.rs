@@ -19,7 +19,7 @@ use crate::graph::view::Sink;
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
         let mut shared = self.own_shared();
-        shared.limits.may_ask = recorder.is_some() || self.graph.table.may_be_unresumable;
+        shared.limits.may_ask = recorder.is_some() || self.graph.table.questions.unresumable;
         shared.events.timed |= sink.is_some();
         (shared.events.sink, shared.recorder) = (sink, recorder);
         Arc::new(shared)

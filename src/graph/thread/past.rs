@@ -257,7 +257,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
         let nodes = planned(table, &pos).into_iter().map(|task| task.node);
         let (before, after) = self.read_stops(reader).await?;
-        let before = Table::<S, N, C>::stops_at(before.as_ref().unwrap_or(&table.before), nodes);
+        let before = Table::<S, N, C>::stops_at(before.as_ref().unwrap_or(&table.stops.before), nodes);
         Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
     }
 
@@ -269,7 +269,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         after: Option<Stops<u32>>,
     ) -> Result<bool, RunError> {
         let table = &self.graph.table;
-        let after = after.as_ref().unwrap_or(&table.after);
+        let after = after.as_ref().unwrap_or(&table.stops.after);
         let Some(parent) = pos.meta.parent.filter(|_| pos.meta.source == Source::Loop && !matches!(after, Stops::None))
         else {
             return Ok(false);

@@ -14,7 +14,7 @@ use crate::graph::persist::load::position;
 use crate::graph::records::{
     BY_HANDLER, COMMAND_KEY, Called, Caller, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT, reader::reader,
 };
-use crate::graph::run::{ParentPointer, Run, save};
+use crate::graph::run::{ParentPointer, Run};
 use crate::graph::state::State;
 use crate::graph::superstep::Position;
 
@@ -320,7 +320,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
     pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
         let Some(recorder) = self.run.recorder().cloned() else { return Ok(()) };
         let mut puts = puts;
-        save::checkpoint(&mut self.run, &recorder, &mut puts)?;
+        self.run.save_checkpoint(&recorder, &mut puts)?;
         let head = self.run.is_root().then_some(self.run.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())

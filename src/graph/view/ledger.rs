@@ -13,20 +13,26 @@ pub(crate) struct Ledger {
     pub store: Weak<dyn Checkpointer>,
     pub thread: ThreadId,
     pub birth: u64,
+    pub task: LedgerTask,
+    /// The checkpoint and key of the root graph's task that it is in.
+    pub root: Option<(CheckpointId, u32)>,
+    /// What the keys of its entries begin with, and those of its error handler: where they stand below the root's task.
+    pub prefixes: Vec<String>,
+    pub questions: Vec<JournalQuestion>,
+    pub secrets: Secrets,
+}
+
+/// The task that a journal belongs to.
+#[derive(Clone)]
+pub(crate) struct LedgerTask {
     /// The checkpoint that planned the task, and its key as it is stored.
     pub own: (CheckpointId, u32),
     /// The task as a namespace names it.
     pub place: String,
-    /// The same for the task of the root graph that it is in.
-    pub root: Option<(CheckpointId, u32)>,
-    /// What the keys of its entries begin with, and those of its error handler: where they stand below the root's task.
-    pub prefixes: Vec<String>,
     /// The version of the graph's control when it was planned.
     pub version: u64,
-    /// The name in journals, with the place among sends.
+    /// The name in journals, with the index among sends.
     pub segment: String,
-    pub questions: Vec<JournalQuestion>,
-    pub secrets: Secrets,
 }
 
 /// Which activation of a subgraph a snapshot is of.
@@ -41,6 +47,6 @@ pub(crate) struct Activation {
 
 impl std::fmt::Debug for Ledger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ledger").field("own", &self.own).field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("Ledger").field("own", &self.task.own).field("root", &self.root).finish_non_exhaustive()
     }
 }

@@ -26,7 +26,7 @@ pub use untyped::View;
 
 pub(crate) use child::{Face, Facts, Inner, Left};
 pub(crate) use event::Sink;
-pub(crate) use ledger::{Activation, Ledger};
+pub(crate) use ledger::{Activation, Ledger, LedgerTask};
 pub(crate) use outline::{Edge, EdgeKind, Outline, OutlineNode};
 pub(crate) use recorded_events::{Heard, Told};
 pub(crate) use secrets::Secrets;
