@@ -13,6 +13,23 @@ pub(crate) type Listed = (CheckpointId, CheckpointRecord);
 /// How many checkpoints are scanned at once.
 const PAGE: usize = 64;
 
+/// A walk from a checkpoint along parents, newest first.
+pub(crate) struct Ancestors<'a> {
+    reader: &'a Reader,
+    since: CheckpointId,
+    next: Option<CheckpointId>,
+}
+
+impl Ancestors<'_> {
+    /// Returns the next checkpoint; without a record if it was removed, and then nothing after it.
+    pub(crate) async fn next(&mut self) -> Result<Option<(CheckpointId, Option<CheckpointRecord>)>, RunError> {
+        let Some(id) = self.next.take().filter(|id| *id > self.since) else { return Ok(None) };
+        let record = self.reader.record(id).await?;
+        self.next = record.as_ref().and_then(|record| record.parent);
+        Ok(Some((id, record)))
+    }
+}
+
 impl Reader {
     /// The checkpoints of the root graph that led to `tip`, which is the last of them.
     pub(crate) async fn line(&self, tip: CheckpointId) -> Result<Vec<Listed>, RunError> {
@@ -42,20 +59,23 @@ impl Reader {
 
     /// The checkpoints of a subgraph that led to `tip`, as far as they were made after `since`.
     pub(crate) async fn nested_line(&self, tip: CheckpointId, since: CheckpointId) -> Result<Vec<Listed>, RunError> {
-        let (mut line, mut next) = (vec![], Some(tip));
-        while let Some(id) = next.filter(|id| *id > since) {
-            let record = match self.record(id).await? {
-                Some(record) => record,
+        let (mut line, mut ancestors) = (vec![], self.ancestors(tip, since));
+        while let Some((id, record)) = ancestors.next().await? {
+            match record {
+                Some(record) => line.push((id, record)),
                 None if line.is_empty() => {
                     return Err(self.damaged(&format!("checkpoint {id:?} of a subgraph"), "it is missing"));
                 }
-                None => break, // it was removed
-            };
-            next = record.parent;
-            line.push((id, record));
+                None => {} // it was removed
+            }
         }
         line.reverse();
         Ok(line)
+    }
+
+    /// Returns a walk from `tip` along parents, as far as they were made after `since`.
+    pub(crate) fn ancestors(&self, tip: CheckpointId, since: CheckpointId) -> Ancestors<'_> {
+        Ancestors { reader: self, since, next: Some(tip) }
     }
 
     /// The newest of the root graph's checkpoints that followed one.

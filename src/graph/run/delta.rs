@@ -93,13 +93,13 @@ impl Made {
 
 /// The checkpoints of an activation, oldest first.
 async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> {
-    let mut line = vec![];
-    let mut at = Some(id);
-    while let Some(id) = at {
-        let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
-        let made = Made { id, record, tasks: reader.tasks(id).await? };
-        at = made.record.parent.filter(|_| !made.begins());
-        line.push(made);
+    let (mut line, mut ancestors) = (vec![], reader.ancestors(id, CheckpointId(0)));
+    while let Some((id, record)) = ancestors.next().await? {
+        let record = record.ok_or_else(|| reader.missing_subgraph())?;
+        line.push(Made { id, record, tasks: reader.tasks(id).await? });
+        if line.last().is_some_and(Made::begins) {
+            break;
+        }
     }
     line.reverse();
     Ok(line)

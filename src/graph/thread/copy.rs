@@ -25,7 +25,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub async fn copy_to(&self, to: impl Into<ThreadId>, at: CheckpointId) -> Result<(), RunError> {
         let to = to.into();
         let (reader, head) = self.reader("copying a thread").await?;
-        let way = way_to(&reader, at).await?;
+        let line = reader.line(at).await?;
+        let way: BTreeSet<CheckpointId> = line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
         let lease = reader.store.claim(&to, Claim::IfFree).await?;
         if to.as_str().is_empty() {
             return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
@@ -43,24 +44,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         copy.records(&way, at).await?;
         copy.commit(vec![], Some(at)).await
     }
-}
-
-/// The checkpoints on the way to one.
-async fn way_to(reader: &Reader, at: CheckpointId) -> Result<BTreeSet<CheckpointId>, RunError> {
-    let mut way = BTreeSet::new();
-    let mut next = Some(at);
-    while let Some(id) = next.filter(|id| !way.contains(id)) {
-        let Some(record) = reader.record(id).await?.filter(|record| record.namespace.is_empty()) else {
-            if id == at {
-                return Err(RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: at });
-            }
-            break; // what was before it has been deleted
-        };
-        way.insert(id);
-        way.extend(record.base);
-        next = record.parent;
-    }
-    Ok(way)
 }
 
 /// A copy under way.
