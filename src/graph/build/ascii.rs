@@ -1,12 +1,12 @@
-//! Draws an outline of a graph as plain text: under each node the ways that lead from it. Pure: the same outline gives the
-//! same text.
+//! Draws an outline of a graph as plain text: each node with its outgoing edges. Pure: the same outline gives the same
+//! text.
 
 use std::fmt::Write;
 
 use super::draw::{DrawOptions, Drawing, is_inside};
 use crate::graph::view::{Edge, EdgeKind, Outline};
 
-/// Returns the graph as lines. `*` marks the nodes that run next, `?` the questions that are open.
+/// Returns the graph as lines. `*` marks the nodes that run next, `?` pending questions.
 pub(crate) fn ascii(drawing: &Drawing<'_>, options: &DrawOptions) -> String {
     let mut text = String::new();
     graph(drawing, options, "", 0, &mut text);
@@ -16,7 +16,7 @@ pub(crate) fn ascii(drawing: &Drawing<'_>, options: &DrawOptions) -> String {
 fn graph(drawing: &Drawing<'_>, options: &DrawOptions, above: &str, depth: usize, out: &mut String) {
     let outline = drawing.outline;
     line(out, depth, "START");
-    ways(outline, None, depth, out);
+    edges(outline, None, depth, out);
     for (at, node) in outline.nodes.iter().enumerate() {
         let path = if depth == 0 { node.name.clone() } else { format!("{above}|{}", node.name) };
         let child = drawing.children.iter().find(|(of, _)| *of == at && depth < options.expand);
@@ -24,7 +24,7 @@ fn graph(drawing: &Drawing<'_>, options: &DrawOptions, above: &str, depth: usize
         if let Some((_, child)) = child {
             graph(child, options, &path, depth + 1, out);
         }
-        ways(outline, Some(at), depth, out);
+        edges(outline, Some(at), depth, out);
     }
 }
 
@@ -37,12 +37,12 @@ fn marks(options: &DrawOptions, path: &str, expanded: bool, defer: bool) -> Stri
     if options.position.iter().any(|at| here(at)) {
         marks.push_str(" *");
     }
-    let asked = options.asking.iter().filter(|(at, _)| here(at));
-    asked.for_each(|(_, question)| marks.extend([" ? ", &plain(question)]));
+    let questions = options.asking.iter().filter(|(at, _)| here(at));
+    questions.for_each(|(_, question)| marks.extend([" ? ", &plain(question)]));
     marks
 }
 
-fn ways(outline: &Outline, from: Option<usize>, depth: usize, out: &mut String) {
+fn edges(outline: &Outline, from: Option<usize>, depth: usize, out: &mut String) {
     for edge in outline.edges.iter().filter(|edge| edge.from == from) {
         let to = edge.to.map_or("END".to_owned(), |at| plain(&outline.nodes[at].name));
         line(out, depth, &format!("  {} {to}", arrow(edge)));
@@ -73,7 +73,7 @@ fn line(out: &mut String, depth: usize, line: &str) {
     let _ = writeln!(out, "{:1$}{line}", "", depth * 4);
 }
 
-/// Names come from data too: nothing in them moves a terminal's cursor.
+/// Replaces control characters: names come from data too, and must not move a terminal's cursor.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subgraph_stands_under_its_node() {
+    fn a_subgraph_is_indented_under_its_node() {
         let (outer, inner) = (outline(), outline());
         let child = Drawing { outline: &inner, children: vec![] };
         let drawing = Drawing { outline: &outer, children: vec![(0, child)] };

@@ -17,16 +17,16 @@ use crate::graph::node::{
 use crate::graph::state::{Payload, State};
 use crate::graph::view::AnyChild;
 
-/// Where an edge starts: START, a node, or several nodes (a join).
+/// The source of an edge: START, a node, or several nodes (a join).
 #[derive(Clone, Debug)]
 pub enum Edges<N> {
     /// START.
     Start,
     /// One node.
     One(N),
-    /// Several nodes: the edge fires when all have finished at least once since it fired last.
+    /// Several nodes: the edge fires when all of them have finished at least once since it last fired.
     Join(Vec<N>),
-    /// END: never right, reported by `compile`.
+    /// END: always an error, reported by `compile`.
     End,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct AddedBranch<S, N, C> {
     pub name: Option<String>,
     pub choose: Choose<S, N, C>,
     pub declared: Declared<N>,
-    /// Whether the outcomes are all there are, so that nothing has to be checked when the router has chosen.
+    /// Set if the outcomes are exhaustive: the router's choice needs no check.
     pub closed: bool,
 }
 
@@ -133,7 +133,7 @@ impl<S: State, N, C> std::fmt::Debug for StateGraph<S, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
-    /// Returns an empty graph over a state whose channels are known at run time. Lints are off for such a graph.
+    /// Returns an empty graph over a state whose channels are known only at run time. Lints are off for such a graph.
     pub fn with_schema(schema: S::Schema) -> Self {
         let allowed = if N::all().is_empty() {
             [Lint::Unreachable, Lint::TrappedLoop, Lint::ConditionalJoin].into()
@@ -170,13 +170,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![] })
     }
 
-    /// Adds a worker: a node that sends start, each with a payload of its own. Options: [`worker`](crate::graph::worker).
+    /// Adds a worker: a node started by sends, each with its own payload. Options: [`worker`](crate::graph::worker).
     pub fn add_worker<I: Payload + DeserializeOwned>(self, at: Worker<N, I>, work: impl Work<S, N, C, I>) -> Self {
         let options = work.options();
         self.add(AddedNode { id: at.node, body: Box::new(WorkBody(work, PhantomData)), options, children: vec![] })
     }
 
-    /// Adds a node that edges start with the state and sends with a payload, for graphs that are read from data.
+    /// Adds a node that edges start with the state and sends with a payload, for graphs read from data.
     pub fn add_either<I, F, Fut>(self, id: N, body: F, options: NodeOptions<S, N, C>) -> Self
     where
         I: Payload + DeserializeOwned,
@@ -186,7 +186,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add(AddedNode { id, body: Box::new(EitherBody(body, PhantomData)), options, children: vec![] })
     }
 
-    /// Adds a whole graph as one node. Over the same state it returns only what it changed; over another state it needs
+    /// Adds a graph as one node. Over the same state it returns only its changes; over another state it needs
     /// [`mapped`](crate::graph::CompiledGraph::mapped).
     pub fn add_subgraph(self, id: N, child: impl Child<S, N, C>) -> Self {
         let nested = child.describe();
@@ -195,7 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
     }
 
-    /// Adds a whole graph as one node, with options.
+    /// Adds a graph as one node, with options.
     pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
@@ -225,18 +225,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.add_edge(from, END)
     }
 
-    /// Lets the graph begin at a node: the same as an edge from START.
+    /// Starts the graph at a node: the same as an edge from START.
     pub fn set_entry_point(self, node: N) -> Self {
         self.add_edge(START, node)
     }
 
-    /// Lets the graph end after a node: the same as an edge to END.
+    /// Ends the graph after a node: the same as an edge to END.
     pub fn set_finish_point(self, node: N) -> Self {
         self.add_edge(node, END)
     }
 
-    /// Adds a router with an outcome enum after a node, or after START; see [`Route`](crate::graph::Route) for an example. It chooses
-    /// once the node has ended, over the state with the node's own writes. LangGraph: `add_conditional_edges`.
+    /// Adds a router with an outcome enum after a node, or after START; see [`Route`](crate::graph::Route) for an example.
+    /// It runs once the node has ended, over the state with the node's own writes. LangGraph: `add_conditional_edges`.
     pub fn add_conditional_edges<M>(
         mut self,
         from: impl Into<Edges<N>>,
@@ -250,7 +250,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 
     /// Adds a router that returns node ids, sends or a [`Target`], with the targets it may choose:
     /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`; see [`Chooser`], and
-    /// [`Declared`] for several kinds of targets. To choose another target is an error (V1).
+    /// [`Declared`] for several kinds of targets. Choosing another target is an error.
     pub fn add_conditional_edges_to<M>(
         self,
         from: impl Into<Edges<N>>,
@@ -260,7 +260,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.branch(from.into(), None, router, targets.into())
     }
 
-    /// The same, under a name: two routers of one name after one node are refused.
+    /// Adds such a router under a name. Two routers of one name after one node are a [`Problem`](crate::graph::Problem).
     pub fn add_branch<M>(
         self,
         from: impl Into<Edges<N>>,
@@ -307,7 +307,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Sets what applies to every node that does not say otherwise.
+    /// Sets the defaults of node options; options of a node take precedence.
     pub fn node_defaults(mut self, defaults: NodeDefaults) -> Self {
         self.defaults = defaults;
         self
@@ -319,24 +319,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Limits which channels input may write; other writes are dropped.
+    /// Limits the channels that input may write; other writes are dropped.
     pub fn input_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
         self.input = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Limits which channels the graph's events show when it runs as a subgraph; snapshots show all.
+    /// Limits the channels that the graph's events show when it runs as a subgraph; snapshots show all.
     pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
         self.output = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 }
 
-/// The earlier versions that a graph continues.
+/// The graph's version, and the stored versions that it accepts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct History {
-    /// The version that the builder was given.
     pub version: u32,
-    /// `true` if it continues none.
+    /// Set if threads of other versions cannot run.
     pub pinned: bool,
 }

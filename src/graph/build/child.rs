@@ -7,13 +7,13 @@ use crate::graph::view::AnyChild;
 /// The lifetime of the state of a subgraph. LangGraph: the subgraph's `checkpointer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Under the parent's task: an interrupted or failed run goes on inside; nothing is kept between activations. Each
-    /// attempt of a retry policy begins the subgraph anew, as in LangGraph.
+    /// For the parent's task: an interrupted or failed run resumes inside the subgraph; nothing is kept between
+    /// activations. Each attempt of a retry policy starts the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
-    /// For the whole thread: each activation begins with the state the last one ended with.
+    /// For the whole thread: each activation starts with the state that the last one ended with.
     PerThread,
-    /// Not at all: a resumed subgraph starts over.
+    /// Not saved: a resumed subgraph starts over.
     Stateless,
 }
 

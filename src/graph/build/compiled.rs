@@ -1,4 +1,4 @@
-//! A graph that runs: tables, and where its threads are kept. Cheap to clone.
+//! The compiled graph: its tables, and the store of its threads. Cheap to clone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::graph::records::{HANDLER, NodeCache};
 use crate::graph::state::State;
 use crate::graph::view::AnyChild;
 
-/// A graph that runs. A clone shares the tables, so the same graph on another store costs nothing.
+/// A compiled graph, ready to run. Clones share the tables, so the same graph on another store costs nothing.
 pub struct CompiledGraph<S: State, N, C = ()> {
     pub(crate) table: Arc<Table<S, N, C>>,
     pub(crate) store: Option<Arc<dyn Checkpointer>>,
     pub(crate) cache: Option<Arc<dyn NodeCache>>,
     pub(crate) persistence: Persistence,
     pub(crate) name: Arc<str>,
-    /// How many supersteps a run of its threads may take.
+    /// Limit of supersteps for a run of its threads.
     pub(crate) recursion: u64,
 }
 
@@ -55,16 +55,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         Self { table: Arc::new(table), store: None, cache: None, persistence, name, recursion }
     }
 
-    /// Gives the graph the name under which its threads are listed.
+    /// Sets the name under which the graph's threads are listed.
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets how many supersteps a run of the graph's threads may take before it is an error, unless
-    /// [`Thread::recursion_limit`](crate::graph::Thread::recursion_limit) says otherwise; [`RECURSION_LIMIT`] unless set. For a graph whose loops end by rules of its
-    /// own, however long they are: `u64::MAX`.
+    /// Sets the number of supersteps after which a run of the graph's threads fails, [`RECURSION_LIMIT`] unless set;
+    /// [`Thread::recursion_limit`](crate::graph::Thread::recursion_limit) takes precedence. Use `u64::MAX` for a graph
+    /// whose loops end by their own rules.
     #[must_use]
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.recursion = supersteps;
@@ -78,24 +78,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self
     }
 
-    /// Keeps the graph's threads in a store that others use too. Threads of several graphs share one space of names.
+    /// Keeps the graph's threads in a shared store. Threads of several graphs share one namespace.
     #[must_use]
     pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Keeps the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache: results
-    /// are told apart by the graph's name and [`fingerprint`](Self::fingerprint), the nodes on the way down to a subgraph, and
-    /// the type of the node's body. Give graphs a name each if one function makes their bodies from other values.
+    /// Caches the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache:
+    /// results are keyed by the graph's name and [`fingerprint`](Self::fingerprint), the nodes down to a subgraph, and the
+    /// type of the node's body. Name each graph if one function makes their bodies from different values.
     #[must_use]
     pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Sets how long the state is kept when the graph runs as a subgraph:
-    /// `.add_subgraph(Step::Chat, chat.persistence(Persistence::PerThread))` gives it a memory of its own.
+    /// Sets the lifetime of the state when the graph runs as a subgraph: with `.add_subgraph(Step::Chat,
+    /// chat.persistence(Persistence::PerThread))` it keeps a memory of its own.
     #[must_use]
     pub fn persistence(mut self, persistence: Persistence) -> Self {
         self.persistence = persistence;
@@ -122,12 +122,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.table.named(name).map(|at| self.table.row(at).id.clone())
     }
 
-    /// Returns whether the graph has breakpoints: `interrupt_before`, `interrupt_after`.
+    /// Returns true if the graph has breakpoints: `interrupt_before`, `interrupt_after`.
     pub fn has_breakpoints(&self) -> bool {
         !matches!((&self.table.stops.before, &self.table.stops.after), (Stops::None, Stops::None))
     }
 
-    /// Returns the questions that nodes declare, here and in subgraphs: the name, and the name of the question's type.
+    /// Returns the questions declared by nodes, here and in subgraphs: the name, and the name of the question's type.
     pub fn questions(&self) -> Vec<(&'static str, &'static str)> {
         let mut questions: Vec<_> = self.table.nodes.iter().flat_map(declared).collect();
         questions.sort_unstable();
@@ -135,7 +135,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         questions
     }
 
-    /// Returns the declared edges: from, to and the outcome's name; `START` and `END` stand for the virtual nodes.
+    /// Returns the declared edges: source, target and the outcome's name; the virtual nodes are `START` and `END`.
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let outline = &self.table.outline;
         let name = move |at: Option<usize>, none| at.map_or(none, |at| outline.nodes[at].name.as_str());
@@ -147,9 +147,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         edges.chain(joins)
     }
 
-    /// Returns the number that tells versions of the graph apart: of its channels (name, type, version, rule), nodes, joins, what
-    /// it says of earlier versions, and [`version`](crate::graph::StateGraph::version).
-    /// Each checkpoint carries it. It is the same on every machine.
+    /// Returns the hash that identifies this version of the graph: its channels (name, type, version, rule), nodes, joins,
+    /// renames, and [`version`](crate::graph::StateGraph::version). Stored in each checkpoint; the same on every machine.
     pub fn fingerprint(&self) -> u64 {
         self.table.identity.fingerprint
     }
@@ -163,17 +162,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         Ok(store.threads(after, limit).await?)
     }
 
-    /// Returns the nodes that blocked the thread they ran on for more than 100 ms without awaiting, each with the longest time, in
-    /// runs of this process that somebody listened to ([`Thread::stream`](crate::graph::Thread::stream), or a `tracing` subscriber that takes warnings).
-    /// Make them [`blocking`](crate::graph::blocking()) nodes: until such a node awaits, no other task on its thread runs, and no
-    /// timeout or cancellation reaches it.
+    /// Returns the nodes that blocked their thread for more than 100 ms without awaiting, each with the longest time.
+    /// Measured in runs of this process that are observed ([`Thread::stream`](crate::graph::Thread::stream), or a `tracing`
+    /// subscriber that takes warnings). Make them [`blocking`](crate::graph::blocking()) nodes: until such a node awaits,
+    /// no other task on its thread runs, and no timeout or cancellation reaches it.
     pub fn blocking_nodes(&self) -> Vec<(String, Duration)> {
         let rows = self.table.nodes.iter();
         rows.filter_map(|row| Some((row.name.to_string(), row.execution.longest.get()?))).collect()
     }
 
-    /// Returns the graph as a mermaid flowchart, exact from its declared edges, with subgraphs expanded so deep; 0 draws each
-    /// as one node. Routers are labelled by their outcomes. LangGraph: `get_graph(xray=depth).draw_mermaid()`.
+    /// Returns the graph as a mermaid flowchart of its declared edges, with `depth` levels of subgraphs expanded; 0 draws
+    /// each as one node. Routers are labelled by their outcomes. LangGraph: `get_graph(xray=depth).draw_mermaid()`.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -189,12 +188,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
     }
 
-    /// Returns the graph in the language of Graphviz, with subgraphs expanded so deep.
+    /// Returns the graph in Graphviz' DOT language, with `depth` levels of subgraphs expanded.
     pub fn dot(&self, depth: usize) -> String {
         dot::dot(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
     }
 
-    /// Returns the graph as plain text: a line for each way from a node, with subgraphs expanded so deep.
+    /// Returns the graph as plain text: a line for each edge of a node, with `depth` levels of subgraphs expanded.
     pub fn ascii(&self, depth: usize) -> String {
         ascii::ascii(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
     }
@@ -229,28 +228,27 @@ impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
 }
 
 impl<S: State, N: NodeId, C> Table<S, N, C> {
-    /// How a question of this name was declared, here or in a subgraph; none if nobody did.
+    /// Returns the declaration of a question, here or in a subgraph.
     pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
         let own = self.nodes.iter().find_map(|row| row.options.declared.asks.get(question)?.first().copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.asks(question)))
     }
 
-    /// How a signal of this name was declared, here or in a subgraph; none if nobody did.
+    /// Returns the declaration of a signal, here or in a subgraph.
     pub(crate) fn receives(&self, signal: &str) -> Option<Receives> {
         let own = self.nodes.iter().find_map(|row| row.options.declared.receives.get(signal).copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.receives(signal)))
     }
 
-    /// The names of all signals that are declared, here or in a subgraph.
     pub(crate) fn signals(&self) -> BTreeSet<&'static str> {
         let own = self.nodes.iter().flat_map(|row| row.options.declared.receives.keys().copied());
         let children = self.nodes.iter().flat_map(|row| &row.children);
         own.chain(children.flat_map(|child| child.0.signals())).collect()
     }
 
-    /// How the question of a node was declared, along the nodes on the way down to it.
+    /// Returns a node's declaration of a question; `namespace` leads down to the node's subgraph.
     pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
         let Some((first, rest)) = namespace.split_first() else {
             let row = self.row(self.now(node.strip_prefix(HANDLER).unwrap_or(node))?);

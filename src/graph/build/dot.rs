@@ -1,12 +1,11 @@
-//! Draws an outline of a graph in the language of Graphviz: its declared edges and nothing else. Pure: the same outline
-//! gives the same text.
+//! Draws an outline of a graph in Graphviz' DOT language: its declared edges only. Pure: the same outline gives the same
+//! text.
 
 use std::fmt::Write;
 
 use super::draw::{DrawOptions, Drawing, is_inside};
 use crate::graph::view::{Edge, EdgeKind};
 
-/// Returns the graph as a digraph.
 pub(crate) fn dot(drawing: &Drawing<'_>, options: &DrawOptions) -> String {
     let mut sketch = Sketch { options, text: "digraph {\n".into() };
     sketch.line(0, "node [shape=box, style=rounded];");
@@ -21,7 +20,7 @@ struct Sketch<'a> {
     text: String,
 }
 
-/// What stands for a node: its own box, or the ends of its subgraph.
+/// The ids that edges to and from a node use: its own box, or START and END of its subgraph.
 struct Ends {
     entry: String,
     exit: String,
@@ -39,7 +38,7 @@ impl Sketch<'_> {
         for edge in &outline.edges {
             let from = edge.from.map_or(&ends.entry, |at| &nodes[at].exit);
             let to = edge.to.map_or(&ends.exit, |at| &nodes[at].entry);
-            self.line(depth, &format!("{from} -> {to}{};", look(edge)));
+            self.line(depth, &format!("{from} -> {to}{};", style(edge)));
         }
         for (number, (sources, target)) in outline.joins.iter().enumerate() {
             let join = quoted(&format!("{path}||and {number}"));
@@ -71,8 +70,8 @@ impl Sketch<'_> {
         let here = |at: &str| at == path || (!expanded && is_inside(at, path));
         let mut label = name.to_owned();
         label.push_str(if defer { " (deferred)" } else { "" });
-        let asked = self.options.asking.iter().filter(|(at, _)| here(at));
-        asked.for_each(|(_, question)| label.extend([" ? ", question]));
+        let questions = self.options.asking.iter().filter(|(at, _)| here(at));
+        questions.for_each(|(_, question)| label.extend([" ? ", question]));
         let next = self.options.position.iter().any(|at| here(at));
         let fill = if next { ", style=\"rounded,filled\", fillcolor=\"#fde68a\"" } else { "" };
         format!("label={}{fill}", quoted(&label))
@@ -84,7 +83,7 @@ impl Sketch<'_> {
     }
 }
 
-fn look(edge: &Edge) -> String {
+fn style(edge: &Edge) -> String {
     let label = &edge.label;
     match edge.kind {
         EdgeKind::Always => String::new(),
@@ -96,7 +95,6 @@ fn look(edge: &Edge) -> String {
     }
 }
 
-/// Writes text so that Graphviz reads nothing into it.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

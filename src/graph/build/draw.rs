@@ -1,14 +1,12 @@
-//! Draws an outline of a graph as Mermaid text: its declared edges and nothing else. Pure: the same outline gives the
-//! same text.
+//! Draws an outline of a graph as Mermaid text: its declared edges only. Pure: the same outline gives the same text.
 //!
-//! A plain edge is a line, a router's outcome a dotted line, a send a thick one, a declared goto a dotted one so named.
+//! A plain edge is a line, a router's outcome a dotted line, a send a thick one, a declared goto a dotted one labelled so.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 use crate::graph::view::{Edge, EdgeKind, Outline, OutlineNode};
 
-/// A graph to draw, with the graphs that its nodes stand for.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawing<'a> {
     pub outline: &'a Outline,
@@ -16,19 +14,19 @@ pub(crate) struct Drawing<'a> {
     pub children: Vec<(usize, Drawing<'a>)>,
 }
 
-/// What to show of a graph beside its nodes and edges.
+/// Options of a drawing, and a thread's position to mark in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DrawOptions {
-    /// How many levels of subgraphs are drawn in full; 0 draws each as one node.
+    /// Levels of subgraphs drawn in full; 0 draws each as one node.
     pub expand: usize,
     pub title: Option<String>,
     /// The nodes to run next, as paths: names joined by `|`, which no name contains.
     pub position: Vec<String>,
-    /// Open questions: the path of the node that asks, and the question's name.
+    /// Pending questions: the path of the node, and the question's name.
     pub asking: Vec<(String, String)>,
 }
 
-/// Returns the graph as a Mermaid flowchart. What happens in a subgraph that is not expanded shows on its node.
+/// Returns the graph as a Mermaid flowchart. Marks inside a subgraph that is not expanded appear on its node.
 pub(crate) fn mermaid(drawing: &Drawing<'_>, options: &DrawOptions) -> String {
     let mut sketch = Sketch { options, text: String::new(), taken: HashSet::new(), classes: BTreeMap::new() };
     if let Some(title) = &options.title {
@@ -40,13 +38,10 @@ pub(crate) fn mermaid(drawing: &Drawing<'_>, options: &DrawOptions) -> String {
     sketch.text
 }
 
-/// The text so far.
 struct Sketch<'a> {
     options: &'a DrawOptions,
     text: String,
-    /// Ids in use.
     taken: HashSet<String>,
-    /// Ids by the class they are shown in.
     classes: BTreeMap<&'static str, Vec<String>>,
 }
 
@@ -63,7 +58,7 @@ impl Scope {
     }
 }
 
-/// Where edges to and from a node meet its picture; two places if the node is an expanded subgraph.
+/// The ids that edges to and from a node use; two if the node is an expanded subgraph.
 struct Ends {
     entry: String,
     exit: String,
@@ -78,7 +73,7 @@ impl Sketch<'_> {
         if scope.depth > 0 || outline.edges.iter().any(|edge| edge.to.is_none()) {
             self.line(depth, &format!("{}([END])", ends.exit));
         }
-        for edge in gathered(&outline.edges) {
+        for edge in merged(&outline.edges) {
             let from = edge.from.map_or(&ends.entry, |at| &nodes[at].exit);
             let to = edge.to.map_or(&ends.exit, |at| &nodes[at].entry);
             self.line(depth, &format!("{from} {} {to}", arrow(&edge)));
@@ -104,19 +99,19 @@ impl Sketch<'_> {
         ends
     }
 
-    /// Returns what is written on a node, and notes the classes it is shown in.
+    /// Returns a node's label, and records its style classes.
     fn label(&mut self, node: &OutlineNode, id: &str, path: &str, expanded: bool) -> String {
         let here = |at: &str| at == path || (!expanded && is_inside(at, path));
         let mut label = escaped(&node.name);
-        let asked: Vec<&String> = self.options.asking.iter().filter(|(at, _)| here(at)).map(|(_, name)| name).collect();
+        let questions: Vec<_> = self.options.asking.iter().filter(|(at, _)| here(at)).map(|(_, name)| name).collect();
         let next = self.options.position.iter().any(|at| here(at));
-        for (class, shown) in [("asking", !asked.is_empty()), ("deferred", node.defer), ("next", next)] {
+        for (class, shown) in [("asking", !questions.is_empty()), ("deferred", node.defer), ("next", next)] {
             if shown {
                 self.classes.entry(class).or_default().push(id.to_owned());
             }
         }
         label.push_str(if node.defer { "<br/>(deferred)" } else { "" });
-        asked.iter().for_each(|name| label.extend(["<br/>? ", &escaped(name)]));
+        questions.iter().for_each(|name| label.extend(["<br/>? ", &escaped(name)]));
         label
     }
 
@@ -136,7 +131,7 @@ impl Sketch<'_> {
         }
     }
 
-    /// Makes an id that no other picture has, and that no word of Mermaid's equals.
+    /// Returns an unused id that is no keyword of Mermaid.
     fn free_id(&mut self, scope: &str, name: &str) -> String {
         let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let base = format!("{scope}_{plain}");
@@ -153,13 +148,12 @@ impl Sketch<'_> {
     }
 }
 
-/// Whether a path leads into the subgraph at another.
 pub(crate) fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('|'))
 }
 
-/// Returns the edges by source, START first; those of one kind between the same two nodes as one edge.
-fn gathered(edges: &[Edge]) -> Vec<Edge> {
+/// Returns the edges by source, START first; edges of one kind between the same two nodes are merged.
+fn merged(edges: &[Edge]) -> Vec<Edge> {
     let mut lines: Vec<Edge> = vec![];
     for edge in edges {
         let same = |line: &&mut Edge| (line.from, line.to, line.kind) == (edge.from, edge.to, edge.kind);
@@ -194,7 +188,6 @@ fn style(class: &str) -> &'static str {
     }
 }
 
-/// Writes text so that neither Mermaid nor Markdown nor HTML reads anything into it.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The names behind a graph's indexes.
+//! The shape of a graph: the names behind its indexes, which its fingerprint hashes.
 
 use super::join::Join;
 use super::table::Row;

@@ -1,12 +1,12 @@
-//! What a graph says of its earlier versions, for the threads that they have stored. Knows no store.
+//! Renamed nodes and versions of a graph, for threads that earlier versions stored. Knows no store.
 
 use super::builder::StateGraph;
 use crate::graph::node::NodeId;
 use crate::graph::state::State;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
-    /// Says that a node had another name before: what stored threads have of it is the node's, its tasks, joins, sends,
-    /// questions and subgraphs included. A node may have had several.
+    /// Declares a former name of a node: its tasks, joins, sends, questions and subgraphs in stored threads become the
+    /// node's. A node may have several.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -26,14 +26,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Gives the graph a version, which is part of its [fingerprint](crate::graph::CompiledGraph::fingerprint): for a change
-    /// that channels, nodes and joins do not show, such as what a node does. 0 unless set.
+    /// Sets a version, which is part of the [fingerprint](crate::graph::CompiledGraph::fingerprint): for a change that
+    /// channels, nodes and joins do not show, such as a node's behaviour. 0 unless set.
     pub fn version(mut self, version: u32) -> Self {
         self.history.version = version;
         self
     }
 
-    /// Goes on only with threads that this very version of the graph has stored: those of another
+    /// Accepts only threads stored by this version of the graph: those of another
     /// [fingerprint](crate::graph::CompiledGraph::fingerprint) can be read, but not run, answered or updated.
     pub fn pinned(mut self) -> Self {
         self.history.pinned = true;

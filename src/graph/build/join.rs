@@ -1,10 +1,9 @@
 //! The wiring of a graph by node indexes: edges and joins.
 
-/// The static part: what the builder made of joins and deferred nodes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wiring {
     pub joins: Vec<Join>,
-    /// Per node: whether it waits for the run to go quiet.
+    /// By node index: set if the node waits until nothing else is left to run.
     pub deferred: Vec<bool>,
 }
 

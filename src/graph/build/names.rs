@@ -1,4 +1,4 @@
-//! How problems name the ends of edges, and types.
+//! Names of edge sources and targets in problems.
 
 use super::builder::Edges;
 use crate::graph::node::{NodeId, Target};

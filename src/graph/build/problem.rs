@@ -1,21 +1,21 @@
-//! What can be wrong with a graph, in words: each problem says what, where and what to do.
+//! The problems of a graph, each with a message and a help text.
 
 use std::fmt;
 
 /// A check that can be turned off with [`StateGraph::allow`](crate::graph::StateGraph::allow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lint {
-    /// A node that nothing leads to.
+    /// A node without a path from START.
     Unreachable,
-    /// A loop without a way to END, or one whose plain edges fire for ever.
+    /// A loop without a path to END, or one whose plain edges fire for ever.
     TrappedLoop,
-    /// A join with a source that a router may pass by: the join may never fire.
+    /// A join with a source that a router may skip: the join may never fire.
     ConditionalJoin,
-    /// A graph that can ask questions, run without a checkpointer: the answers have nowhere to go.
+    /// A graph that can interrupt, run without a checkpointer: its questions cannot be answered.
     Unresumable,
 }
 
-/// One thing wrong with a graph.
+/// A problem of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -25,7 +25,7 @@ pub enum Problem {
     NotAdded { node: String },
     /// Two nodes with one id.
     AddedTwice { node: String },
-    /// A node name that the engine keeps for itself.
+    /// A node name reserved for the engine.
     ReservedName { node: String },
     /// Nothing follows START.
     NoEntry,
@@ -57,9 +57,9 @@ pub enum Problem {
     QuestionTwice { name: String, first: String, second: String },
     /// [`Lint::Unreachable`].
     Unreachable { node: String },
-    /// [`Lint::TrappedLoop`]: no way to END.
+    /// [`Lint::TrappedLoop`]: no path to END.
     TrappedLoop { path: Vec<String>, commands: Option<String> },
-    /// [`Lint::TrappedLoop`]: a way to END, but every edge of the loop fires every time.
+    /// [`Lint::TrappedLoop`]: a path to END, but every edge of the loop fires every time.
     EndlessLoop { path: Vec<String> },
     /// [`Lint::ConditionalJoin`].
     ConditionalJoin { source: String, target: String },
@@ -84,7 +84,7 @@ impl Problem {
         }
     }
 
-    /// Returns whether an edge into some node is missing because of it, so that nothing can be said of what is reachable.
+    /// True if it hides an edge into some node, so that reachability cannot be checked.
     pub(crate) fn loses_an_edge(&self) -> bool {
         matches!(
             self,
@@ -96,7 +96,7 @@ impl Problem {
         )
     }
 
-    /// Returns what to do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
             Self::NotAdded { node } => format!("add `.add_node({node}, <body>)`, or delete the variant"),
@@ -194,7 +194,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a graph, found at once.
+/// All problems of a graph.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CompileError {
     problems: Vec<Problem>,
@@ -205,7 +205,7 @@ impl CompileError {
         Self { problems }
     }
 
-    /// Returns the problems, in the order of the nodes and edges they are about.
+    /// Returns the problems, in the order of their nodes and edges.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

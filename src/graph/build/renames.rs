@@ -1,4 +1,4 @@
-//! The names that things had in earlier versions of a graph: checked, and as words of its fingerprint.
+//! Former names of nodes and channels: checks them, and translates stored names to current ones.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use crate::graph::node::NodeId;
 use crate::graph::records::HANDLER;
 use crate::graph::state::State;
 
-/// The names that nodes had, and those they have now.
 pub(crate) fn renames<S: State, N: NodeId, C>(
     nodes: &[Row<S, N, C>],
     renamed: Vec<(String, N)>,
@@ -32,7 +31,7 @@ pub(crate) fn renames<S: State, N: NodeId, C>(
     all
 }
 
-/// What decides how an earlier version is read, beside the names that there are now.
+/// Returns the renames and removals that decide how an earlier version's records are read; part of the fingerprint.
 pub(crate) fn past<S: State>(schema: &S::Schema, renamed: &BTreeMap<String, String>) -> Vec<String> {
     let was = S::channels(schema)
         .iter()
@@ -42,7 +41,7 @@ pub(crate) fn past<S: State>(schema: &S::Schema, renamed: &BTreeMap<String, Stri
 }
 
 impl<S: State, N: NodeId, C> Table<S, N, C> {
-    /// The name that what is kept under the name of a node goes by now.
+    /// Returns the current name for a stored one, with its handler prefix and call number.
     pub(crate) fn name_now(&self, name: String) -> String {
         let (handler, rest) = name.strip_prefix(HANDLER).map_or(("", name.as_str()), |rest| (HANDLER, rest));
         let (node, call) = rest.find('#').map_or((rest, ""), |at| rest.split_at(at));
@@ -52,7 +51,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         }
     }
 
-    /// What subgraphs with state of their own ended at, by the names they go by now; of two the later.
+    /// Returns the last checkpoints of per-thread subgraphs by current name; the later one if two names became one.
     pub(crate) fn children_now(&self, children: Vec<(String, CheckpointId)>) -> Vec<(String, CheckpointId)> {
         let mut now: Vec<(String, CheckpointId)> = vec![];
         for (name, at) in children {
@@ -63,7 +62,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         now
     }
 
-    /// The names that nodes on the way down have and had.
+    /// Returns the current and former names of each node on a path.
     pub(crate) fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>> {
         let Some((first, rest)) = nodes.split_first() else { return vec![] };
         let was = self.identity.renamed.iter().filter(|(_, now)| *now == first).map(|(was, _)| was.clone());
@@ -76,17 +75,17 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         [vec![names], below].concat()
     }
 
-    /// Whether a node still asks a question, as far as that is known; `depth` subgraphs below the root.
+    /// True if a node still declares the question, or declares none; `depth` subgraphs below the root.
     pub(crate) fn still_asks(&self, depth: usize, question: &QuestionRecord) -> bool {
-        let mut way: Vec<&str> = question.namespace.iter().map(String::as_str).collect();
-        way.retain(|name| !name.starts_with('#'));
-        way.get(depth..).is_none_or(|way| self.asks_still(way, &question.node, &question.name))
+        let mut path: Vec<&str> = question.namespace.iter().map(String::as_str).collect();
+        path.retain(|name| !name.starts_with('#'));
+        path.get(depth..).is_none_or(|path| self.asks_still(path, &question.node, &question.name))
     }
 
-    /// The same, along the nodes on the way down.
-    pub(crate) fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool {
+    /// The same for a node at the end of a path of nodes.
+    pub(crate) fn asks_still(&self, path: &[&str], node: &str, question: &str) -> bool {
         let of = |name: &str| self.now(name.strip_prefix(HANDLER).unwrap_or(name)).map(|at| self.row(at));
-        match way.split_first() {
+        match path.split_first() {
             None => of(node).and_then(|row| row.facts.asks.as_ref()).is_none_or(|asks| asks.contains_key(question)),
             Some((first, rest)) => of(first).is_none_or(|row| {
                 row.children.is_empty() || row.children.iter().any(|child| child.0.asks_still(rest, node, question))

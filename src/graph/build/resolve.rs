@@ -1,4 +1,4 @@
-//! From the builder to tables: resolves names to indexes and gathers every problem on the way.
+//! Compiles the builder to tables: resolves names to indexes and collects every problem on the way.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use super::table::{Branch, Exits, GraphChannels, GraphIdentity, GraphStops, Ques
 use crate::graph::node::{Choose, Declared, NodeId, Sends, Target};
 use crate::graph::state::{
     Mask, State,
-    type_name::{short, told_apart},
+    type_name::{distinct_names, short},
 };
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 
@@ -27,15 +27,15 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut problems = vec![];
     let nodes = rows(nodes, &defaults, &renamed, &mut problems);
     let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
-    let mut building = Building { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
-    calls.into_iter().for_each(|(node, child)| building.call(&node, child));
-    edges.into_iter().for_each(|(from, to)| building.edge(&from, &to));
-    branches.into_iter().for_each(|branch| building.branch(branch));
-    building.commands();
-    let before = building.stops(before);
-    let after = building.stops(after);
-    building.questions();
-    let Building { mut nodes, index, entry, joins, edges, mut problems } = building;
+    let mut resolver = Resolver { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
+    calls.into_iter().for_each(|(node, child)| resolver.call(&node, child));
+    edges.into_iter().for_each(|(from, to)| resolver.edge(&from, &to));
+    branches.into_iter().for_each(|branch| resolver.branch(branch));
+    resolver.commands();
+    let before = resolver.stops(before);
+    let after = resolver.stops(after);
+    resolver.questions();
+    let Resolver { mut nodes, index, entry, joins, edges, mut problems } = resolver;
     if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
         problems.push(Problem::NoEntry);
     }
@@ -70,7 +70,7 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(CompiledGraph::new(table))
 }
 
-struct Building<S: State, N, C> {
+struct Resolver<S: State, N, C> {
     nodes: Vec<Row<S, N, C>>,
     index: HashMap<N, u32>,
     entry: Exits<S, N, C>,
@@ -79,7 +79,7 @@ struct Building<S: State, N, C> {
     problems: Vec<Problem>,
 }
 
-impl<S: State, N: NodeId, C> Building<S, N, C> {
+impl<S: State, N: NodeId, C> Resolver<S, N, C> {
     fn call(&mut self, node: &N, child: AnyChild) {
         match self.index.get(node) {
             Some(&at) => self.nodes[at as usize].children.push(child),
@@ -93,7 +93,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
         let Some(source) = self.source(from, to) else { return };
         let label = source_name(from);
-        let to = &settled(to);
+        let to = &resolve_empty(to);
         let targets = self.targets(&label, to);
         if targets.iter().any(|target| target.sent) {
             self.sends(source, to);
@@ -110,7 +110,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
     }
 
-    /// The sends of an edge start their workers each time the edge fires.
+    /// Adds a router that starts the workers each time the edge fires.
     fn sends(&mut self, source: Option<usize>, to: &Target<N>) {
         let sends = only_sends(to);
         let choose: Choose<S, N, C> = Box::new(move |_, _| sends.clone());
@@ -124,22 +124,22 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         }
     }
 
-    /// The inner None is START.
+    /// Returns the source's index; the inner `None` is START.
     fn source(&mut self, from: &Edges<N>, to: &Target<N>) -> Option<Option<usize>> {
         match from {
             Edges::Start => Some(None),
-            Edges::End => self.wrong(Problem::EndAsSource),
-            Edges::One(node) if node.name() == "__end__" => self.wrong(Problem::EndAsSource),
+            Edges::End => self.report(Problem::EndAsSource),
+            Edges::One(node) if node.name() == "__end__" => self.report(Problem::EndAsSource),
             Edges::One(node) if node.name() == "__start__" => Some(None),
             Edges::One(node) => match self.index.get(node) {
                 Some(&at) => Some(Some(at as usize)),
-                None => self.wrong(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
+                None => self.report(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
             },
             Edges::Join(_) => None,
         }
     }
 
-    fn wrong<T>(&mut self, problem: Problem) -> Option<T> {
+    fn report<T>(&mut self, problem: Problem) -> Option<T> {
         self.problems.push(problem);
         None
     }
@@ -153,7 +153,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         {
             return;
         }
-        for target in self.targets(&name, &settled(to)) {
+        for target in self.targets(&name, &resolve_empty(to)) {
             let Some(node) = target.node else { continue };
             if target.sent {
                 self.only_sent(&name, node);
@@ -204,7 +204,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         if taken {
             self.problems.push(Problem::BranchTwice { from: label.to_owned(), name: name.to_owned() });
         }
-        // remembered as an edge to nowhere, dropped when the outline is made
+        // a marker for later routers; `outline` drops it
         self.edges.push(Edge { from: source, to: None, kind: EdgeKind::Commanded, label: tag });
     }
 
@@ -223,7 +223,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         only
     }
 
-    /// Declared destinations of commands become edges for validation and drawing, and a check at run time.
+    /// Adds declared destinations of commands as edges for validation and drawing, and as a check at run time.
     fn commands(&mut self) {
         for at in 0..self.nodes.len() {
             let Some(declared) = self.nodes[at].options.destinations.clone() else { continue };
@@ -259,7 +259,7 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         for (name, type_name) in self.nodes.iter().flat_map(declared) {
             let first = *known.entry(name).or_insert(type_name);
             if first != type_name {
-                let (first, second) = told_apart(first, type_name);
+                let (first, second) = distinct_names(first, type_name);
                 self.problems.push(Problem::QuestionTwice { name: name.to_owned(), first, second });
             }
         }
@@ -278,7 +278,6 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
         self.problems.push(Problem::EdgeToWorker { from, worker, takes });
     }
 
-    /// Resolves and type-checks a target.
     fn targets(&mut self, from: &str, to: &Target<N>) -> Vec<Resolved> {
         match to {
             Target::End => vec![Resolved { node: None, sent: false }],
@@ -324,17 +323,17 @@ impl<S: State, N: NodeId, C> Building<S, N, C> {
 }
 
 struct Resolved {
-    /// None: END.
+    /// `None` is END.
     node: Option<usize>,
     sent: bool,
 }
 
-/// A target with each list of sends resolved that has a target for being empty: those of an edge never change.
-fn settled<N: NodeId>(to: &Target<N>) -> Target<N> {
+/// Replaces empty lists of sends by their fallback target: the payloads of an edge never change.
+fn resolve_empty<N: NodeId>(to: &Target<N>) -> Target<N> {
     match to {
-        Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => settled(target),
+        Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => resolve_empty(target),
         Target::Sends(sends) => Target::Sends(Sends { empty: None, ..sends.clone() }),
-        Target::Many(many) => Target::Many(many.iter().map(settled).collect()),
+        Target::Many(many) => Target::Many(many.iter().map(resolve_empty).collect()),
         Target::End | Target::Node(_) => to.clone(),
     }
 }
@@ -379,11 +378,11 @@ fn mask<S: State>(schema: &S::Schema, names: Option<Vec<String>>, problems: &mut
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
-    /// Checks the graph and turns it into tables.
+    /// Checks the graph and compiles it to tables.
     ///
     /// # Errors
-    /// [`CompileError`] with every problem at once, [`Lint`]s included. A variant without a node counts as a node of its name, so
-    /// that it hides nothing else.
+    /// [`CompileError`] with every problem at once, [`Lint`]s included. A variant without a node counts as a node of its
+    /// name, so that it hides no other problem.
     pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
         compile(self)
     }

@@ -1,4 +1,4 @@
-//! From added nodes to rows of the table, in name order.
+//! Turns added nodes into rows of the table, in name order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::graph::node::{MissingBody, NodeDefaults, NodeId, NodeOptions};
 use crate::graph::records::HANDLER;
 use crate::graph::state::{State, channels::is_data_defined};
 
-/// Whether a node, or its subgraph, can ask questions.
+/// True if a node, or its subgraph, can interrupt.
 pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {
     let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
     own || row.children.iter().any(|child| child.0.can_ask())
 }
 
-/// The questions that a node and its subgraphs declare: names and types.
+/// Returns the names and types of the questions that a node and its subgraphs declare.
 pub(crate) fn declared<S: State, N, C>(row: &Row<S, N, C>) -> Vec<(&'static str, &'static str)> {
     let own = row.options.declared.asks.iter();
     let own = own.flat_map(|(name, asks)| asks.iter().map(move |ask| (*name, ask.type_name)));
@@ -89,7 +89,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     }
 }
 
-/// A node that needs no clock, cache or handler around its body.
+/// True if the body needs no timer, cache or error handler around it.
 fn is_simple<S: State, N, C>(options: &NodeOptions<S, N, C>) -> bool {
     options.execution.is_plain() && options.on_error.is_none()
 }

@@ -1,4 +1,4 @@
-//! What a graph compiles to: dense tables. After `compile`, no name is looked up on the way.
+//! The dense tables of a compiled graph. After `compile`, names are not looked up during a run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -65,14 +65,14 @@ pub(crate) struct Row<S: State, N, C> {
     pub id: N,
     pub name: Arc<str>,
     pub facts: Arc<Facts>,
-    /// Of its error handler.
+    /// The facts of its error handler.
     pub handler: Arc<Facts>,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
     /// The channels it reads, if not all.
     pub reads: Option<Mask>,
     pub exits: Exits<S, N, C>,
-    /// The graphs it stands for, or calls.
+    /// The subgraphs it is, or calls.
     pub children: Vec<AnyChild>,
     pub execution: RowExecution,
 }
@@ -87,10 +87,9 @@ pub(crate) struct RowExecution {
     pub longest: Arc<Longest>,
 }
 
-/// What follows a node.
 pub(crate) struct Exits<S, N, C> {
     pub targets: Vec<u32>,
-    /// Joins, and as which of their sources.
+    /// Joins, and the node's index among their sources.
     pub arrivals: Vec<(u32, u32)>,
     pub routers: Vec<Branch<S, N, C>>,
     /// The declared destinations of the node's commands; none: anywhere.
@@ -99,7 +98,7 @@ pub(crate) struct Exits<S, N, C> {
 
 pub(crate) struct Branch<S, N, C> {
     pub choose: Choose<S, N, C>,
-    /// None: anywhere, or checked by the compiler.
+    /// The allowed targets; `None` if any, or if the compiler checks them.
     pub only: Option<Vec<u32>>,
 }
 
@@ -119,7 +118,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         u32::try_from(found).ok()
     }
 
-    /// The node that has this name, or had it before.
+    /// Returns the node with this current or former name.
     pub(crate) fn now(&self, name: &str) -> Option<u32> {
         self.named(name).or_else(|| self.named(self.identity.renamed.get(name)?))
     }

@@ -1,10 +1,10 @@
-//! What the compiler says of `test()` where its feature is off. Nothing here can be used.
+//! The compile error for `test()` without the feature `test-util`.
 
 use super::compiled::CompiledGraph;
 use crate::graph::node::NodeId;
 use crate::graph::state::State;
 
-/// Implemented by nothing: what asks for it needs the feature `test-util`.
+/// Implemented by no type, so that calls of `test()` need the feature `test-util`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`test()` needs the feature `test-util` of superstep",

@@ -1,4 +1,4 @@
-//! Finds everything wrong with an outline of a graph at once. Pure: names and indexes in, problems out.
+//! Finds all problems of a graph's outline. Pure: names and indexes in, problems out.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,35 +6,35 @@ use super::problem::{Lint, Problem};
 use crate::graph::view::{EdgeKind, Outline};
 
 impl Outline {
-    /// Returns the lints' findings, in node order. V14.
+    /// Returns the lints' problems, in node order.
     ///
     /// If edges are missing because of other problems, every node counts as reachable.
     pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>, has_all_edges: bool) -> Vec<Problem> {
-        let mut ways = Ways::of(self);
+        let mut paths = Paths::of(self);
         if !has_all_edges {
-            ways.reached.fill(true);
+            paths.reached.fill(true);
         }
         let found =
-            [self.unreachable(&ways), self.trapped(&ways), self.endless(&ways), self.conditional_joins()].concat();
+            [self.unreachable(&paths), self.trapped(&paths), self.endless(&paths), self.conditional_joins()].concat();
         found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
     }
 
-    fn unreachable(&self, ways: &Ways) -> Vec<Problem> {
-        let missed = self.nodes.iter().zip(&ways.reached).filter(|(node, reached)| !**reached && !node.is_missing);
+    fn unreachable(&self, paths: &Paths) -> Vec<Problem> {
+        let missed = self.nodes.iter().zip(&paths.reached).filter(|(node, reached)| !**reached && !node.is_missing);
         missed.map(|(node, _)| Problem::Unreachable { node: node.name.clone() }).collect()
     }
 
-    /// A node is trapped if it lies on a loop and no way from it comes to an end.
-    fn trapped(&self, ways: &Ways) -> Vec<Problem> {
-        let mut told = vec![false; self.nodes.len()];
+    /// Finds nodes on a loop without a path to END.
+    fn trapped(&self, paths: &Paths) -> Vec<Problem> {
+        let mut reported = vec![false; self.nodes.len()];
         let mut problems = vec![];
         for node in 0..self.nodes.len() {
-            if ways.ends[node] || !ways.reached[node] || told[node] {
+            if paths.ends[node] || !paths.reached[node] || reported[node] {
                 continue;
             }
-            if let Some(path) = shortest_loop(&ways.after, node) {
-                path.iter().for_each(|&at| told[at] = true);
-                problems.push(Problem::TrappedLoop { path: self.around(&path), commands: self.commands(&path) });
+            if let Some(path) = shortest_loop(&paths.after, node) {
+                path.iter().for_each(|&at| reported[at] = true);
+                problems.push(Problem::TrappedLoop { path: self.closed_path(&path), commands: self.commands(&path) });
             }
         }
         problems
@@ -47,32 +47,31 @@ impl Outline {
         path.iter().find(|&&node| declares(node)).map(|&node| self.nodes[node].name.clone())
     }
 
-    /// A loop is endless if its edges and joins fire every time, whatever else they lead to: no router chooses in it, and
-    /// no error handler takes the place of a node in it. Gotos are added to edges, so none leads out of it.
-    fn endless(&self, ways: &Ways) -> Vec<Problem> {
-        let sure = Sure::of(self);
-        let mut told = sure.left_for_good();
+    /// Finds loops whose edges and joins all fire every time: no router chooses in them, and no error handler replaces a
+    /// node. Gotos are added to edges, so none leads out of such a loop.
+    fn endless(&self, paths: &Paths) -> Vec<Problem> {
+        let unconditional = Unconditional::of(self);
+        let mut reported = unconditional.off_loops();
         let mut problems = vec![];
         for node in 0..self.nodes.len() {
-            // what has no way to END at all is told as trapped
-            if told[node] || !ways.reached[node] || !ways.ends[node] {
+            // nodes without a path to END are reported as trapped
+            if reported[node] || !paths.reached[node] || !paths.ends[node] {
                 continue;
             }
-            if let Some(path) = shortest_loop(&sure.after(node), node) {
-                path.iter().for_each(|&at| told[at] = true);
-                problems.push(Problem::EndlessLoop { path: self.around(&path) });
+            if let Some(path) = shortest_loop(&unconditional.after(node), node) {
+                path.iter().for_each(|&at| reported[at] = true);
+                problems.push(Problem::EndlessLoop { path: self.closed_path(&path) });
             }
         }
         problems
     }
 
-    /// The names along a loop, back at the first.
-    fn around(&self, path: &[usize]) -> Vec<String> {
+    fn closed_path(&self, path: &[usize]) -> Vec<String> {
         path.iter().chain(path.first()).map(|&at| self.nodes[at].name.clone()).collect()
     }
 
-    /// A join's source is conditional if a router (or a send) leads to it and no plain edge does. A join of one source is a
-    /// plain edge, and reported as such.
+    /// Finds sources of joins that only routers or sends lead to. A join of one source is a plain edge, and reported as
+    /// such.
     fn conditional_joins(&self) -> Vec<Problem> {
         let mut problems = vec![];
         for (sources, target) in self.joins.iter().filter(|(sources, _)| sources.len() > 1) {
@@ -91,16 +90,16 @@ impl Outline {
     }
 }
 
-/// Where one comes from each node, looked up once.
-struct Ways {
+/// The successors of each node, and reachability.
+struct Paths {
     after: Vec<Vec<usize>>,
-    /// Which nodes a run can come to.
+    /// Set for nodes that are reachable from START.
     reached: Vec<bool>,
-    /// Which nodes have a way to END, or to a node that nothing follows.
+    /// Set for nodes with a path to END, or to a node without successors.
     ends: Vec<bool>,
 }
 
-impl Ways {
+impl Paths {
     fn of(outline: &Outline) -> Self {
         let count = outline.nodes.len();
         let (mut after, mut before) = (vec![vec![]; count], vec![vec![]; count]);
@@ -113,18 +112,18 @@ impl Ways {
         let entry = outline.edges.iter().filter(|edge| edge.from.is_none()).filter_map(|edge| edge.to);
         let to_end = outline.edges.iter().filter(|edge| edge.to.is_none()).filter_map(|edge| edge.from);
         let dead = (0..count).filter(|&node| after[node].is_empty());
-        let (reached, ends) = (spread(&after, entry), spread(&before, to_end.chain(dead)));
+        let (reached, ends) = (reachable(&after, entry), reachable(&before, to_end.chain(dead)));
         Self { after, reached, ends }
     }
 }
 
-/// What fires every time a node has ended, whatever the state and its command say.
-struct Sure<'a> {
+/// The edges and joins that fire every time, whatever the state and commands.
+struct Unconditional<'a> {
     edges: Vec<Vec<usize>>,
     joins: Vec<&'a (Vec<usize>, usize)>,
 }
 
-impl<'a> Sure<'a> {
+impl<'a> Unconditional<'a> {
     fn of(outline: &'a Outline) -> Self {
         let fires = |from: usize| !outline.nodes[from].is_handled;
         let mut edges = vec![vec![]; outline.nodes.len()];
@@ -137,8 +136,8 @@ impl<'a> Sure<'a> {
         Self { edges, joins: joins.collect() }
     }
 
-    /// Which nodes no loop can come back to, even if every join is complete: they need no closer look.
-    fn left_for_good(&self) -> Vec<bool> {
+    /// Marks nodes that are on no loop, even if every join is complete: they need no closer look.
+    fn off_loops(&self) -> Vec<bool> {
         let mut before = vec![vec![]; self.edges.len()];
         let mut after: Vec<usize> = self.edges.iter().map(Vec::len).collect();
         let edges = self.edges.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |&to| (from, to)));
@@ -161,34 +160,33 @@ impl<'a> Sure<'a> {
         left
     }
 
-    /// The ways that are taken sooner or later once a node has ended, joins included when all their sources come.
+    /// Returns the edges that fire sooner or later once a node has ended; joins count when all their sources run.
     fn after(&self, start: usize) -> Vec<Vec<usize>> {
-        let mut ways = self.edges.clone();
+        let mut paths = self.edges.clone();
         let mut open = self.joins.clone();
         loop {
-            let come = spread(&ways, std::iter::once(start));
+            let come = reachable(&paths, std::iter::once(start));
             let complete = |(sources, _): &&(Vec<usize>, usize)| sources.iter().all(|&source| come[source]);
             let (fired, waiting): (Vec<_>, Vec<_>) = open.into_iter().partition(complete);
             if fired.is_empty() {
-                return ways;
+                return paths;
             }
-            fired.iter().for_each(|(sources, to)| sources.iter().for_each(|&from| ways[from].push(*to)));
+            fired.iter().for_each(|(sources, to)| sources.iter().for_each(|&from| paths[from].push(*to)));
             open = waiting;
         }
     }
 }
 
-/// The shortest loop through a node.
 fn shortest_loop(after: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
-    let mut came_from: Vec<Option<usize>> = vec![None; after.len()];
+    let mut previous: Vec<Option<usize>> = vec![None; after.len()];
     let mut todo = VecDeque::from([start]);
     while let Some(node) = todo.pop_front() {
         for &next in &after[node] {
             if next == start {
-                return Some(path_back(&came_from, start, node));
+                return Some(path_back(&previous, start, node));
             }
-            if came_from[next].is_none() {
-                came_from[next] = Some(node);
+            if previous[next].is_none() {
+                previous[next] = Some(node);
                 todo.push_back(next);
             }
         }
@@ -196,23 +194,23 @@ fn shortest_loop(after: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
     None
 }
 
-/// Everything that the ways lead to from these nodes, themselves included.
-fn spread(ways: &[Vec<usize>], from: impl Iterator<Item = usize>) -> Vec<bool> {
-    let mut found = vec![false; ways.len()];
+/// Marks the nodes reachable from these, themselves included.
+fn reachable(paths: &[Vec<usize>], from: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut found = vec![false; paths.len()];
     let mut todo: Vec<usize> = from.collect();
     while let Some(node) = todo.pop() {
         if !std::mem::replace(&mut found[node], true) {
-            todo.extend(&ways[node]);
+            todo.extend(&paths[node]);
         }
     }
     found
 }
 
-fn path_back(came_from: &[Option<usize>], start: usize, last: usize) -> Vec<usize> {
+fn path_back(previous: &[Option<usize>], start: usize, last: usize) -> Vec<usize> {
     let mut path = vec![last];
     let mut at = last;
     while at != start {
-        let Some(before) = came_from[at] else { break };
+        let Some(before) = previous[at] else { break };
         path.push(before);
         at = before;
     }
@@ -220,7 +218,7 @@ fn path_back(came_from: &[Option<usize>], start: usize, last: usize) -> Vec<usiz
     path
 }
 
-/// Whether a name is kept for the engine (M8), or holds what it parts names with.
+/// True if a name is reserved for the engine, or contains a separator of names.
 pub(crate) fn is_reserved(name: &str) -> bool {
     name.is_empty() || name.starts_with("__") || name.contains(['|', ':', '/', '#', '\0'])
 }

@@ -1,5 +1,5 @@
-//! Comparing two checkpoints. Channels that stand in the same rows are not read, and of a log that has only grown no more
-//! than what came.
+//! Compares two checkpoints. Channels stored in the same rows are not read, and of a log that only grew only the new
+//! entries.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::graph::error::RunError;
 use crate::graph::state::{Channel, Mask, Stored};
 use crate::graph::view::Face;
 
-/// Compares two checkpoints; `deep`: their subgraphs too.
+/// Compares two checkpoints; with `deep`, their subgraphs too.
 pub(crate) fn compare<'a>(from: &'a dyn Face, to: &'a dyn Face, deep: bool) -> BoxFuture<'a, Result<Diff, RunError>> {
     Box::pin(async move {
         let asked = |face: &dyn Face| face.facts().questions.iter().map(Asked::from).collect::<Vec<_>>();
-        let (gone, asked) = apart(asked(from), asked(to));
-        let subgraphs = if deep { inside(from, to).await? } else { vec![] };
+        let (gone, asked) = difference(asked(from), asked(to));
+        let subgraphs = if deep { compare_subgraphs(from, to).await? } else { vec![] };
         let channels = Channels::pair(from, to).compare().await?;
         let (recorded, unrecorded) = (vec![], vec![]);
         Ok(Diff { from: side(from), to: side(to), channels, asked, gone, recorded, unrecorded, subgraphs })
@@ -36,8 +36,8 @@ fn side(face: &dyn Face) -> Side {
     }
 }
 
-/// What only one of the two has.
-fn apart(old: Vec<Asked>, mut new: Vec<Asked>) -> (Vec<Asked>, Vec<Asked>) {
+/// Returns the questions that only the old and only the new checkpoint has.
+fn difference(old: Vec<Asked>, mut new: Vec<Asked>) -> (Vec<Asked>, Vec<Asked>) {
     let mut gone = vec![];
     for asked in old {
         match new.iter().position(|other| other.is_like(&asked)) {
@@ -48,7 +48,7 @@ fn apart(old: Vec<Asked>, mut new: Vec<Asked>) -> (Vec<Asked>, Vec<Asked>) {
     (gone, new)
 }
 
-async fn inside(from: &dyn Face, to: &dyn Face) -> Result<Vec<SubgraphDiff>, RunError> {
+async fn compare_subgraphs(from: &dyn Face, to: &dyn Face) -> Result<Vec<SubgraphDiff>, RunError> {
     let (old, new) = (from.facts(), to.facts());
     let mut found = vec![];
     for (node, at, child) in &new.inside {
@@ -71,7 +71,6 @@ async fn inside(from: &dyn Face, to: &dyn Face) -> Result<Vec<SubgraphDiff>, Run
     Ok(found)
 }
 
-/// A channel by its name, and its place on either side.
 struct Pair<'a> {
     channel: &'a Channel,
     secret: bool,
@@ -82,7 +81,7 @@ struct Pair<'a> {
 struct Channels<'a> {
     from: &'a dyn Face,
     to: &'a dyn Face,
-    /// Whether rows of one mean what rows of the other do.
+    /// Set if equal rows mean equal values: one store, thread and graph.
     one_thread: bool,
     pairs: Vec<Pair<'a>>,
 }
@@ -108,7 +107,7 @@ impl<'a> Channels<'a> {
         let mut found: Vec<Option<ChannelDiff>> = vec![];
         let mut unread = vec![];
         for pair in self.pairs.iter().filter(|pair| !self.is_same(pair)) {
-            match self.grown(pair).await? {
+            match self.log_growth(pair).await? {
                 Some(diff) => found.push(diff),
                 None => {
                     unread.push((found.len(), pair));
@@ -120,32 +119,30 @@ impl<'a> Channels<'a> {
         let new: Mask = unread.iter().filter_map(|(_, pair)| pair.new).collect();
         let (old, new) = (self.from.values(&old).await?, self.to.values(&new).await?);
         for (at, pair) in unread {
-            found[at] = valued(pair, &old, &new);
+            found[at] = compare_values(pair, &old, &new);
         }
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Whether a channel stands in the same rows.
     fn is_same(&self, pair: &Pair<'_>) -> bool {
         let (Some(old), Some(new)) = (pair.old, pair.new) else { return false };
         self.one_thread && self.from.facts().slots[old] == self.to.facts().slots[new]
     }
 
-    /// How a log has grown; none if that cannot be told from what came.
-    async fn grown(&self, pair: &Pair<'_>) -> Result<Option<Option<ChannelDiff>>, RunError> {
+    /// Returns the difference of a log that only grew; `None` if the whole values have to be compared.
+    async fn log_growth(&self, pair: &Pair<'_>) -> Result<Option<Option<ChannelDiff>>, RunError> {
         let (Some(old), Some(new)) = (pair.old, pair.new) else { return Ok(None) };
         let one_log = self.one_thread && self.from.facts().path == self.to.facts().path;
-        let came = growth(&self.from.facts().slots[old], &self.to.facts().slots[new]).filter(|_| one_log);
-        let Some(came) = came else { return Ok(None) };
-        let Some(items) = self.to.items(new, &came).await? else { return Ok(None) };
+        let new_entries = growth(&self.from.facts().slots[old], &self.to.facts().slots[new]).filter(|_| one_log);
+        let Some(new_entries) = new_entries else { return Ok(None) };
+        let Some(items) = self.to.items(new, &new_entries).await? else { return Ok(None) };
         let path = format!("{}/-", under("", pair.channel.name()));
         let patch: Vec<Edit> = items.into_iter().map(|value| Edit::Add { path: path.clone(), value }).collect();
-        Ok(Some(told(pair, Change::Changed, patch)))
+        Ok(Some(channel_diff(pair, Change::Changed, patch)))
     }
 }
 
-/// How two values of a channel differ.
-fn valued(pair: &Pair<'_>, old: &Map<String, Value>, new: &Map<String, Value>) -> Option<ChannelDiff> {
+fn compare_values(pair: &Pair<'_>, old: &Map<String, Value>, new: &Map<String, Value>) -> Option<ChannelDiff> {
     let (name, mut patch) = (pair.channel.name(), vec![]);
     let path = under("", name);
     let change = match (old.get(name), new.get(name)) {
@@ -163,10 +160,10 @@ fn valued(pair: &Pair<'_>, old: &Map<String, Value>, new: &Map<String, Value>) -
             Change::Changed
         }
     };
-    told(pair, change, patch)
+    channel_diff(pair, change, patch)
 }
 
-fn told(pair: &Pair<'_>, change: Change, patch: Vec<Edit>) -> Option<ChannelDiff> {
+fn channel_diff(pair: &Pair<'_>, change: Change, patch: Vec<Edit>) -> Option<ChannelDiff> {
     let channel = pair.channel.name().to_owned();
     match pair.secret {
         _ if patch.is_empty() => None,

@@ -1,4 +1,4 @@
-//! What turns one JSON value into another: added, removed and replaced paths, lists by their longest common part. Pure.
+//! Edits from one JSON value to another: added, removed, replaced paths, lists by their longest common part. Pure.
 
 use std::collections::HashMap;
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// One step from one value to another, as an operation of a JSON Patch (RFC 6902). Steps are to be taken in order.
+/// An operation of a JSON Patch (RFC 6902). Operations apply in order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Edit {
-    /// A value comes into an object, or into a list before the place it names; `-` is the end of a list.
+    /// Adds a value to an object, or to a list before the index in the path; `-` is the end of a list.
     Add {
-        /// Where, as a JSON pointer (RFC 6901).
+        /// A JSON pointer (RFC 6901).
         path: String,
         /// The value.
         value: Value,
     },
-    /// A value goes.
+    /// Removes a value.
     Remove {
-        /// Where.
+        /// A JSON pointer.
         path: String,
-        /// The value that goes.
+        /// The removed value.
         old: Value,
     },
-    /// A value is replaced.
+    /// Replaces a value.
     Replace {
-        /// Where.
+        /// A JSON pointer.
         path: String,
-        /// The value that comes.
+        /// The new value.
         value: Value,
-        /// The value that goes.
+        /// The old value.
         old: Value,
     },
 }
 
 impl Edit {
-    /// Returns where it acts, as a JSON pointer.
+    /// Returns the JSON pointer of the changed place.
     pub fn path(&self) -> &str {
         match self {
             Self::Add { path, .. } | Self::Remove { path, .. } | Self::Replace { path, .. } => path,
@@ -45,10 +45,10 @@ impl Edit {
     }
 }
 
-/// Above so many pairs of items, lists are compared place by place: the longest common part would take too long.
+/// Limit of item pairs; longer lists are compared index by index, as their longest common part would take too long.
 const PAIRS: usize = 16 << 20;
 
-/// The edits that lead from one value to another, under a path.
+/// Appends the edits from one value to another, under a path.
 pub(crate) fn edits(path: &str, old: &Value, new: &Value, out: &mut Vec<Edit>) {
     match (old, new) {
         _ if old == new => {}
@@ -58,7 +58,6 @@ pub(crate) fn edits(path: &str, old: &Value, new: &Value, out: &mut Vec<Edit>) {
     }
 }
 
-/// A path one step further down.
 pub(crate) fn under(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
@@ -96,7 +95,7 @@ fn lists(path: &str, old: &[Value], new: &[Value], out: &mut Vec<Edit>) {
     }
 }
 
-/// Equal items have equal numbers.
+/// Numbers the items of both lists; equal items get equal numbers.
 fn numbered(old: &[Value], new: &[Value]) -> (Vec<usize>, Vec<usize>) {
     let mut known: HashMap<&Value, usize> = HashMap::new();
     let mut number = |value| {
@@ -107,7 +106,7 @@ fn numbered(old: &[Value], new: &[Value]) -> (Vec<usize>, Vec<usize>) {
     (left, new.iter().map(number).collect())
 }
 
-/// Items without a common part: changed place by place, then removed or added.
+/// Compares items without a common part: index by index, the rest removed or added.
 fn gap(path: &str, place: usize, old: &[Value], new: &[Value], at_end: bool, out: &mut Vec<Edit>) {
     for (nth, (old, new)) in old.iter().zip(new).enumerate() {
         edits(&format!("{path}/{}", place + nth), old, new, out);
@@ -129,7 +128,6 @@ mod tests {
 
     use super::*;
 
-    /// Takes the steps of a JSON Patch, as RFC 6902 says.
     fn patched(mut value: Value, edits: &[Edit]) -> Value {
         for edit in edits {
             let Some((above, last)) = edit.path().rsplit_once('/') else {
@@ -216,7 +214,7 @@ mod tests {
         {"op": "add", "path": "/-", "value": "e"}]))]
     #[case::names_with_strokes(json!({"a/b": 1}), json!({"~": 2}), json!([
         {"op": "remove", "path": "/a~1b", "old": 1}, {"op": "add", "path": "/~0", "value": 2}]))]
-    fn lists_and_objects_tell_only_what_differs(#[case] old: Value, #[case] new: Value, #[case] expected: Value) {
+    fn lists_and_objects_list_only_differences(#[case] old: Value, #[case] new: Value, #[case] expected: Value) {
         assert_eq!(json!(between(&old, &new)), expected);
     }
 

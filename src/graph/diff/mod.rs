@@ -1,4 +1,4 @@
-//! The difference between two checkpoints: of one thread or two, of one graph or of any that name their channels alike.
+//! The difference between two checkpoints: of one thread or two, of one graph or of several that name their channels alike.
 //!
 //! Knows values as JSON. Values of secret channels are compared and never shown.
 

@@ -1,5 +1,5 @@
-//! A checkpoint as a comparison sees it: what can be told without its state, and the values of channels one asks for.
-//! Types end here. Knows the records; must not know what differs.
+//! A checkpoint prepared for comparison: its metadata, and channel values on demand. Erases the types. Knows the records;
+//! must not know differences.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::graph::state::{Channel, Mask, State, Stored, reading};
 use crate::graph::superstep::{Position, Start, Task, task::planned};
 use crate::graph::view::{AnyChild, Face, Facts, untyped::channel_json};
 
-/// The entries that a log has grown by; none if it is not the same log.
+/// Returns the entries that a log has grown by; `None` if it is another log.
 pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {
     let (Slot::Log { full, ranges: old, .. }, Slot::Log { full: now, ranges: new, .. }) = (old, new) else {
         return None;
@@ -29,13 +29,13 @@ pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {
     Some((count > 0).then_some(rest).into_iter().chain(more.iter().copied()).collect())
 }
 
-struct Loaded<S: State, N, C> {
+struct CheckpointFace<S: State, N, C> {
     table: Arc<Table<S, N, C>>,
     facts: Facts,
     mapping: Mapping,
 }
 
-/// Reads everything of a checkpoint but the values of its channels.
+/// Reads a checkpoint without its channel values.
 pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
     reader: &Reader,
@@ -67,7 +67,7 @@ pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
         path: record.namespace,
         inside,
     };
-    Ok(Box::new(Loaded { table: Arc::clone(table), facts, mapping }))
+    Ok(Box::new(CheckpointFace { table: Arc::clone(table), facts, mapping }))
 }
 
 fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
@@ -109,7 +109,7 @@ async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(found)
 }
 
-/// Which of the graphs that a node runs made a checkpoint.
+/// Returns the subgraph of a node that wrote a checkpoint.
 pub(crate) async fn called(
     reader: &Reader,
     children: &[AnyChild],
@@ -119,7 +119,7 @@ pub(crate) async fn called(
     Ok(children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first()).cloned())
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for CheckpointFace<S, N, C> {
     fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -167,7 +167,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for Loaded<S, N, C> {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Loaded<S, N, C> {
+impl<S: State, N: NodeId, C: Send + Sync + 'static> CheckpointFace<S, N, C> {
     async fn entries(&self, channel: usize, range: &LogRange) -> Result<Vec<Vec<u8>>, RunError> {
         let Facts { reader, path, .. } = &self.facts;
         let now = log_name(&self.table, path, channel);

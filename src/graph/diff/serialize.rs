@@ -1,4 +1,4 @@
-//! Ids and sources of checkpoints as JSON.
+//! Serializers of ids and sources of checkpoints.
 
 use serde::Serializer;
 

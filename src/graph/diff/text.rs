@@ -1,5 +1,5 @@
-//! A comparison as a person reads it: a line for each edit, text of several lines as a unified diff, long values cut.
-//! Control characters of values and names are escaped.
+//! The text of a comparison: a line for each edit, multi-line strings as a unified diff, long values cut. Control
+//! characters are escaped.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use super::types::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side
 use crate::checkpoint::time::{millis, rfc3339};
 use crate::graph::view::{JournalEntry, JournalKind};
 
-/// How many characters of a value are shown.
+/// Limit of characters shown of a value.
 const SHOWN: usize = 120;
 
-/// How many characters before a difference are shown of a long string.
+/// Characters shown before a difference in a long string.
 const BEFORE: usize = 24;
 
-/// How many lines of a unified diff, or edits of a channel, are shown.
+/// Limit of lines shown of a unified diff, and of edits shown of a channel.
 const LINES: usize = 200;
 
-/// How long two texts are compared at most before the rest of them counts as different.
+/// Time limit for comparing two texts; after that the rest counts as different.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "from {}", Told(&self.from))?;
-        write!(f, "to   {}", Told(&self.to))?;
+        writeln!(f, "from {}", SideLine(&self.from))?;
+        write!(f, "to   {}", SideLine(&self.to))?;
         self.body("", f)
     }
 }
@@ -42,14 +42,14 @@ impl Diff {
         }
         self.gone.iter().try_for_each(|asked| write!(f, "\n{indent}- {}", question(asked)))?;
         self.asked.iter().try_for_each(|asked| write!(f, "\n{indent}+ {}", question(asked)))?;
-        self.channels.iter().try_for_each(|channel| channel.told(indent, f))?;
+        self.channels.iter().try_for_each(|channel| channel.write_lines(indent, f))?;
         self.unrecorded.iter().try_for_each(|only| write!(f, "\n{indent}- {}", entry(only)))?;
         self.recorded.iter().try_for_each(|only| write!(f, "\n{indent}+ {}", entry(only)))?;
         for subgraph in &self.subgraphs {
             let (node, deeper) = (printable(&subgraph.node), format!("{indent}  "));
             match &subgraph.inside {
-                Inside::Began(side) => write!(f, "\n{indent}+ in {node}: {}", Told(side))?,
-                Inside::Ended(side) => write!(f, "\n{indent}- in {node}: {}", Told(side))?,
+                Inside::Began(side) => write!(f, "\n{indent}+ in {node}: {}", SideLine(side))?,
+                Inside::Ended(side) => write!(f, "\n{indent}- in {node}: {}", SideLine(side))?,
                 Inside::Diff(diff) => {
                     write!(f, "\n{indent}~ in {node}: #{} -> #{}", diff.from.checkpoint, diff.to.checkpoint)?;
                     diff.body(&deeper, f)?;
@@ -61,11 +61,11 @@ impl Diff {
 }
 
 impl ChannelDiff {
-    fn told(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.change == Change::Secret {
             return write!(f, "\n{indent}~ {}: changed (secret)", printable(&self.channel));
         }
-        self.patch.iter().take(LINES).try_for_each(|edit| told(edit, indent, f))?;
+        self.patch.iter().take(LINES).try_for_each(|edit| write_edit(edit, indent, f))?;
         match self.patch.len().saturating_sub(LINES) {
             0 => Ok(()),
             more => write!(f, "\n{indent}... {more} more in {}", printable(&self.channel)),
@@ -73,10 +73,9 @@ impl ChannelDiff {
     }
 }
 
-/// One of the two checkpoints, in a line.
-struct Told<'a>(&'a Side);
+struct SideLine<'a>(&'a Side);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for SideLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Side { thread, checkpoint, step, source, .. } = self.0;
         let thread = printable(thread.as_str());
@@ -90,8 +89,8 @@ fn names(next: &[String]) -> String {
 }
 
 fn question(asked: &Asked) -> String {
-    let way: Vec<String> = asked.namespace.iter().chain([&asked.node]).map(|name| printable(name)).collect();
-    format!("question {} of {}: {}", printable(&asked.name), way.join("/"), shown(&asked.payload))
+    let path: Vec<String> = asked.namespace.iter().chain([&asked.node]).map(|name| printable(name)).collect();
+    format!("question {} of {}: {}", printable(&asked.name), path.join("/"), shown(&asked.payload))
 }
 
 fn entry(recorded: &RecordedEntry) -> String {
@@ -113,7 +112,7 @@ fn entry(recorded: &RecordedEntry) -> String {
     format!("{} #{checkpoint}: {what}", printable(node))
 }
 
-fn told(edit: &Edit, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_edit(edit: &Edit, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let path = edit.path().strip_prefix('/').unwrap_or_default();
     let path = printable(&path.strip_suffix("/-").unwrap_or(path).replace("~1", "/").replace("~0", "~"));
     match edit {
@@ -156,7 +155,7 @@ fn unified(old: &str, new: &str, indent: &str, f: &mut fmt::Formatter<'_>) -> fm
     }
 }
 
-/// Two strings, each from shortly before the place where they begin to differ.
+/// Returns both strings, from shortly before their first difference.
 fn windows(old: &str, new: &str) -> (String, String) {
     let same = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
     let long = old.chars().nth(SHOWN).is_some() || new.chars().nth(SHOWN).is_some();
@@ -173,14 +172,13 @@ fn shown(value: &Value) -> String {
     cut(&value.to_string())
 }
 
-/// The text with its control characters escaped, cut to a limit.
 fn cut(text: &str) -> String {
     let more = text.chars().count().saturating_sub(SHOWN);
     let head: String = text.chars().take(SHOWN).collect();
     if more == 0 { printable(&head) } else { format!("{}... ({more} more characters)", printable(&head)) }
 }
 
-/// The text with what moves a terminal's cursor or turns its writing escaped.
+/// Escapes control and bidirectional characters.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

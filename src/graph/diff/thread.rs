@@ -1,4 +1,4 @@
-//! Comparing checkpoints of threads. What differs is told in `diff`; here is only which checkpoints are meant.
+//! `Thread::diff` and its variants: chooses the checkpoints, and compares the journals on the paths to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::graph::thread::Thread;
 use crate::graph::view::{Face, Seen, Snapshot};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns what differs between two checkpoints of the thread: its channels, what runs next, what was asked. Both are taken
-    /// as they were made, with the questions that their tasks asked last. What both share is not read: channels in the same
-    /// rows, and the entries of an appended list that was there before. Also what was done and recorded on the way from what
-    /// both have in common to the one and to the other.
+    /// Returns the difference between two checkpoints of the thread: its channels, next tasks and questions. Checkpoints
+    /// are compared as they were written, with the latest questions of their tasks. Shared data is not read: channels in
+    /// the same rows, and common entries of an appended list. Also returns the journal entries recorded on the path from
+    /// the common ancestor to each of the two.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State};
@@ -38,7 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.clone().at(from).diff_to(&self.clone().at(to)).await
     }
 
-    /// The same, with the subgraphs of both.
+    /// Like [`diff`](Self::diff), with the subgraphs of both.
     ///
     /// # Errors
     /// As [`diff`](Self::diff).
@@ -46,8 +46,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.clone().at(from).diff_deep_to(&self.clone().at(to)).await
     }
 
-    /// Returns what leads from this handle's checkpoint ([`at`](Self::at); else the thread's newest) to that of another: of any
-    /// thread, store and graph. Channels are compared by name.
+    /// Returns the difference from this handle's checkpoint ([`at`](Self::at); else the thread's newest) to that of
+    /// another: of any thread, store and graph. Channels are compared by name.
     ///
     /// # Errors
     /// [`RunError::UnknownThread`] if one of the threads has never run; otherwise as [`diff`](Self::diff).
@@ -55,10 +55,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        netted("comparing checkpoints", self.compared(to, false)).await
+        netted("comparing checkpoints", self.compare_with(to, false)).await
     }
 
-    /// The same, with the subgraphs of both.
+    /// Like [`diff_to`](Self::diff_to), with the subgraphs of both.
     ///
     /// # Errors
     /// As [`diff_to`](Self::diff_to).
@@ -66,10 +66,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        netted("comparing checkpoints", self.compared(to, true)).await
+        netted("comparing checkpoints", self.compare_with(to, true)).await
     }
 
-    async fn compared<T: State, M: NodeId, D: Send + Sync + 'static>(
+    async fn compare_with<T: State, M: NodeId, D: Send + Sync + 'static>(
         &self,
         to: &Thread<T, M, D>,
         deep: bool,
@@ -78,9 +78,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let stores = self.graph.store.as_ref().zip(to.graph.store.as_ref());
         if self.id == to.id && stores.is_some_and(|(one, other)| Arc::ptr_eq(one, other)) {
             let (reader, _) = self.reader("comparing checkpoints").await?;
-            let (old, new) = ways(&reader, diff.from.checkpoint, diff.to.checkpoint).await?;
-            diff.unrecorded = self.recorded(&reader, old).await?;
-            diff.recorded = to.recorded(&reader, new).await?;
+            let (old, new) = paths(&reader, diff.from.checkpoint, diff.to.checkpoint).await?;
+            diff.unrecorded = self.journal_entries(&reader, old).await?;
+            diff.recorded = to.journal_entries(&reader, new).await?;
             let same = |one: &RecordedEntry, other: &RecordedEntry| one.node == other.node && one.entry == other.entry;
             let both = diff.recorded.iter().filter(|new| diff.unrecorded.iter().any(|old| same(old, new)));
             let both: Vec<RecordedEntry> = both.cloned().collect();
@@ -90,10 +90,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(diff)
     }
 
-    /// What the tasks of checkpoints recorded, oldest first.
-    async fn recorded(&self, reader: &Reader, way: Vec<CheckpointId>) -> Result<Vec<RecordedEntry>, RunError> {
+    /// Returns the journal entries of the checkpoints' tasks, oldest first.
+    async fn journal_entries(&self, reader: &Reader, path: Vec<CheckpointId>) -> Result<Vec<RecordedEntry>, RunError> {
         let mut recorded = vec![];
-        for checkpoint in way {
+        for checkpoint in path {
             let snapshot = Snapshot::read(&self.graph.table, reader, checkpoint, Seen::Past, false).await?;
             for task in &snapshot.tasks {
                 let entries = task.ledger.entries().await?.into_iter();
@@ -119,9 +119,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// The checkpoints, oldest first, whose tasks led to one and to the other of two checkpoints and recorded anything, without
-/// those that came before both.
-async fn ways(
+/// Returns the checkpoints with journal entries between the common ancestor and each of two checkpoints, oldest first.
+async fn paths(
     reader: &Reader,
     from: CheckpointId,
     to: CheckpointId,
@@ -138,20 +137,20 @@ async fn ways(
         later.0 = parent;
     }
     let written = reader.with_entries(one.0.min(other.0), from.max(to)).await?;
-    let kept = |(_, way): (CheckpointId, Vec<CheckpointId>)| {
-        way.into_iter().rev().filter(|checkpoint| written.contains(checkpoint)).collect()
+    let kept = |(_, path): (CheckpointId, Vec<CheckpointId>)| {
+        path.into_iter().rev().filter(|checkpoint| written.contains(checkpoint)).collect()
     };
     Ok((kept(one), kept(other)))
 }
 
 impl Reader {
-    /// Whether the tasks of any checkpoint up to this one recorded anything.
+    /// True if any task up to this checkpoint has journal entries.
     async fn has_entries(&self, last: CheckpointId) -> Result<bool, RunError> {
         let range = entries_at(CheckpointId(0), 0)..=entries_at(last, u32::MAX);
         Ok(!self.store.scan(&self.thread, range, Order::Ascending, 1).await?.is_empty())
     }
 
-    /// The checkpoints of a range whose tasks recorded anything.
+    /// Returns the checkpoints of a range whose tasks have journal entries.
     async fn with_entries(&self, first: CheckpointId, last: CheckpointId) -> Result<BTreeSet<CheckpointId>, RunError> {
         let found = self.scan(entries_at(first, 0)..=entries_at(last, u32::MAX)).await?;
         let checkpoint = |(key, _): (Key, Vec<u8>)| match key {

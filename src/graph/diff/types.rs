@@ -9,29 +9,28 @@ use crate::checkpoint::{CheckpointId, Source, ThreadId};
 use crate::graph::interrupt::Question;
 use crate::graph::view::JournalEntry;
 
-/// What differs between two checkpoints. Its `Display` is for people; as JSON it is for tools: `from` and `to`, the channels
-/// with their edits, the questions, and, of a deep one, the subgraphs.
+/// The difference between two checkpoints. `Display` is for people; the JSON is for tools: `from` and `to`, the channels
+/// with their edits, the questions, and the subgraphs of a deep comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// The checkpoint it leads from.
+    /// The old checkpoint.
     pub from: Side,
-    /// The checkpoint it leads to.
+    /// The new checkpoint.
     pub to: Side,
-    /// The channels that differ, in the order of `to`'s; those that only `from` has come last.
+    /// The channels that differ, in the order of `to`; those that only `from` has come last.
     pub channels: Vec<ChannelDiff>,
-    /// Questions that only `to`'s tasks asked.
+    /// Questions that only tasks of `to` ask.
     pub asked: Vec<Asked>,
-    /// Questions that only `from`'s tasks asked.
+    /// Questions that only tasks of `from` ask.
     pub gone: Vec<Asked>,
-    /// What tasks did in the world outside and recorded on the way to `to`, and not on the way to `from`: of two checkpoints
-    /// of one thread. Left out of the JSON if empty.
+    /// Journal entries recorded on the path to `to` only, if both are of one thread. Left out of the JSON if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recorded: Vec<RecordedEntry>,
-    /// The same the other way round: what only led to `from`.
+    /// Journal entries recorded on the path to `from` only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unrecorded: Vec<RecordedEntry>,
-    /// The subgraphs that differ. Of a deep one.
+    /// The subgraphs that differ, in a deep comparison.
     pub subgraphs: Vec<SubgraphDiff>,
 }
 
@@ -46,7 +45,7 @@ pub struct RecordedEntry {
     pub task: String,
     /// The node.
     pub node: String,
-    /// What it did or recorded.
+    /// The entry.
     pub entry: JournalEntry,
 }
 
@@ -60,12 +59,12 @@ pub struct Side {
     /// Its number.
     #[serde(serialize_with = "number")]
     pub checkpoint: CheckpointId,
-    /// Counts along the parent chain, from -1.
+    /// The superstep, counted along the parents from -1.
     pub step: i64,
-    /// Why it was made; `input`, `loop`, `update` or `fork` as JSON.
+    /// The reason it was written; `input`, `loop`, `update` or `fork` in JSON.
     #[serde(serialize_with = "word")]
     pub source: Source,
-    /// What runs next: a name for each task.
+    /// The nodes that run next: a name for each task.
     pub next: Vec<String>,
 }
 
@@ -75,13 +74,13 @@ pub struct Side {
 pub struct ChannelDiff {
     /// Its name.
     pub channel: String,
-    /// How it differs.
+    /// The kind of difference.
     pub change: Change,
-    /// What leads from one value to the other, in order, as a JSON Patch of the state; nothing of a secret.
+    /// The edits from one value to the other, in order, as a JSON Patch of the state; empty for a secret.
     pub patch: Vec<Edit>,
 }
 
-/// How a channel differs.
+/// The kind of difference of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
@@ -91,7 +90,7 @@ pub enum Change {
     Removed,
     /// The values differ.
     Changed,
-    /// They differ and are not told.
+    /// The values differ and are secret.
     Secret,
 }
 
@@ -99,15 +98,15 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Asked {
-    /// What names it in an answer.
+    /// The id that an answer names.
     pub id: String,
     /// The name of its type.
     pub name: String,
-    /// The node that asked.
+    /// The node that interrupted.
     pub node: String,
-    /// The nodes whose subgraphs the asking node is in, outermost first.
+    /// The nodes whose subgraphs that node is in, outermost first.
     pub namespace: Vec<String>,
-    /// What is asked.
+    /// The payload of the interrupt.
     pub payload: Value,
 }
 
@@ -117,12 +116,12 @@ pub struct Asked {
 pub struct SubgraphDiff {
     /// The node that runs it; with ` (2)` and so on if several tasks of one node do.
     pub node: String,
-    /// What differs in it.
+    /// The difference in it.
     #[serde(flatten)]
     pub inside: Inside,
 }
 
-/// What differs in a subgraph.
+/// The difference of a subgraph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Inside {
@@ -135,14 +134,14 @@ pub enum Inside {
 }
 
 impl Diff {
-    /// Returns whether nothing differs but which checkpoints they are, and what was recorded on the way to them.
+    /// Returns true if only the checkpoints' ids, and entries recorded on the paths to them, differ.
     pub fn is_empty(&self) -> bool {
-        let told = self.channels.is_empty() && self.asked.is_empty() && self.gone.is_empty();
-        told && self.subgraphs.is_empty() && self.from.next == self.to.next
+        let same = self.channels.is_empty() && self.asked.is_empty() && self.gone.is_empty();
+        same && self.subgraphs.is_empty() && self.from.next == self.to.next
     }
 
-    /// Returns all edits of the state as one JSON Patch (RFC 6902), which makes the state of `from` that of `to`, secrets
-    /// aside. What went is told in `old` beside each operation.
+    /// Returns all edits of the state as one JSON Patch (RFC 6902), which turns the state of `from` into that of `to`,
+    /// secrets aside. Each operation also has the removed value, `old`.
     pub fn patch(&self) -> Vec<Edit> {
         self.channels.iter().flat_map(|channel| channel.patch.iter().cloned()).collect()
     }
@@ -161,7 +160,7 @@ impl From<&Question> for Asked {
 }
 
 impl Asked {
-    /// Whether two checkpoints ask the same: forks ask again under an id of their own.
+    /// True if the questions are the same except for their ids: forks ask again under new ids.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.name == other.name
             && self.node == other.node

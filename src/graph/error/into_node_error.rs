@@ -1,4 +1,4 @@
-//! Any error as the error of a node; the class of a subgraph's failure is kept.
+//! Converts any error into the error of a node; the class of a subgraph's failure is kept.
 
 use std::error::Error;
 
@@ -13,7 +13,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
     }
 }
 
-/// An error that carries the failure of a subgraph has its class.
+/// Returns the class of a subgraph's failure among the causes, if there is one.
 fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> Class {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {

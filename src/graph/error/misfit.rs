@@ -1,31 +1,31 @@
-//! What of a stored thread does not fit this version of the graph any more, in words. Knows no store.
+//! The incompatibilities of a stored thread with this version of the graph. Knows no store.
 
 use std::fmt;
 
 use super::unreadable::Unreadable;
 
-/// Why a paused thread cannot go on with this version of the graph. It stays readable: state, history and status.
+/// The reason why a paused thread cannot resume with this version of the graph. State, history and status stay readable.
 #[derive(Clone, Debug, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum Misfit {
-    /// A node that is to run, or that a finished task leads to, no longer exists.
+    /// A node that runs next, or that a finished task chose, no longer exists.
     Node { node: String },
-    /// A join where something has arrived is gone, or waits for nodes that it did not wait for.
+    /// A partly filled join was removed, or waits for additional nodes.
     Join { sources: Vec<String>, target: String, added: Vec<String> },
-    /// A node is started in another way than it was.
+    /// A node can no longer be started as it was: by an edge, or with that payload.
     NotStartable { node: String, reason: String },
-    /// A task has left a change that the present rule of its channel cannot apply.
+    /// A task's pending write cannot be applied by its channel's present rule.
     Rule { channel: String, stored: String, expected: String },
-    /// A channel that the thread has written is unknown to the state, which has channels that the thread never stored: it may
-    /// have been renamed.
+    /// A channel that the thread has written is unknown to the state, which has channels that the thread never stored: it
+    /// may have been renamed.
     Channel { stored: String, new: Vec<String>, likely: Option<String> },
     /// The graph is pinned, and another version of it stored the thread.
     Pinned { stored: u64, now: u64 },
-    /// A stored value that the thread needs to go on cannot be read.
+    /// A stored value that is needed to resume cannot be read.
     Value(Box<Unreadable>),
-    /// One of these, in the subgraph of a node.
+    /// A misfit in the subgraph of a node.
     Inside { node: String, misfit: Box<Self> },
 }
 
@@ -68,7 +68,7 @@ fn listed(nodes: &[String]) -> String {
 }
 
 impl Misfit {
-    /// Returns what a person can do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
             Self::Node { node } => format!(

@@ -1,4 +1,4 @@
-//! The errors of nodes, of runs, and of threads that another version of the graph stored.
+//! The errors of nodes, of runs, and of threads stored by another version of the graph.
 //!
 //! Knows no run and no store.
 

@@ -1,4 +1,4 @@
-//! The failure of a node, and how retry policies treat it. Knows no graph.
+//! The failure of a node, and its class for retry policies. Knows no graph.
 
 use std::error::Error;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use crate::checkpoint::panics::caught;
 
-/// How a failure is treated by a retry policy.
+/// The class of a failure, for retry policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// May succeed when tried again.
+    /// May succeed when retried.
     Transient,
-    /// Fails again however often it is tried.
+    /// Fails again on every retry.
     Permanent,
-    /// Nobody said.
+    /// Not classified.
     Unclassified,
 }
 
-/// A failure of a node. It takes `?` from any error (and so is not itself an `Error`): such a failure is
-/// [`Class::Unclassified`], and is tried again if the node has a retry policy.
+/// A failure of a node. `?` converts any error into it (so it does not implement `Error` itself): such a failure is
+/// [`Class::Unclassified`], and is retried if the node has a retry policy.
 #[derive(Debug)]
 pub struct NodeError {
     pub(crate) source: Box<dyn Error + Send + Sync>,
@@ -26,23 +26,22 @@ pub struct NodeError {
 }
 
 impl NodeError {
-    /// Returns a failure that a retry may cure.
+    /// Returns a failure that may succeed on retry.
     pub fn transient(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: source.into(), class: Class::Transient }
     }
 
-    /// Returns a failure that no retry cures.
+    /// Returns a failure that is never retried.
     pub fn permanent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: source.into(), class: Class::Permanent }
     }
 
-    /// Returns a failure of a class.
     #[cfg(feature = "test-util")]
     pub(crate) fn of_class(class: Class, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: source.into(), class }
     }
 
-    /// Returns how a retry policy treats it.
+    /// Returns the class, for retry policies.
     pub fn class(&self) -> Class {
         self.class
     }
@@ -53,7 +52,7 @@ impl NodeError {
     }
 }
 
-/// The error of a node, shared: as an error it stands for the one inside, whose causes follow.
+/// The error of a node, shared: it displays as the inner error, whose causes follow.
 #[derive(Clone, Debug)]
 pub struct SharedNodeError(pub(crate) Arc<NodeError>);
 
@@ -84,7 +83,7 @@ impl fmt::Display for NodeError {
     }
 }
 
-/// The words for an error that has none of its own.
+/// Returns the message for an error whose own cannot be printed.
 pub(crate) fn unprintable(panic: String) -> String {
     format!("an error whose `Display` panicked: {panic}")
 }

@@ -1,4 +1,4 @@
-//! What a run can fail with. Ids are turned into names before they get here; Display says what and where.
+//! The errors of runs. Ids are turned into names before they get here; Display says what and where.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
 use crate::graph::state::ValueError;
 
-/// Who wrote what START takes, in the words of an error.
+/// The writer of START's input, in error messages.
 pub(crate) const INPUT: &str = "the input";
 
-/// A failure of a run, or of reading and writing a thread. What was done before it is stored.
+/// A failure of a run, or of reading and writing a thread. Completed steps stay stored.
 ///
-/// Display says what and where, [`help`](Self::help) what to do. `V2` and the like name a difference from LangGraph on
-/// purpose; [`coming_from_langgraph`](crate::coming_from_langgraph) lists them.
+/// Display says what and where, [`help`](Self::help) suggests a fix. `V2` and the like are numbers of deliberate
+/// differences from LangGraph; [`coming_from_langgraph`](crate::coming_from_langgraph) lists them.
 #[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -35,13 +35,13 @@ pub enum RunError {
     /// A node panicked.
     #[error("node `{node}`{} panicked in superstep {step}: {message}", inside(namespace))]
     Panicked { node: Arc<str>, namespace: Arc<[String]>, step: i64, message: String },
-    /// Code of the graph's user panicked outside of a node: a method of a state, a filter, a store.
+    /// User code panicked outside of a node: a method of a state, a filter, a store.
     #[error("a panic while {doing}: {message}")]
     Panic { doing: &'static str, message: String },
     /// A node returned `Ok` although its question has no answer.
     #[error("node `{node}` went on although its question `{question}` has no answer")]
     QuestionIgnored { node: Arc<str>, question: String },
-    /// A node returned `Ok` although the signal it waits for has not come.
+    /// A node returned `Ok` although the signal it waits for has not arrived.
     #[error("node `{node}` went on although the signal `{signal}` has not come")]
     SignalIgnored { node: Arc<str>, signal: String },
     /// A node receives a signal it did not declare.
@@ -50,31 +50,31 @@ pub enum RunError {
     /// No node of the graph receives such a signal. Nothing was sent.
     #[error("no node of the graph receives a signal `{signal}`")]
     UnknownSignal { signal: String, declared: Vec<String> },
-    /// A signal is not of the type that its name stands for: one that was to be sent, or one in the mailbox.
+    /// A signal has the wrong type for its name: one to be sent, or one in the mailbox.
     #[error("signal `{signal}`{} is of another type: {reason}", id.map(|id| format!(" ({id})")).unwrap_or_default())]
     MistypedSignal { id: Option<SignalId>, signal: String, reason: String },
-    /// The thread has as many signals that nobody received as it may have. Nothing was sent.
+    /// The thread has reached its limit of unreceived signals. Nothing was sent.
     #[error("the mailbox of thread `{thread}` is full: {limit} signals wait there")]
     MailboxFull { thread: ThreadId, limit: usize },
     /// There is no such signal in the mailbox.
     #[error("signal {id} is not in the mailbox of thread `{thread}`")]
     NoSuchSignal { thread: ThreadId, id: SignalId },
-    /// A node asked, by a way that takes answers only, a question that got none and will get none.
+    /// A node asked a question that is closed without an answer, through a method that returns only answers.
     #[error("node `{node}` has no answer: {reason}")]
     QuestionClosed { node: Arc<str>, reason: String },
-    /// The question has expired: its default, or the want of one, counts.
+    /// The question has expired: its default, if it has one, is the answer.
     #[error("question {id} has expired")]
     QuestionExpired { id: InterruptId },
-    /// The question does not take an answer from this person.
+    /// The person may not answer the question.
     #[error("question {id} does not take this answer: {reason}")]
     NotAnApprover { id: InterruptId, reason: String },
     /// A node asked a question it did not declare.
     #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
-    /// A node asked a question whose name one of another type has, which it declared.
+    /// A node asked a question by the name of another declared type.
     #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`")]
     QuestionNameTaken { node: Arc<str>, question: &'static str, type_name: &'static str, declared: &'static str },
-    /// A node asks something else than the question that was answered; payloads as JSON, if they can be read.
+    /// A node asks another question than the one that was answered; payloads as JSON, if they can be read.
     #[error(
         "question {place} of node `{node}` was `{before}`{} before the pause and is `{now}`{} now",
         payload(before_payload),
@@ -91,37 +91,37 @@ pub enum RunError {
     /// The body of an effect called a subgraph.
     #[error("the body of effect `{key}` of node `{node}` calls a subgraph")]
     CallInEffect { node: Arc<str>, key: String },
-    /// An effect or recorded value is asked for with other arguments than those it was recorded with.
+    /// An effect or recorded value is requested with other arguments than recorded.
     #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now")]
     NonDeterministic { node: Arc<str>, key: String, recorded: String, now: String },
     /// Two effects or recorded values of one attempt have the same key.
     #[error("node `{node}` used the key `{key}` twice in one attempt")]
     EffectTwice { node: Arc<str>, key: String },
-    /// A replay came to something else than was recorded.
+    /// A replay diverged from the record.
     #[error("{what} of node `{node}` was {recorded} and is {now} now")]
     Diverged { node: Arc<str>, what: String, recorded: String, now: String },
-    /// A replay came to an effect, or to something learned, that was never recorded.
+    /// A replay reached an effect or value that was never recorded.
     #[error("node `{node}` comes to {what}, of which nothing was recorded")]
     NotRecorded { node: Arc<str>, what: String, now: String },
     /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
     #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
-    /// A reducer refused a write.
+    /// A reducer returned an error.
     #[error("channel `{channel}` refused a write of {} in superstep {step}: {reason}", nodes.join(" and "))]
     Refused { channel: String, step: i64, nodes: Vec<String>, reason: String },
     /// A router, command or send leads to a node that does not exist.
     #[error("`{from}` leads to `{to}`, which is not a node")]
     UnknownTarget { from: Arc<str>, to: String },
-    /// A command leads to a node that was not declared with `.goes_to`, or a router to one beside its declared targets.
+    /// A command leads to a node not declared with `.goes_to`, or a router to one not among its declared targets.
     #[error("`{from}` leads to `{to}`, which is not among its declared targets")]
     UndeclaredTarget { from: Arc<str>, to: String },
     /// A send goes to END.
     #[error("`{from}` sends to END")]
     SendToEnd { from: Arc<str> },
-    /// A send goes to a node that takes no such payload, or an edge to one that takes only payloads.
+    /// A send goes to a node that does not take its payload, or an edge to one that takes only payloads.
     #[error("`{from}` cannot start `{to}`: {reason}")]
     NotStartable { from: Arc<str>, to: String, reason: String },
-    /// A command for the enclosing graph, and there is none.
+    /// A command for the enclosing graph, which does not exist.
     #[error("node `{node}` returned a command for the parent graph, but its graph has none")]
     NoParentGraph { node: Arc<str> },
     /// A command for an enclosing graph of another type.
@@ -130,70 +130,70 @@ pub enum RunError {
     /// The run did not end within the limit. Its state so far is stored. LangGraph: `GraphRecursionError`.
     #[error("no end after {limit} superstep{}", if *limit == 1 { "" } else { "s" })]
     RecursionLimit { limit: u64 },
-    /// A setting of the run makes no sense.
+    /// A setting of the run is invalid.
     #[error("{what}")]
     InvalidConfig { what: String },
-    /// The graph can ask questions, or something was asked of the store, and there is none.
+    /// The graph can interrupt, or the operation needs a store, and there is no checkpointer.
     #[error("{what} needs a checkpointer")]
     NoCheckpointer { what: &'static str },
-    /// There is nothing to go on with. LangGraph: `EmptyInputError`.
+    /// There is nothing to resume. LangGraph: `EmptyInputError`.
     #[error("thread `{thread}` has never run")]
     EmptyInput { thread: ThreadId },
     /// There is no such thread.
     #[error("there is no thread `{thread}`")]
     UnknownThread { thread: ThreadId, near: Vec<ThreadId> },
-    /// New input while questions are open or a superstep is unfinished. V4.
+    /// New input while questions are pending or a superstep is unfinished. V4.
     #[error("thread `{thread}` is not at rest: {reason}")]
     Unfinished { thread: ThreadId, reason: String },
     /// No such checkpoint.
     #[error("thread `{thread}` has no checkpoint {checkpoint}")]
     UnknownCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
-    /// The answer fits no open question. V2.
+    /// The answer fits no pending question. V2.
     #[error("no open question {question}")]
     UnknownQuestion { question: String },
     /// The question was answered before. V2.
     #[error("question {id} was answered already")]
     AlreadyAnswered { id: InterruptId },
-    /// Several questions are open and the answer names none. V2.
+    /// Several questions are pending and the answer does not name one. V2.
     #[error("{count} questions are open{named}: say which one the answer is for")]
     AmbiguousAnswer { count: usize, named: String },
     /// The answer is of the wrong type. V2.
     #[error("question {id} (`{question}`) takes another answer: {reason}")]
     MistypedAnswer { id: InterruptId, question: String, reason: String },
-    /// `update_state` could not tell which node the update is from.
+    /// `update_state` cannot infer the node of the update.
     #[error("it is not clear which node the update is from")]
     AmbiguousUpdate,
     /// `update_state` named an unknown node.
     #[error("`{node}` is not a node")]
     UnknownNode { node: String },
-    /// An update makes no sense.
+    /// An update is invalid.
     #[error("{what}")]
     InvalidUpdate { what: String },
-    /// A stored value could not be read back, or a new one not be encoded.
+    /// A stored value cannot be decoded, or a new one not be encoded.
     #[error("{what}: {reason}")]
     Codec { what: String, reason: String },
     /// A stored value does not fit this version of the code.
     #[error(transparent)]
     Unreadable(Box<Unreadable>),
-    /// More of something than a task or a superstep takes.
+    /// A task or a superstep exceeds a limit.
     #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
-    /// All values of a state together are larger than the run allows.
+    /// All values of a state together exceed the limit of the run.
     #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}")]
     StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
-    /// The thread was imported and may be read only.
+    /// The thread was imported and is read-only.
     #[error(
         "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or \
          forked"
     )]
     Foreign { thread: ThreadId },
-    /// A paused thread that this version of the graph cannot go on with. Nothing was written; it stays readable.
-    #[error("thread `{thread}` was stored by another version of the graph: {}", told(misfits))]
+    /// A paused thread that this version of the graph cannot resume. Nothing was written; it stays readable.
+    #[error("thread `{thread}` was stored by another version of the graph: {}", list(misfits))]
     NeedsMigration { thread: ThreadId, misfits: Vec<Misfit> },
     /// The store failed.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// A command on its way to the enclosing graph; never seen outside the engine.
+    /// A command for the enclosing graph; never visible outside the engine.
     #[doc(hidden)]
     #[error("a command for the enclosing graph")]
     HandUp(HandedUp),
@@ -208,7 +208,7 @@ impl From<ValueError> for RunError {
     }
 }
 
-/// The message and the help: what a `main` that returns the error prints.
+/// Formats the message and the help, as printed by a `main` that returns the error.
 impl std::fmt::Debug for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self}")?;
@@ -216,11 +216,11 @@ impl std::fmt::Debug for RunError {
     }
 }
 
-fn told(misfits: &[Misfit]) -> String {
+fn list(misfits: &[Misfit]) -> String {
     misfits.iter().map(Misfit::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// A command on its way to the enclosing graph.
+/// A command for the enclosing graph.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct HandedUp {
@@ -235,7 +235,7 @@ impl std::fmt::Debug for HandedUp {
 }
 
 impl RunError {
-    /// Returns what a person can do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
@@ -335,8 +335,8 @@ impl RunError {
 }
 
 impl RunError {
-    /// Returns how a retry policy of the node that called the subgraph treats it: as in the node that failed there. What is
-    /// wrong with the graph itself no retry cures.
+    /// Returns the class for a retry policy of the node that called the subgraph: that of the node which failed there.
+    /// Errors of the graph itself are never retried.
     pub fn class(&self) -> Class {
         match self {
             Self::Node { error, .. } => error.class(),
@@ -358,7 +358,7 @@ impl RunError {
     }
 }
 
-/// The way down to a node in subgraphs.
+/// Returns the path of a node in subgraphs, for a message.
 fn inside(namespace: &[String]) -> String {
     if namespace.is_empty() {
         return String::new();
@@ -366,7 +366,7 @@ fn inside(namespace: &[String]) -> String {
     format!(" in the subgraph `{}`", namespace.join("/"))
 }
 
-/// A payload behind the name of its question; one that holds nothing is left out.
+/// Returns the payload after the name of a question; empty for an empty one.
 fn payload(json: &Option<String>) -> String {
     json.as_ref()
         .filter(|json| !matches!(json.as_str(), "null" | "[]"))

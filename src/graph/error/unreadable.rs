@@ -12,7 +12,7 @@ use crate::checkpoint::{CheckpointId, ThreadId};
      read as `{expected}` (version {expected_version}): {reason}"
 )]
 pub struct Unreadable {
-    /// What it is: a channel, the payload of a worker.
+    /// The kind of value: a channel, the payload of a worker.
     pub what: String,
     /// The thread.
     pub thread: ThreadId,
@@ -22,16 +22,16 @@ pub struct Unreadable {
     pub stored: String,
     /// The version of that type's schema.
     pub stored_version: u32,
-    /// The type it is to be read as.
+    /// The current type.
     pub expected: String,
     /// The version of that type's schema.
     pub expected_version: u32,
-    /// Why it cannot be.
+    /// The reason why it cannot be read.
     pub reason: String,
 }
 
 impl Unreadable {
-    /// Returns what a person can do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         let back = "or run the thread with the code that stored it";
         let next = self.stored_version.max(self.expected_version) + 1;

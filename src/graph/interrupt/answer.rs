@@ -5,11 +5,11 @@ use std::any::type_name;
 use serde_json::Value;
 
 use super::question::{Interrupt, InterruptId};
-use super::terms::Closing;
-use crate::graph::state::{ValueError, held, value};
+use super::terms::CloseReason;
+use crate::graph::state::{ValueError, header, value};
 
-/// An answer on its way to its question. It is stored with who gave it and their note, and checked before: a wrong one
-/// changes nothing. LangGraph: `Command(resume=…)`.
+/// An answer to a question, stored with the name and note of the person. It is checked first: an invalid one changes
+/// nothing. LangGraph: `Command(resume=…)`.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -26,35 +26,34 @@ pub struct Answer {
     pub(crate) to: To,
     pub(crate) name: Option<&'static str>,
     pub(crate) bytes: Result<Vec<u8>, ValueError>,
-    /// As it was given, if as JSON.
+    /// The value, if given as JSON.
     pub(crate) json: Option<Value>,
     pub(crate) by: Option<String>,
     pub(crate) note: Option<String>,
-    /// Why the question gets no answer, if this is none.
-    pub(crate) closing: Option<Closing>,
-    /// Whether the question's time gives it, not a person.
+    /// Set if it closes the question without an answer.
+    pub(crate) closing: Option<CloseReason>,
+    /// Set if it was made when the question expired, not by a person.
     pub(crate) is_of_expiry: bool,
 }
 
-/// Which question an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
-    /// The only open one (of the answer's type, if it has one).
+    /// The only pending one (of the answer's type, if it has one).
     TheOnly,
     /// This one.
     Id(InterruptId),
 }
 
 impl Answer {
-    /// Returns a typed answer to the one open question of its type.
+    /// Returns a typed answer to the only pending question of its type.
     pub fn new<I: Interrupt>(value: &I::Resume) -> Self {
         let what = || format!("answer to `{}`", I::NAME);
         Self::bytes(Some(I::NAME), value::encode_both_ways(what, type_name::<I::Resume>(), value))
     }
 
-    /// Returns an answer given as JSON; it is checked against the type that the node declared with `.asks`.
+    /// Returns an answer given as JSON, checked against the type that the node declared with `.asks`.
     pub fn json(value: &Value) -> Self {
-        let bytes = value::encode(|| "answer".into(), held::JSON, value);
+        let bytes = value::encode(|| "answer".into(), header::JSON, value);
         Self { json: Some(value.clone()), ..Self::bytes(None, bytes) }
     }
 
@@ -63,19 +62,19 @@ impl Answer {
         Self { to: To::TheOnly, name, bytes, json, by, note, closing, is_of_expiry: false }
     }
 
-    /// Returns what a question gets at the end of its time: its default, or no answer.
+    /// Returns the result of an expired question: its default, or no answer.
     pub(crate) fn of_expiry(default: Option<Vec<u8>>) -> Self {
-        let closing = default.is_none().then_some(Closing::Expired);
+        let closing = default.is_none().then_some(CloseReason::Expired);
         Self { closing, is_of_expiry: true, ..Self::bytes(None, Ok(default.unwrap_or_default())) }
     }
 
-    /// Sends the answer to this question.
+    /// Sets the question.
     pub fn to(mut self, id: InterruptId) -> Self {
         self.to = To::Id(id);
         self
     }
 
-    /// Says who answers.
+    /// Sets the person who answers.
     pub fn by(mut self, name: impl Into<String>) -> Self {
         self.by = Some(name.into());
         self
@@ -89,10 +88,10 @@ impl Answer {
 }
 
 impl Answer {
-    /// Cancels a question: the one that is open, or the one that [`to`](Self::to) names. A node that asked with
-    /// [`Ctx::ask`](crate::graph::Ctx::ask) gets [`AskError::Cancelled`](crate::graph::AskError::Cancelled); any other fails with
-    /// [`RunError::QuestionClosed`](crate::graph::RunError::QuestionClosed).
+    /// Cancels a question: the only pending one, or the one set with [`to`](Self::to). A node that asked with
+    /// [`Ctx::ask`](crate::graph::Ctx::ask) gets [`AskError::Cancelled`](crate::graph::AskError::Cancelled); any other
+    /// fails with [`RunError::QuestionClosed`](crate::graph::RunError::QuestionClosed).
     pub fn cancel() -> Self {
-        Self { closing: Some(Closing::Cancelled), ..Self::json(&serde_json::Value::Null) }
+        Self { closing: Some(CloseReason::Cancelled), ..Self::json(&serde_json::Value::Null) }
     }
 }

@@ -1,16 +1,16 @@
-//! An answer as a snapshot or an event shows it.
+//! An answer in a snapshot or an event.
 
-/// An answer that a task has got.
+/// An answer to a task's question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerInfo {
     /// The name of the question's type.
     pub name: String,
     /// The answer as JSON.
     pub value: serde_json::Value,
-    /// Who answered.
+    /// The person who answered.
     pub by: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// The time of the answer, in milliseconds since 1970.
     pub at: u64,
-    /// What they noted.
+    /// The person's note.
     pub note: Option<String>,
 }

@@ -1,27 +1,26 @@
-//! The error of a question that has no answer, yet or for good.
+//! The error of a question without an answer.
 
 use super::question::Interrupted;
-use super::terms::{Closed, Closing};
+use super::terms::{CloseReason, Closed};
 
 impl Closed {
-    /// The error of a node that takes no typed one.
     pub(crate) fn error(self, question: &str) -> AskError {
         let (question, Self { how, by, note }) = (question.to_owned(), self);
         match how {
-            Closing::Expired => AskError::Expired { question },
-            Closing::Cancelled => AskError::Cancelled { question, by, note },
-            Closing::Disagreed => AskError::Disagreed { question },
+            CloseReason::Expired => AskError::Expired { question },
+            CloseReason::Cancelled => AskError::Cancelled { question, by, note },
+            CloseReason::Disagreed => AskError::Disagreed { question },
         }
     }
 }
 
-/// A question has no answer, yet or for good. Made by [`Ctx::ask`](crate::graph::Ctx::ask).
+/// The error of a question that has no answer, yet or ever. Made by [`Ctx::ask`](crate::graph::Ctx::ask).
 ///
-/// Handle the variants you expect and pass the others on with `?`: [`Interrupted`](Self::Interrupted) is no failure.
+/// Handle the variants you expect and return the others with `?`: [`Interrupted`](Self::Interrupted) is not a failure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// There is no answer yet: pass it on.
+    /// There is no answer yet: return it.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// It expired, and has no default.
@@ -30,17 +29,17 @@ pub enum AskError {
         /// The name of its type.
         question: String,
     },
-    /// Somebody cancelled it.
+    /// It was cancelled.
     #[error("question `{question}` was cancelled{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     Cancelled {
         /// The name of its type.
         question: String,
-        /// Who cancelled it.
+        /// The person who cancelled it.
         by: Option<String>,
-        /// What they noted.
+        /// The person's note.
         note: Option<String>,
     },
-    /// No answer can get as many approvals as it needs any more.
+    /// No answer can get the number of approvals it needs any more.
     #[error("those who were asked `{question}` do not agree")]
     Disagreed {
         /// The name of its type.

@@ -6,10 +6,9 @@ use super::answer::Answer;
 use super::question::{Interrupt, Shows};
 use crate::graph::state::reading;
 
-/// Reads an answer as the type it should have, and returns it as it is stored.
+/// Checks an answer against its type, and returns the bytes to store.
 pub(crate) type TakeAnswer = fn(&Answer, Vec<u8>) -> Result<Vec<u8>, String>;
 
-/// A declared question type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
     pub type_name: &'static str,
@@ -18,7 +17,7 @@ pub(crate) struct Asks {
     pub shows: Shows,
 }
 
-pub(crate) fn taken<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+pub(crate) fn encode_checked<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(json) = &answer.json else { return reading::decode::<I::Resume>(&bytes).map(|_| bytes) };
     let value = I::Resume::deserialize(json).map_err(|error| error.to_string())?;
     Answer::new::<I>(&value).bytes.map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Interrupts, signals and their answers, as types and as values.
+//! Interrupts, signals and answers, as types and as values.
 //!
 //! Knows no run and no store.
 
@@ -21,4 +21,4 @@ pub(crate) use answer::To;
 pub(crate) use declared::Asks;
 pub(crate) use question::Shows;
 pub(crate) use signal::{KEYED, Receives, SignalDeclarations};
-pub(crate) use terms::{Closed, Closing, EXPIRY, Terms};
+pub(crate) use terms::{CloseReason, Closed, EXPIRY, Terms};

@@ -17,7 +17,7 @@ use crate::checkpoint::time::system_time;
 use crate::checkpoint::{CheckpointId, QuestionRecord, VoteRecord};
 use crate::graph::state::{NotAnId, reading};
 
-/// A question that a node asks a person. `NAME` ties an answer to its question across processes.
+/// A question that a node asks a person. `NAME` identifies its type in stored threads.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -35,17 +35,17 @@ use crate::graph::state::{NotAnId, reading};
 pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
     /// The type of the answer.
     type Resume: Serialize + DeserializeOwned + Send + 'static;
-    /// Names the question in stored threads; unique within a graph.
+    /// The name of the question in stored threads; unique within a graph.
     const NAME: &'static str;
 
-    /// Returns what an answer looks like as JSON, for people. It is found out from the answer's type; one that reads itself
-    /// from more than one shape says so here.
+    /// Returns a description of an answer's JSON, for people. It is derived from the answer's type; override it for a type
+    /// that deserializes from more than one shape.
     fn answer_shape() -> String {
         sketch::<Self::Resume>()
     }
 }
 
-/// A question of any shape, for graphs that are read from data: question and answer are JSON.
+/// A question of any shape, for graphs read from data: question and answer are JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AnyQuestion(pub Value);
@@ -55,8 +55,8 @@ impl Interrupt for AnyQuestion {
     const NAME: &'static str = "any";
 }
 
-/// Names one question for as long as it is open. It holds the checkpoint, the task and the number of answers the task has,
-/// so it fits no other question, before or after.
+/// The id of a pending question. It holds the checkpoint, the task and the number of answers the task has, so no earlier or
+/// later question has the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterruptId {
     pub(crate) birth: u64,
@@ -86,7 +86,7 @@ impl FromStr for InterruptId {
     }
 }
 
-/// An open question.
+/// A pending question.
 #[derive(Clone)]
 pub struct Question {
     pub(crate) id: InterruptId,
@@ -96,12 +96,12 @@ pub struct Question {
     pub(crate) payload: Vec<u8>,
     pub(crate) shows: Shows,
     pub(crate) answered: bool,
-    /// Which of those that ask in the name of its task.
+    /// Distinguishes askers that share a task.
     pub(crate) asker: String,
     pub(crate) terms: Terms,
 }
 
-/// Shows questions of one type, and their answers, as JSON.
+/// Converts stored questions of one type, and their answers, to JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct Shows {
     pub question: fn(&[u8]) -> Value,
@@ -128,14 +128,14 @@ impl fmt::Debug for Shows {
     }
 }
 
-/// A stored value of this type as JSON; what another type stored is shown as far as it fits JSON.
+/// Returns a stored value of this type as JSON; a value of another type as far as it fits JSON.
 pub(crate) fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
     let typed = reading::decode::<T>(bytes).ok().and_then(|value| caught(|| serde_json::to_value(value).ok()).ok()?);
     typed.or_else(|| reading::as_json(bytes).ok()).unwrap_or_default()
 }
 
 impl Question {
-    /// Returns a stored question of whatever type: its payload and answer are JSON.
+    /// Returns a stored question of any type: its payload and answer are JSON.
     pub(crate) fn untyped(record: &QuestionRecord, birth: u64, payload: Vec<u8>) -> Self {
         let QuestionRecord { checkpoint, task, place, .. } = *record;
         Self {
@@ -151,7 +151,7 @@ impl Question {
         }
     }
 
-    /// Returns what names it in an answer.
+    /// Returns the id that an answer names.
     pub fn id(&self) -> InterruptId {
         self.id
     }
@@ -161,53 +161,53 @@ impl Question {
         &self.name
     }
 
-    /// Returns the node that asked.
+    /// Returns the node that interrupted.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Returns the nodes whose subgraphs the asking node is in, outermost first.
+    /// Returns the nodes whose subgraphs that node is in, outermost first.
     pub fn namespace(&self) -> &[String] {
         &self.namespace
     }
 
-    /// Returns the full name of the type of its answer; that of any JSON if nobody declares the question.
+    /// Returns the full name of the answer's type; that of any JSON if no node declares the question.
     pub fn answer_type(&self) -> &'static str {
         self.shows.takes
     }
 
-    /// Returns what its answer looks like as JSON, for a person: `true or false`, `{"verdict": .., "feedback": text}`.
+    /// Returns a description of the answer's JSON, for a person: `true or false`, `{"verdict": .., "feedback": text}`.
     pub fn answer_shape(&self) -> String {
         (self.shows.sketch)()
     }
 
-    /// Returns whether it is open no more: it has an answer that its task has not taken yet, as the task failed or has not run
-    /// again; or its subgraph was moved on by hand.
+    /// Returns true if it is no longer pending: its answer is stored, but its task failed or has not run again; or its
+    /// subgraph was advanced with `update_state`.
     pub fn is_answered(&self) -> bool {
         self.answered
     }
 
-    /// Returns when it expires, if it does.
+    /// Returns the time it expires, if any.
     pub fn expires(&self) -> Option<SystemTime> {
         self.terms.record.expires.map(system_time)
     }
 
-    /// Returns the answer that counts once it has expired, as JSON; none if it has no default.
+    /// Returns the default answer used on expiry, as JSON; `None` if it has no default.
     pub fn default_answer(&self) -> Option<Value> {
         self.terms.record.default.as_deref().map(self.shows.answer)
     }
 
-    /// Returns how many equal answers it needs: 1 for most.
+    /// Returns the number of equal answers it needs: usually 1.
     pub fn approvals(&self) -> u32 {
         self.terms.record.approvals.max(1)
     }
 
-    /// Returns the people who may answer it; empty: anybody.
+    /// Returns the people who may answer it; empty for anybody.
     pub fn approvers(&self) -> &[String] {
         &self.terms.record.approvers
     }
 
-    /// Returns the answers that it has got so far, if it needs several.
+    /// Returns the answers so far, if it needs several.
     pub fn votes(&self) -> Vec<AnswerInfo> {
         let vote = |vote: &VoteRecord| AnswerInfo {
             name: self.name.clone(),
@@ -219,12 +219,12 @@ impl Question {
         self.terms.votes.iter().map(vote).collect()
     }
 
-    /// Returns what is asked, if it is of this type.
+    /// Returns the payload, if it is of this type.
     pub fn payload<I: Interrupt>(&self) -> Option<I> {
         (self.name == I::NAME).then(|| reading::decode(&self.payload).ok()).flatten()
     }
 
-    /// Returns what is asked as JSON; null if nobody declares the question and it does not fit JSON.
+    /// Returns the payload as JSON; null if no node declares the question and it does not fit JSON.
     pub fn json(&self) -> Value {
         (self.shows.question)(&self.payload)
     }
@@ -243,8 +243,8 @@ impl fmt::Debug for Question {
     }
 }
 
-/// Carried out of a node by `?` when a question has no answer yet. It is not a failure: the question is already noted in
-/// the task, whatever error the node makes of this.
+/// The error with which a node returns while its question has no answer. It is not a failure: the question is already
+/// recorded in the task, even if the node returns another error.
 #[derive(Debug, thiserror::Error)]
 #[error("waiting for an answer")]
 #[must_use = "pass it on with `?`: the node has to stop here"]

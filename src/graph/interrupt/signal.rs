@@ -1,4 +1,4 @@
-//! Signals to a thread: what is sent, and what a node that receives them declares. Knows no graph and no store.
+//! Signals to a thread, and the declarations of nodes that receive them. Knows no graph and no store.
 
 use std::any::type_name;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::sketch::sketch;
 use crate::checkpoint::time::system_time;
 use crate::checkpoint::{Key, ReceiveRecord, signal_name};
-use crate::graph::state::{NotAnId, ValueError, held, reading, value};
+use crate::graph::state::{NotAnId, ValueError, header, reading, value};
 
-/// A message to a running or waiting thread. `NAME` ties it to the nodes that receive it, across processes.
+/// A message to a running or waiting thread. `NAME` identifies its type in stored threads.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -31,20 +31,20 @@ use crate::graph::state::{NotAnId, ValueError, held, reading, value};
     note = "add `#[derive(Signal, Serialize, Deserialize)]` to it"
 )]
 pub trait Signal: Serialize + DeserializeOwned + Send + 'static {
-    /// Names the signal in stored threads; unique within a graph.
+    /// The name of the signal in stored threads; unique within a graph.
     const NAME: &'static str;
 
-    /// Returns what the signal looks like as JSON, for people. It is found out from the type; one that reads itself from more
-    /// than one shape says so here.
+    /// Returns a description of the signal's JSON, for people. It is derived from the type; override it for a type that
+    /// deserializes from more than one shape.
     fn shape() -> String {
         sketch::<Self>()
     }
 }
 
-/// The order of the records that hold senders' keys: behind all signals, whose order is a time.
+/// The order of records of senders' keys: after all signals, whose order is a time.
 pub(crate) const KEYED: u64 = 1 << 60;
 
-/// Names one signal in the mailbox of its thread.
+/// The id of a signal in the mailbox of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalId {
     pub(crate) order: u64,
@@ -56,7 +56,7 @@ impl SignalId {
         Key::Signal { order: self.order, id: self.id }
     }
 
-    /// Returns whether it names what is stored of a sender's key, and no signal.
+    /// True if it identifies the record of a sender's key, not a signal.
     pub(crate) fn is_keyed(self) -> bool {
         self.order >= KEYED
     }
@@ -79,7 +79,7 @@ impl FromStr for SignalId {
     }
 }
 
-/// A signal on its way to a thread: its type and value, who sends it and their note.
+/// A signal to send to a thread: its type and value, the sender and a note.
 ///
 /// ```
 /// # use superstep::graph::SignalRequest;
@@ -94,7 +94,7 @@ impl FromStr for SignalId {
 pub struct SignalRequest {
     pub(crate) name: String,
     pub(crate) bytes: Result<Vec<u8>, ValueError>,
-    /// As it was given, if as JSON.
+    /// The value, if given as JSON.
     pub(crate) json: Option<Value>,
     pub(crate) by: Option<String>,
     pub(crate) note: Option<String>,
@@ -108,10 +108,10 @@ impl SignalRequest {
         Self::bytes(T::NAME, value::encode_both_ways(what, type_name::<T>(), signal))
     }
 
-    /// Returns a signal given as JSON; it is checked against the type that a node declares with `.receives`.
+    /// Returns a signal given as JSON, checked against the type that a node declares with `.receives`.
     pub fn json(name: impl Into<String>, value: &Value) -> Self {
         let name = name.into();
-        let bytes = value::encode(|| format!("signal `{name}`"), held::JSON, value);
+        let bytes = value::encode(|| format!("signal `{name}`"), header::JSON, value);
         Self { json: Some(value.clone()), ..Self::bytes(&name, bytes) }
     }
 
@@ -119,7 +119,7 @@ impl SignalRequest {
         Self { name: name.to_owned(), bytes, json: None, by: None, note: None, key: None }
     }
 
-    /// Says who sends it.
+    /// Sets the sender.
     pub fn by(mut self, name: impl Into<String>) -> Self {
         self.by = Some(name.into());
         self
@@ -131,8 +131,8 @@ impl SignalRequest {
         self
     }
 
-    /// Sets the sender's key: of all signals to a thread with the same name and key, the first alone is delivered, and sending
-    /// another returns the id of the first, also after it was received or discarded. The thread keeps its keys until it is
+    /// Sets the sender's key: of all signals to a thread with the same name and key, only the first is delivered. Sending
+    /// another returns the id of the first, even after it was received or discarded. The thread keeps its keys until it is
     /// deleted. A key has up to 4 KiB.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
@@ -140,21 +140,21 @@ impl SignalRequest {
     }
 }
 
-/// A signal in a thread's mailbox: no task has received it yet.
+/// A signal in a thread's mailbox, not yet received by a task.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SentSignal {
-    /// What names it.
+    /// Its id.
     pub id: SignalId,
     /// The name of its type.
     pub name: String,
     /// The signal as JSON.
     pub value: Value,
-    /// Who sent it.
+    /// The sender.
     pub by: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// The time it was sent, in milliseconds since 1970.
     pub at: u64,
-    /// What they noted.
+    /// The sender's note.
     pub note: Option<String>,
 }
 
@@ -168,7 +168,7 @@ pub struct AwaitedSignal {
     pub node: String,
     /// The nodes whose subgraphs that node is in, outermost first.
     pub namespace: Vec<String>,
-    /// When it stops waiting; none: never.
+    /// The time when it stops waiting, if any.
     pub until: Option<SystemTime>,
 }
 
@@ -179,17 +179,15 @@ impl From<&ReceiveRecord> for AwaitedSignal {
     }
 }
 
-/// The signals that a node declares, by name.
 pub(crate) type SignalDeclarations = BTreeMap<&'static str, Receives>;
 
-/// A declared signal type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receives {
     /// The full name of the type.
     pub type_name: &'static str,
-    /// Reads a request as the type, and returns the signal as it is stored.
+    /// Checks a request against the type, and returns the bytes to store.
     pub take: fn(&SignalRequest, Vec<u8>) -> Result<Vec<u8>, String>,
-    /// Shows a stored signal as JSON.
+    /// Converts a stored signal to JSON.
     pub show: fn(&[u8]) -> Value,
     /// Describes its JSON.
     pub shape: fn() -> String,
@@ -197,22 +195,22 @@ pub(crate) struct Receives {
 
 impl Receives {
     pub(crate) fn of<T: Signal>() -> Self {
-        Self { type_name: type_name::<T>(), take: taken::<T>, show: shown::<T>, shape: T::shape }
+        Self { type_name: type_name::<T>(), take: encode_checked::<T>, show: to_json::<T>, shape: T::shape }
     }
 }
 
-fn taken<T: Signal>(request: &SignalRequest, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+fn encode_checked<T: Signal>(request: &SignalRequest, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(json) = &request.json else { return reading::decode::<T>(&bytes).map(|_| bytes) };
     let signal = T::deserialize(json).map_err(|error| error.to_string())?;
     SignalRequest::new(&signal).bytes.map_err(|error| error.to_string())
 }
 
-fn shown<T: Signal>(bytes: &[u8]) -> Value {
+fn to_json<T: Signal>(bytes: &[u8]) -> Value {
     let typed = reading::decode::<T>(bytes).ok().and_then(|signal| serde_json::to_value(signal).ok());
     typed.unwrap_or_else(|| untyped(bytes))
 }
 
-/// A stored signal of an unknown type as JSON; null if it does not fit JSON.
+/// Returns a stored signal of an unknown type as JSON; null if it does not fit JSON.
 pub(crate) fn untyped(bytes: &[u8]) -> Value {
     reading::as_json(bytes).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What a type looks like as JSON, in words for a person: asked of its `Deserialize` with made-up values. Knows no graph.
+//! Describes the JSON of a type for a person, by running its `Deserialize` on made-up values. Knows no graph.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
@@ -9,81 +9,81 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-/// How deep types are looked into: recursive ones have no end.
-const DEPTH: usize = 4;
-/// How many variants of an enum are told.
-const MANY: usize = 12;
+/// Depth limit: recursive types have no end.
+const MAX_DEPTH: usize = 4;
+/// Limit of described enum variants.
+const MAX_VARIANTS: usize = 12;
 
-/// Returns how a value of this type is written as JSON: `true or false`, `text`, `{"text": text, "score": number}`.
+/// Returns a description of the type's JSON: `true or false`, `text`, `{"text": text, "score": number}`.
 pub(crate) fn sketch<T: DeserializeOwned>() -> String {
     let variants = Cell::new(1);
-    let mut ways = vec![];
-    while ways.len() < variants.get().min(MANY) {
-        let page = RefCell::new(String::new());
-        // It fails where no made-up value will do, and what was noted so far stands.
-        let _ = T::deserialize(Probe { page: &page, depth: 0, pick: ways.len(), variants: &variants });
-        ways.push(page.into_inner());
+    let mut descriptions = vec![];
+    while descriptions.len() < variants.get().min(MAX_VARIANTS) {
+        let text = RefCell::new(String::new());
+        // Fails if no made-up value is accepted; the description so far is kept.
+        let _ = T::deserialize(Probe { text: &text, depth: 0, variant: descriptions.len(), variants: &variants });
+        descriptions.push(text.into_inner());
     }
-    let text = ways.join(" or ");
+    let text = descriptions.join(" or ");
     if text.is_empty() { "any JSON".into() } else { text }
 }
 
-/// Answers every request with a made-up value and notes what was asked for.
+/// A deserializer that returns made-up values and describes the requests.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
-    page: &'a RefCell<String>,
+    text: &'a RefCell<String>,
     depth: usize,
-    /// The variant to look at, where the type is an enum.
-    pick: usize,
-    /// How many variants it has.
+    /// Index of the variant to describe, if the type is an enum.
+    variant: usize,
+    /// Number of its variants.
     variants: &'a Cell<usize>,
 }
 
 #[derive(Debug)]
-struct Enough;
+struct Unfit;
 
-impl Display for Enough {
+impl Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("there is no made-up value of this type")
     }
 }
 
-impl std::error::Error for Enough {}
+impl std::error::Error for Unfit {}
 
-impl de::Error for Enough {
+impl de::Error for Unfit {
     fn custom<T: Display>(_: T) -> Self {
         Self
     }
 }
 
 impl Probe<'_> {
-    fn note(&self, words: &str) {
-        self.page.borrow_mut().push_str(words);
+    fn note(&self, description: &str) {
+        self.text.borrow_mut().push_str(description);
     }
 
-    fn deeper(&self) -> Result<Self, Enough> {
-        if self.depth >= DEPTH { Err(self.gives_up()) } else { Ok(Self { depth: self.depth + 1, ..*self }) }
+    fn deeper(&self) -> Result<Self, Unfit> {
+        if self.depth >= MAX_DEPTH { Err(self.stop()) } else { Ok(Self { depth: self.depth + 1, ..*self }) }
     }
 
-    fn gives_up(&self) -> Enough {
+    fn stop(&self) -> Unfit {
         self.note("..");
-        Enough
+        Unfit
     }
 }
 
-macro_rules! plain {
-    ($($method:ident $words:literal $visit:ident($($value:expr)?);)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
-            self.note($words);
+macro_rules! scalars {
+    ($($method:ident $description:literal $visit:ident($($value:expr)?);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+            self.note($description);
             visitor.$visit($($value)?)
         }
     )*};
 }
 
 impl<'de> Deserializer<'de> for Probe<'_> {
-    type Error = Enough;
+    type Error = Unfit;
 
-    plain! {
+    scalars! {
         deserialize_bool "true or false" visit_bool(false);
         deserialize_i8 "number" visit_i8(1);
         deserialize_i16 "number" visit_i16(1);
@@ -103,30 +103,30 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         deserialize_unit "null" visit_unit();
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         self.note("any JSON");
         visitor.visit_unit()
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         let value = visitor.visit_some(self)?;
         self.note(" or null");
         Ok(value)
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Unfit> {
         self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Unfit> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         self.items(1, "[", ", ..]", visitor)
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Unfit> {
         self.items(len, "[", "]", visitor)
     }
 
@@ -135,11 +135,11 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value, Enough> {
+    ) -> Result<V::Value, Unfit> {
         self.items(len, "[", "]", visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         self.note("{text: ");
         let value = visitor.visit_map(Fields { probe: self.deeper()?, names: &["a"], at: 0, named: false })?;
         self.note(", ..}");
@@ -151,7 +151,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _: &'static str,
         names: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Enough> {
+    ) -> Result<V::Value, Unfit> {
         self.note("{");
         let value = visitor.visit_map(Fields { probe: self.deeper()?, names, at: 0, named: true })?;
         self.note("}");
@@ -163,30 +163,30 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Enough> {
+    ) -> Result<V::Value, Unfit> {
         if self.depth == 0 {
             self.variants.set(variants.len());
-            let name = variants.get(self.pick).copied().unwrap_or_default();
+            let name = variants.get(self.variant).copied().unwrap_or_default();
             return visitor.visit_enum(Variant { probe: self.deeper()?, name: Some(name) });
         }
         let named: Vec<String> = variants.iter().map(|variant| format!("\"{variant}\"")).collect();
         self.note(&named.join(" or "));
-        let aside = RefCell::new(String::new());
-        let probe = Probe { page: &aside, pick: 0, ..self.deeper()? };
+        let unused = RefCell::new(String::new());
+        let probe = Probe { text: &unused, variant: 0, ..self.deeper()? };
         visitor.visit_enum(Variant { probe, name: None })
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         visitor.visit_borrowed_str("a")
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Enough> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         visitor.visit_unit()
     }
 }
 
 impl Probe<'_> {
-    fn items<'de, V: Visitor<'de>>(self, left: usize, open: &str, close: &str, visitor: V) -> Result<V::Value, Enough> {
+    fn items<'de, V: Visitor<'de>>(self, left: usize, open: &str, close: &str, visitor: V) -> Result<V::Value, Unfit> {
         self.note(open);
         let value = visitor.visit_seq(Items { probe: self.deeper()?, left, is_first: true })?;
         self.note(close);
@@ -201,9 +201,9 @@ struct Items<'a> {
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
-    type Error = Enough;
+    type Error = Unfit;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Enough> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Unfit> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -219,75 +219,73 @@ struct Fields<'a> {
     probe: Probe<'a>,
     names: &'static [&'static str],
     at: usize,
-    /// Whether the names are the type's own.
+    /// Set if the names are the type's own.
     named: bool,
 }
 
 impl<'de> MapAccess<'de> for Fields<'_> {
-    type Error = Enough;
+    type Error = Unfit;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Enough> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unfit> {
         let Some(name) = self.names.get(self.at) else { return Ok(None) };
         if self.named {
             let comma = if self.at == 0 { "" } else { ", " };
             self.probe.note(&format!("{comma}\"{name}\": "));
         }
         self.at += 1;
-        let key: StrDeserializer<'_, Enough> = (*name).into_deserializer();
+        let key: StrDeserializer<'_, Unfit> = (*name).into_deserializer();
         seed.deserialize(key).map(Some)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Enough> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Unfit> {
         seed.deserialize(self.probe)
     }
 }
 
-/// The variant that is looked at.
 struct Variant<'a> {
     probe: Probe<'a>,
-    /// Its name, if it is to be told.
+    /// Its name, if it is to be described.
     name: Option<&'static str>,
 }
 
 impl Variant<'_> {
-    /// Notes a variant with what it holds.
-    fn holding<T>(&self, held: impl FnOnce() -> Result<T, Enough>) -> Result<T, Enough> {
-        let Some(name) = self.name else { return held() };
+    fn describe<T>(&self, content: impl FnOnce() -> Result<T, Unfit>) -> Result<T, Unfit> {
+        let Some(name) = self.name else { return content() };
         self.probe.note(&format!("{{\"{name}\": "));
-        let held = held()?;
+        let value = content()?;
         self.probe.note("}");
-        Ok(held)
+        Ok(value)
     }
 }
 
 impl<'de> EnumAccess<'de> for Variant<'_> {
-    type Error = Enough;
+    type Error = Unfit;
     type Variant = Self;
 
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), Enough> {
-        let index: U32Deserializer<Enough> = u32::try_from(self.probe.pick).unwrap_or_default().into_deserializer();
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), Unfit> {
+        let index: U32Deserializer<Unfit> = u32::try_from(self.probe.variant).unwrap_or_default().into_deserializer();
         Ok((seed.deserialize(index)?, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'_> {
-    type Error = Enough;
+    type Error = Unfit;
 
-    fn unit_variant(self) -> Result<(), Enough> {
+    fn unit_variant(self) -> Result<(), Unfit> {
         self.name.iter().for_each(|name| self.probe.note(&format!("\"{name}\"")));
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Enough> {
-        self.holding(|| seed.deserialize(self.probe))
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Unfit> {
+        self.describe(|| seed.deserialize(self.probe))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Enough> {
-        self.holding(|| self.probe.deserialize_tuple(len, visitor))
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Unfit> {
+        self.describe(|| self.probe.deserialize_tuple(len, visitor))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value, Enough> {
-        self.holding(|| self.probe.deserialize_struct("", names, visitor))
+    fn struct_variant<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value, Unfit> {
+        self.describe(|| self.probe.deserialize_struct("", names, visitor))
     }
 }
 
@@ -326,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_told_in_words() {
+    fn types_are_described_in_words() {
         assert_eq!(sketch::<bool>(), "true or false");
         assert_eq!(sketch::<serde_json::Value>(), "any JSON");
         assert_eq!(sketch::<(u8, String)>(), "[number, text]");
@@ -338,9 +336,9 @@ mod tests {
     }
 
     #[test]
-    fn each_variant_is_told_with_what_it_holds() {
-        let told = r#""ship" or {"drop": {"why": text}} or {"again": [number, true or false]}"#;
-        assert_eq!(sketch::<Word>(), format!(r#"{told} or {{"wait": "Approve" or "Reject"}}"#));
+    fn each_variant_is_described_with_its_content() {
+        let start = r#""ship" or {"drop": {"why": text}} or {"again": [number, true or false]}"#;
+        assert_eq!(sketch::<Word>(), format!(r#"{start} or {{"wait": "Approve" or "Reject"}}"#));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One node or one router, without the rest of its graph.
+//! Tests of one node or one router, without the rest of its graph.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::graph::state::{Payload, State};
 use crate::graph::superstep::{Finished, Packet, Position, Stand, Task, task::planned};
 use crate::graph::view::{Shown, View};
 
-/// What a node came to by itself.
+/// The result of a node that ran alone.
 #[derive(Clone)]
 pub struct Alone<S> {
     /// The state with its writes applied.
@@ -27,13 +27,13 @@ pub struct Alone<S> {
     pub writes: Value,
     /// The nodes that its edges, routers and commands lead to: a name for each task.
     pub next: Vec<String>,
-    /// The question that has no scripted answer; nothing was written then.
+    /// The question without a scripted answer; nothing was written then.
     pub asks: Option<Question>,
-    /// How often it was started: once, and again after each answer and wait.
+    /// Number of starts: one, and one more after each answer and wait.
     pub runs: u32,
     /// The time when it ended.
     pub ended_at: SystemTime,
-    /// The effects it asked for.
+    /// The effects it called.
     pub effects: Vec<EffectCall>,
 }
 
@@ -44,7 +44,7 @@ impl<S: State> fmt::Debug for Alone<S> {
     }
 }
 
-/// What the routers after a node chose.
+/// The choice of the routers after a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Routed {
     /// Nodes; empty for END.
@@ -57,10 +57,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// Runs a node over a state, with its retries, handler and limits, and the routers after it. Nothing is stored.
     ///
     /// # Errors
-    /// [`RunError::UnknownNode`]; and what the node fails with.
+    /// [`RunError::UnknownNode`]; and the error of the node.
     pub async fn node(&self, node: N, state: S) -> Result<Alone<S>, RunError> {
         let node = self.index(&node)?;
-        self.alone(Task::edge(node), state).await
+        self.run_alone(Task::edge(node), state).await
     }
 
     /// Runs a worker over a payload and a state.
@@ -70,15 +70,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     pub async fn worker<I: Payload>(&self, worker: &Worker<N, I>, payload: I, state: S) -> Result<Alone<S>, RunError> {
         let row = RowId { checkpoint: CheckpointId(0), task: 0, slot: RowId::SENDS };
         let node = self.index(&worker.node)?;
-        self.alone(Task::send(0, node, Packet { payload: Arc::new(payload), row }), state).await
+        self.run_alone(Task::send(0, node, Packet { payload: Arc::new(payload), row }), state).await
     }
 
-    /// Lets the routers after a node choose over a state.
+    /// Runs the routers after a node over a state.
     ///
     /// # Errors
-    /// [`RunError::UnknownNode`]; and what the routers' choice is refused with.
+    /// [`RunError::UnknownNode`]; and the error of an invalid choice.
     pub fn route(&self, node: N, state: &S) -> Result<Routed, RunError> {
-        let (node, run) = (self.index(&node)?, self.begun(&self.script(), state.clone()));
+        let (node, run) = (self.index(&node)?, self.new_run(&self.script(), state.clone()));
         let mut chosen = Finished::default();
         run.choose(node, node, state, &mut chosen)?;
         let name = |node: u32| run.node_name(node).to_string();
@@ -91,7 +91,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         self.graph.table.at(node).ok_or_else(unknown)
     }
 
-    fn begun(&self, script: &Arc<Script>, state: S) -> Run<S, N, C> {
+    fn new_run(&self, script: &Arc<Script>, state: S) -> Run<S, N, C> {
         let table = Arc::clone(&self.graph.table);
         let mut thread = self.graph.detached(Arc::clone(&self.context));
         thread.environment.outside = self.outside(script);
@@ -104,9 +104,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         run
     }
 
-    async fn alone(&self, task: Task<S>, state: S) -> Result<Alone<S>, RunError> {
+    async fn run_alone(&self, task: Task<S>, state: S) -> Result<Alone<S>, RunError> {
         let script = self.script();
-        let mut run = self.begun(&script, state);
+        let mut run = self.new_run(&script, state);
         run.step.tasks = vec![task];
         run.step.planned = true;
         let asks = loop {
@@ -115,7 +115,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
                 Stand::Failed(error) => return Err(error.clone()),
                 Stand::Done(_) | Stand::Ready => break None,
                 Stand::Asked { questions, .. } => match questions.first().cloned() {
-                    Some(question) => match told(&mut run.step.tasks[0], &question, &script) {
+                    Some(question) => match give_answer(&mut run.step.tasks[0], &question, &script) {
                         true => {}
                         false => break Some(question),
                     },
@@ -128,12 +128,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
             run.step.tasks[0].stand = Stand::Ready;
             run.step.tasks[0].again = true;
         };
-        ended(run, asks, &script)
+        finish(run, asks, &script)
     }
 }
 
-/// Gives a task the scripted answer to its question; false if there is none.
-fn told<S: State>(task: &mut Task<S>, question: &Question, script: &Script) -> bool {
+/// Gives a task the scripted answer to its question; returns false if there is none.
+fn give_answer<S: State>(task: &mut Task<S>, question: &Question, script: &Script) -> bool {
     let Some(answer) = script.answer(question) else { return false };
     let Ok(bytes) = answer.bytes else { return false };
     let mut known = task.answers.take().map(Arc::unwrap_or_clone).unwrap_or_default();
@@ -144,7 +144,7 @@ fn told<S: State>(task: &mut Task<S>, question: &Question, script: &Script) -> b
     true
 }
 
-fn ended<S: State, N: NodeId, C: Send + Sync + 'static>(
+fn finish<S: State, N: NodeId, C: Send + Sync + 'static>(
     mut run: Run<S, N, C>,
     asks: Option<Question>,
     script: &Script,

@@ -1,10 +1,10 @@
-//! A run that is cut at every commit in turn, as by a crash, and goes on: it must come to the same end each time.
+//! Crash tests: cuts a run at every commit in turn and resumes it; each must end with the same result.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::script::{EffectCall, Script, Test};
-use super::whole::{go_on, to_the_end};
+use super::whole::{resume, run_to_end};
 use crate::checkpoint::{
     CheckpointId, Checkpointer, EffectKind, EffectRecord, FailingCheckpointer, Key, MemoryCheckpointer, Order,
     ThreadId, decode_record,
@@ -14,83 +14,82 @@ use crate::graph::node::NodeId;
 use crate::graph::state::{Canon, State, Stored, Writes, value};
 use crate::graph::thread::Outcome;
 
-/// A run that was cut did not come to the end that the undisturbed one came to.
+/// A difference between a run that was cut and the undisturbed one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CutError {
     /// It failed.
-    #[error("cut at commit {commit}{}: {error}", told_lost(*.lost))]
+    #[error("cut at commit {commit}{}: {error}", ack_note(*.lost))]
     Failed {
-        /// Which commit was cut, from 1.
+        /// The commit that was cut, from 1.
         commit: u64,
-        /// Whether it was stored, and only the word of it lost.
+        /// True if it was stored, and only the acknowledgement was lost.
         lost: bool,
-        /// What it failed with; for the undisturbed run, commit 0.
+        /// The error; of the undisturbed run, if `commit` is 0.
         error: Box<RunError>,
     },
     /// A channel ended with another value.
-    #[error("cut at commit {commit}{}: channel `{channel}` ended as {cut}, undisturbed as {undisturbed}", told_lost(*.lost))]
+    #[error("cut at commit {commit}{}: channel `{channel}` ended as {cut}, undisturbed as {undisturbed}", ack_note(*.lost))]
     OtherEnd {
-        /// Which commit was cut, from 1.
+        /// The commit that was cut, from 1.
         commit: u64,
-        /// Whether it was stored, and only the word of it lost.
+        /// True if it was stored, and only the acknowledgement was lost.
         lost: bool,
         /// The channel.
         channel: String,
         /// Its value after the cut, as JSON.
         cut: String,
-        /// Its value without, as JSON.
+        /// Its value in the undisturbed run, as JSON.
         undisturbed: String,
     },
-    /// Other effects happened: with other keys or arguments, or one in the name of another task.
-    #[error("cut at commit {commit}{}: other effects: {cut:?}, undisturbed {undisturbed:?}", told_lost(*.lost))]
+    /// Other effects happened: with other keys or arguments, or one with the identity of another task.
+    #[error("cut at commit {commit}{}: other effects: {cut:?}, undisturbed {undisturbed:?}", ack_note(*.lost))]
     OtherEffects {
-        /// Which commit was cut, from 1.
+        /// The commit that was cut, from 1.
         commit: u64,
-        /// Whether it was stored, and only the word of it lost.
+        /// True if it was stored, and only the acknowledgement was lost.
         lost: bool,
         /// Keys and arguments after the cut.
         cut: Vec<(String, String)>,
-        /// Keys and arguments without.
+        /// Keys and arguments of the undisturbed run.
         undisturbed: Vec<(String, String)>,
     },
 }
 
-fn told_lost(lost: bool) -> &'static str {
+fn ack_note(lost: bool) -> &'static str {
     if lost { " (stored, not acknowledged)" } else { "" }
 }
 
-/// Where a run ended: its channels and effects.
 struct End {
     channels: Vec<(String, Option<Canon>)>,
-    effects: BTreeSet<EffectCallOrder>,
+    effects: BTreeSet<EffectIdentity>,
 }
 
-/// Effects as the world outside tells them apart.
-type EffectCallOrder = (String, String, String);
+/// The idempotency key, key and arguments of an effect.
+type EffectIdentity = (String, String, String);
 
 impl End {
-    fn told(&self) -> Vec<(String, String)> {
-        let mut told: Vec<_> =
+    fn effects(&self) -> Vec<(String, String)> {
+        let mut effects: Vec<_> =
             self.effects.iter().map(|(_, key, arguments)| (key.clone(), arguments.clone())).collect();
-        told.sort();
-        told
+        effects.sort();
+        effects
     }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
-    /// Runs the graph once undisturbed, then once for each of its commits, which fails, as by a crash: before it is stored,
-    /// and after. Each time it goes on as a new process would. The end must be the same, and so must be the effects, each
-    /// under its idempotency key. Returns how many commits there were.
+    /// Runs the graph once undisturbed, then twice for each of its commits, which fails as in a crash: before it is stored,
+    /// and after. Each time the run is resumed as by a new process. The end must be the same, and so must be the effects,
+    /// each with its idempotency key. Returns the number of commits.
     ///
     /// # Errors
-    /// [`CutError`] for the first cut that comes to another end.
+    /// [`CutError`] for the first cut with another end.
     pub async fn cut_everywhere(&self, input: impl Into<Writes<S>>) -> Result<u64, CutError> {
         let input: Writes<S> = input.into();
         let script = self.script();
         let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
         let thread = self.thread(Arc::clone(&whole) as Arc<dyn Checkpointer>, &script);
-        let ended = to_the_end(&thread, Some(input.clone()), &script).await;
+        let ended = run_to_end(&thread, Some(input.clone()), &script).await;
         let undisturbed = self.end(ended, &script).map_err(|error| failed(0, false, error))?;
         let commits = whole.commits();
         for commit in 1..=commits {
@@ -107,12 +106,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let inner = Arc::clone(&store) as Arc<dyn Checkpointer>;
         let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
         let dying = self.thread(Arc::new(failing(inner, commit)), &script);
-        let _cut = to_the_end(&dying, Some(input.clone()), &script).await;
+        let _cut = run_to_end(&dying, Some(input.clone()), &script).await;
         drop(dying);
         script.restart();
         let (kept, before) = (acknowledged(&store).await?, script.calls().len());
         let thread = self.thread(store, &script);
-        let ended = go_on(&thread, input.clone(), &script).await;
+        let ended = resume(&thread, input.clone(), &script).await;
         let end = self.end(ended, &script)?;
         let again = script.calls().into_iter().skip(before).find(|call| kept.contains(&call.idempotency));
         again.map_or(Ok(end), |call| Err(RunError::EffectTwice { node: "(after the cut)".into(), key: call.key }))
@@ -134,7 +133,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     }
 }
 
-/// The idempotency keys of the effects that are on disk.
+/// Returns the idempotency keys of the stored effects.
 async fn acknowledged(store: &MemoryCheckpointer) -> Result<BTreeSet<String>, RunError> {
     let thread = ThreadId::from("test");
     let at = |id| Key::Effect { checkpoint: CheckpointId(id), task: 0, key: String::new() };
@@ -152,15 +151,15 @@ fn failed(commit: u64, lost: bool, error: RunError) -> CutError {
 fn compare(commit: u64, lost: bool, cut: &End, undisturbed: &End) -> Result<(), CutError> {
     for ((channel, now), (_, was)) in cut.channels.iter().zip(&undisturbed.channels) {
         if now != was {
-            let told = |value: &Option<Canon>| {
+            let text = |value: &Option<Canon>| {
                 value.as_ref().map_or_else(|| "nothing".into(), |value| value.json().to_string())
             };
-            let (channel, cut, undisturbed) = (channel.clone(), told(now), told(was));
+            let (channel, cut, undisturbed) = (channel.clone(), text(now), text(was));
             return Err(CutError::OtherEnd { commit, lost, channel, cut, undisturbed });
         }
     }
-    if cut.told() != undisturbed.told() {
-        let (cut, undisturbed) = (cut.told(), undisturbed.told());
+    if cut.effects() != undisturbed.effects() {
+        let (cut, undisturbed) = (cut.effects(), undisturbed.effects());
         return Err(CutError::OtherEffects { commit, lost, cut, undisturbed });
     }
     Ok(())

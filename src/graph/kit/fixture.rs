@@ -1,5 +1,5 @@
-//! A recorded thread in a file, as a test: written by `superstep export THREAD --fixture FILE`, compared with its graph as it is
-//! now. Knows files and the checks of imports; runs nothing but replays.
+//! Recorded threads in files, for tests: written by `superstep export THREAD --fixture FILE`, compared with the current
+//! graph. Knows files and the checks of imports; runs nothing but replays.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::graph::node::NodeId;
 use crate::graph::state::State;
 use crate::graph::thread::Thread;
 
-/// A recorded thread that a test holds its graph against.
+/// A recorded thread that a test compares with its graph.
 ///
 /// ```no_run
 /// # use superstep::graph::kit::Fixture;
@@ -32,7 +32,7 @@ pub struct Fixture {
     thread: Unpacked,
 }
 
-/// Why a fixture cannot be compared with a graph.
+/// The error of a fixture that cannot be compared with a graph.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FixtureError {
@@ -41,15 +41,15 @@ pub enum FixtureError {
     Open {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The file is no whole thread: cut short, damaged, something else, or of a later release.
+    /// The file is not a complete thread: truncated, damaged, of another kind, or of a later release.
     #[error("the fixture {} cannot be read: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<CheckpointError>,
     },
     /// Another graph recorded it.
@@ -62,15 +62,15 @@ pub enum FixtureError {
         /// The name of the graph that it is compared with.
         graph: String,
     },
-    /// The graph cannot read it, or the comparison failed otherwise.
+    /// The graph cannot read it, or the comparison failed.
     #[error("the fixture {}: {source}", path.display())]
     Run {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<RunError>,
     },
-    /// No body and no router of the graph was run over what was recorded, so that the comparison says nothing.
+    /// No body and no router of the graph ran over the records, so the comparison is empty.
     #[error("the fixture {} compares nothing: no body is `.replayable()`, and no router chose", path.display())]
     NothingCompared {
         /// The file.
@@ -78,7 +78,7 @@ pub enum FixtureError {
     },
 }
 
-/// Lets no effect happen that was not recorded.
+/// Fails every effect that was not recorded.
 struct Sealed;
 
 impl Stage for Sealed {
@@ -88,7 +88,7 @@ impl Stage for Sealed {
 }
 
 impl FixtureError {
-    /// Returns what to do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
             Self::Open { .. } => {
@@ -109,7 +109,7 @@ impl FixtureError {
 }
 
 impl Fixture {
-    /// Reads a fixture, and checks the whole of it.
+    /// Reads and checks a fixture.
     ///
     /// # Errors
     /// [`FixtureError::Open`] and [`FixtureError::Unreadable`].
@@ -125,17 +125,17 @@ impl Fixture {
         }
     }
 
-    /// Returns what the file says of itself: the thread's name, its graph, the release that wrote it, what was left out.
+    /// Returns the file's metadata: the thread's name, its graph, the release that wrote it, what was left out.
     pub fn about(&self) -> &Imported {
         self.thread.imported()
     }
 
-    /// Compares the thread with its graph as it is now, as [`Thread::verify`] does: no effect happens. The report says what
-    /// differs first, if anything does, and what was not compared.
+    /// Compares the thread with the current graph, like [`Thread::verify`]: no effect happens. The report has the first
+    /// difference, if any, and the parts that were not compared.
     ///
     /// # Errors
-    /// [`FixtureError::OtherGraph`], [`FixtureError::Run`]; [`FixtureError::NothingCompared`], since a test that compares nothing
-    /// holds whatever becomes of the graph.
+    /// [`FixtureError::OtherGraph`], [`FixtureError::Run`]; [`FixtureError::NothingCompared`], since a test that compares
+    /// nothing always passes.
     pub async fn verify<S: State, N: NodeId, C: DefaultContext + Send + Sync + 'static>(
         &self,
         graph: &CompiledGraph<S, N, C>,
@@ -143,7 +143,7 @@ impl Fixture {
         self.verify_with(graph, C::default_context()).await
     }
 
-    /// The same with a context of your own.
+    /// Takes the context of the thread.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
@@ -160,9 +160,9 @@ impl Fixture {
         }
     }
 
-    /// Returns the thread, in a store in memory of its own: for its state, its history, [`Thread::what_if`], or to resume it,
-    /// as with a body that failed and is mended now. Recorded effects give their results; any other effect fails with
-    /// [`RunError::InvalidConfig`], so that a test never does anything in the world outside.
+    /// Returns the thread, in its own in-memory store: for its state, its history, [`Thread::what_if`], or to resume it,
+    /// for example with a fixed body. Recorded effects return their results; any other effect fails with
+    /// [`RunError::InvalidConfig`], so a test has no real effects.
     ///
     /// # Errors
     /// [`FixtureError::OtherGraph`], [`FixtureError::Run`].
@@ -173,7 +173,7 @@ impl Fixture {
         self.thread_with(graph, C::default_context()).await
     }
 
-    /// The same with a context of your own.
+    /// Takes the context of the thread.
     ///
     /// # Errors
     /// As [`thread`](Self::thread).

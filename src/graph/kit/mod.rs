@@ -1,5 +1,5 @@
-//! Testing a graph of your own (feature `test-util`): one node, one router, or the whole graph, with scripted answers and
-//! effects, a clock that stands until it is set, the same random numbers each time, and cuts at every commit.
+//! Tests of your graph (feature `test-util`): one node, one router, or the whole graph, with scripted answers and effects,
+//! a fixed clock, a fixed seed, and crashes at every commit.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -28,7 +28,7 @@
 //! let ran = test.run(Order::update().cents(700)).await?;
 //! assert_eq!((ran.state.receipt.as_str(), ran.effects.len()), ("r-1", 1));
 //!
-//! test.cut_everywhere(Order::update().cents(700)).await?; // and each time it comes to the same end
+//! test.cut_everywhere(Order::update().cents(700)).await?; // each time with the same end
 //! # Ok(()) }
 //! ```
 

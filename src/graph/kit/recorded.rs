@@ -1,4 +1,4 @@
-//! What effects came to in a thread that has run, as the script of a test.
+//! Recorded effect results of a thread, as the script of a test.
 
 use super::script::Test;
 use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, Order, decode_record};
@@ -9,11 +9,11 @@ use crate::graph::state::State;
 use crate::graph::thread::Thread;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
-    /// Lets effects come to what they came to in a thread that has run: the n-th under a key to what the n-th under it did
-    /// there. So a run that was real once is repeated without the world outside.
+    /// Uses the effect results of a recorded thread: the n-th effect with a key gets the n-th recorded result. This repeats
+    /// a real run without its side effects.
     ///
     /// # Errors
-    /// [`RunError::NoCheckpointer`] if the thread is not stored; what reading its store fails with.
+    /// [`RunError::NoCheckpointer`] if the thread is not stored; if its store cannot be read.
     pub async fn effects_of<B: Send + Sync + 'static>(mut self, thread: &Thread<S, N, B>) -> Result<Self, RunError> {
         let (Some(store), Some(id)) = (&thread.graph.store, &thread.id) else {
             return Err(RunError::NoCheckpointer { what: "reading recorded effects" });
@@ -31,7 +31,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         }
         effects.sort_by_key(|(at, ..)| *at);
         for (_, key, value) in effects {
-            self.came_to(key, value);
+            self.add_recorded(key, value);
         }
         Ok(self)
     }

@@ -1,4 +1,4 @@
-//! What a test says beforehand, and what it hears of the run. Runs nothing.
+//! The script of a test, and the effects it observed. Runs nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,11 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Outside, clock};
 use crate::graph::state::{State, value};
 
-/// When tests begin, unless they say otherwise: 2030-01-01, in seconds since 1970.
-const BEGINS: u64 = 1_893_456_000;
+/// Default start time of tests: 2030-01-01, in seconds since 1970.
+const DEFAULT_START: u64 = 1_893_456_000;
 
-/// What an effect comes to, time after time.
 type Results = Vec<Scripted>;
 
-/// What an effect comes to once.
 #[derive(Clone)]
 enum Scripted {
     Value(Vec<u8>),
@@ -29,11 +27,11 @@ enum Scripted {
         class: Class,
         message: String,
     },
-    /// The result that the test gave could not be encoded.
+    /// The test's result could not be encoded.
     Unfit(RunError),
 }
 
-/// A test of a graph: what is scripted, and the ways to run it. Made by [`CompiledGraph::test`].
+/// A test of a graph: its script, and methods to run it. Made by [`CompiledGraph::test`].
 #[must_use]
 pub struct Test<S: State, N, C = ()> {
     pub(super) graph: CompiledGraph<S, N, C>,
@@ -51,19 +49,19 @@ impl<S: State, N, C> std::fmt::Debug for Test<S, N, C> {
     }
 }
 
-/// An effect that a test saw.
+/// An effect call observed by a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectCall {
     /// Its key.
     pub key: String,
     /// Its arguments, as JSON; long ones are cut.
     pub arguments: String,
-    /// Under which key the world outside would know it.
+    /// Its idempotency key.
     pub idempotency: String,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
-    /// Begins a test of the graph, with the default context. See [`kit`](crate::graph::kit).
+    /// Returns a test of the graph, with the default context. See [`kit`](crate::graph::kit).
     pub fn test(&self) -> Test<S, N, C>
     where
         C: Default,
@@ -71,64 +69,63 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.test_with(C::default())
     }
 
-    /// The same, with a context of your own.
+    /// Returns a test of the graph with a context.
     pub fn test_with(&self, context: impl Into<Arc<C>>) -> Test<S, N, C> {
         let (answers, effects) = (BTreeMap::new(), BTreeMap::new());
         let (graph, context) = (self.clone(), context.into());
-        Test { graph, context, answers, effects, real: false, begins: BEGINS * 1000, seed: 0 }
+        Test { graph, context, answers, effects, real: false, begins: DEFAULT_START * 1000, seed: 0 }
     }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
-    /// Answers the next question of this type: the n-th answer given here is for the n-th such question.
+    /// Adds an answer: the n-th answer added is for the n-th question of this type.
     pub fn answer<I: Interrupt>(mut self, answer: I::Resume) -> Self {
         self.answers.entry(I::NAME).or_default().push(Answer::new::<I>(&answer));
         self
     }
 
-    /// Adds a result of the effects under this key: the n-th effect gets the n-th result, the last result holds for all that
-    /// follow. An effect that is repeated under its idempotency key, since a crash lost its record, gets the result it had. An
-    /// effect without a result fails the test.
+    /// Adds a result of the effects with this key: the n-th effect gets the n-th result; the last one repeats. An effect
+    /// that is repeated with its idempotency key, because a crash lost its record, gets the result it had. An effect
+    /// without a result fails the test.
     pub fn effect(mut self, key: impl Into<String>, result: impl Serialize) -> Self {
         let key = key.into();
         let bytes = value::encode(|| format!("result of effect `{key}`"), "scripted", &result);
-        self.comes_to(key, bytes.map_or_else(|error| Scripted::Unfit(error.into()), Scripted::Value));
+        self.add(key, bytes.map_or_else(|error| Scripted::Unfit(error.into()), Scripted::Value));
         self
     }
 
-    /// Adds a failure in the place of a result: `.effect_fails("charge", NodeError::transient("timeout")).effect("charge", "r-1")`
-    /// is an effect that succeeds when it is tried again. The failure has the error's class and text.
+    /// Adds a failure in place of a result: `.effect_fails("charge", NodeError::transient("timeout")).effect("charge",
+    /// "r-1")` is an effect that succeeds on its retry. The failure has the error's class and text.
     ///
-    /// In [`cut_everywhere`](Self::cut_everywhere), an effect that had failed before a crash and is tried again afterwards
-    /// fails again as it did: a new process starts its retries over.
+    /// In [`cut_everywhere`](Self::cut_everywhere), an effect that failed before a crash fails again in the same way
+    /// afterwards: a new process starts its retries over.
     pub fn effect_fails(mut self, key: impl Into<String>, error: impl Into<NodeError>) -> Self {
         let error = error.into();
-        self.comes_to(key.into(), Scripted::Fails { class: error.class(), message: error.to_string() });
+        self.add(key.into(), Scripted::Fails { class: error.class(), message: error.to_string() });
         self
     }
 
-    /// Adds a recorded result.
-    pub(super) fn came_to(&mut self, key: String, bytes: Vec<u8>) {
-        self.comes_to(key, Scripted::Value(bytes));
+    pub(super) fn add_recorded(&mut self, key: String, bytes: Vec<u8>) {
+        self.add(key, Scripted::Value(bytes));
     }
 
-    fn comes_to(&mut self, key: String, result: Scripted) {
+    fn add(&mut self, key: String, result: Scripted) {
         self.effects.entry(key).or_default().push(result);
     }
 
-    /// Lets effects that nothing is said of happen for real.
+    /// Runs effects without a scripted result for real.
     pub fn real_effects(mut self) -> Self {
         self.real = true;
         self
     }
 
-    /// Sets the time the test begins at. It stands still, but for waits, which move it on.
+    /// Sets the start time of the test. The clock is fixed, except that waits advance it.
     pub fn begins_at(mut self, time: SystemTime) -> Self {
         self.begins = clock::millis(time);
         self
     }
 
-    /// Sets what random numbers and ids come from: the same seed, the same numbers.
+    /// Sets the seed of random numbers and ids.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -136,13 +133,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 
     pub(super) fn script(&self) -> Arc<Script> {
         let left = self.effects.iter().map(|(key, results)| (key.clone(), (results.clone(), 0))).collect();
-        let inner =
-            Inner { effects: left, told: HashMap::new(), given: HashMap::new(), used: BTreeMap::new(), calls: vec![] };
+        let inner = Inner { effects: left, ..Inner::default() };
         let (now, real) = (Arc::new(AtomicU64::new(self.begins)), self.real);
         Arc::new(Script { answers: self.answers.clone(), real, now, inner: Mutex::new(inner) })
     }
 
-    /// A clock that stands where the script does, and noise from the seed.
+    /// Returns the script's clock, and random numbers from the seed.
     pub(super) fn outside(&self, script: &Script) -> Outside {
         let now = Arc::clone(&script.now);
         let clock = move || UNIX_EPOCH + Duration::from_millis(now.load(Ordering::SeqCst));
@@ -154,7 +150,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     }
 }
 
-/// The script of one run.
 pub(crate) struct Script {
     answers: BTreeMap<&'static str, Vec<Answer>>,
     real: bool,
@@ -162,60 +157,60 @@ pub(crate) struct Script {
     inner: Mutex<Inner>,
 }
 
+#[derive(Default)]
 struct Inner {
-    /// Results by key, and how many of them are used.
+    /// Results by key, and the number used.
     effects: BTreeMap<String, (Results, usize)>,
-    /// What the world outside made of each effect, by idempotency key.
-    told: HashMap<String, Told>,
-    /// Which answer a question got.
-    given: HashMap<InterruptId, usize>,
+    /// The results that each effect got, by idempotency key.
+    histories: HashMap<String, EffectResults>,
+    /// Index of the answer that each question got.
+    assigned: HashMap<InterruptId, usize>,
     used: BTreeMap<String, usize>,
     calls: Vec<EffectCall>,
 }
 
 /// The results of one effect: failures, and then a success.
 #[derive(Default)]
-struct Told {
-    /// Indexes of the results.
+struct EffectResults {
     results: Vec<usize>,
-    /// How many of the failures this process has seen.
+    /// Number of the failures that this process has seen.
     seen: usize,
 }
 
 impl Inner {
-    /// Returns the result of an effect: the one it had if it is repeated, else the next one under its key.
+    /// Returns the result of an effect: the previous one if it is repeated, else the next one of its key.
     fn result(&mut self, key: &str, idempotency: String) -> Option<Scripted> {
         let (results, used) = self.effects.get_mut(key)?;
-        let told = self.told.entry(idempotency).or_default();
-        let at = match told.results.get(told.seen) {
+        let history = self.histories.entry(idempotency).or_default();
+        let at = match history.results.get(history.seen) {
             Some(&before) => before,
             None => {
                 let next = (*used).min(results.len() - 1);
                 *used += 1;
-                told.results.push(next);
+                history.results.push(next);
                 next
             }
         };
         let result = results[at].clone();
         if matches!(result, Scripted::Fails { .. }) {
-            told.seen += 1;
+            history.seen += 1;
         }
         Some(result)
     }
 }
 
 impl Script {
-    /// Another process takes over: it tries effects that had failed as the first one did.
+    /// Simulates a new process, in which effects that had failed fail again in the same way.
     pub(super) fn restart(&self) {
-        self.lock().told.values_mut().for_each(|told| told.seen = 0);
+        self.lock().histories.values_mut().for_each(|history| history.seen = 0);
     }
 
-    /// The answer to a question: the same each time it is asked.
+    /// Returns the answer to a question, the same each time.
     pub(super) fn answer(&self, question: &Question) -> Option<Answer> {
         let answers = self.answers.get(question.name())?;
         let mut inner = self.lock();
-        let Inner { given, used, .. } = &mut *inner;
-        let at = *given.entry(question.id()).or_insert_with(|| {
+        let Inner { assigned, used, .. } = &mut *inner;
+        let at = *assigned.entry(question.id()).or_insert_with(|| {
             let next = used.entry(question.name().to_owned()).or_default();
             *next += 1;
             *next - 1
@@ -223,12 +218,10 @@ impl Script {
         answers.get(at).map(|answer| answer.clone().to(question.id()))
     }
 
-    /// Moves the clock on to a time.
     pub(super) fn wait_until(&self, time: u64) {
         self.now.fetch_max(time, Ordering::SeqCst);
     }
 
-    /// The effects so far, in order.
     pub(super) fn calls(&self) -> Vec<EffectCall> {
         self.lock().calls.clone()
     }

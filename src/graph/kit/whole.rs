@@ -1,4 +1,4 @@
-//! A whole graph from its input to its end, with what the script says.
+//! Tests of a whole graph, from its input to its end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::graph::state::{State, Writes};
 use crate::graph::thread::{Outcome, Request, Status, Thread};
 use crate::graph::view::Shown;
 
-/// What a run of a whole graph came to.
+/// The result of a run of a whole graph.
 pub struct Ran<S: State, N, C = ()> {
-    /// The state at its end, or where a question without a scripted answer is open.
+    /// The state at its end, or at a question without a scripted answer.
     pub state: Arc<S>,
-    /// Questions that have no scripted answer.
+    /// Questions without a scripted answer.
     pub asks: Vec<Question>,
     /// The effects, in order.
     pub effects: Vec<EffectCall>,
     /// The time when it ended.
     pub ended_at: SystemTime,
-    /// The thread it ran on, `test`, in a store in memory unless it was given one: for its history, diffs and replays.
+    /// The thread of the run, `test`, in an in-memory store unless another was given: for its history, diffs and replays.
     pub thread: Thread<S, N, C>,
 }
 
@@ -44,7 +44,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// Runs the graph from this input, through all scripted answers and waits.
     ///
     /// # Errors
-    /// What the run fails with.
+    /// The error of the run.
     pub async fn run(&self, input: impl Into<Writes<S>>) -> Result<Ran<S, N, C>, RunError> {
         self.run_on(Arc::new(MemoryCheckpointer::new()), input).await
     }
@@ -52,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// The same in a store of your own, which has no thread `test` yet.
     ///
     /// # Errors
-    /// What the run fails with.
+    /// The error of the run.
     pub async fn run_on(
         &self,
         store: Arc<dyn Checkpointer>,
@@ -60,7 +60,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     ) -> Result<Ran<S, N, C>, RunError> {
         let script = self.script();
         let thread = self.thread(store, &script);
-        let end = to_the_end(&thread, Some(input.into()), &script).await?;
+        let end = run_to_end(&thread, Some(input.into()), &script).await?;
         let (asks, ended_at) = (end.questions().to_vec(), system_time(thread.environment.outside.now()));
         Ok(Ran { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
     }
@@ -75,7 +75,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 }
 
 /// Runs until nothing is left to do, or a question has no answer.
-pub(crate) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
+pub(crate) async fn run_to_end<S: State, N: NodeId, C: Send + Sync + 'static>(
     thread: &Thread<S, N, C>,
     input: Option<Writes<S>>,
     script: &Script,
@@ -103,14 +103,14 @@ pub(crate) async fn to_the_end<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-/// Goes on with a thread whose process was cut, as a new one would.
-pub(crate) async fn go_on<S: State, N: NodeId, C: Send + Sync + 'static>(
+/// Resumes a thread whose process was cut, as a new process would.
+pub(crate) async fn resume<S: State, N: NodeId, C: Send + Sync + 'static>(
     thread: &Thread<S, N, C>,
     input: Writes<S>,
     script: &Script,
 ) -> Result<Outcome<S>, RunError> {
     if thread.state().await?.is_none() {
-        return to_the_end(thread, Some(input), script).await;
+        return run_to_end(thread, Some(input), script).await;
     }
     if let Status::Interrupted { questions } = thread.status().await? {
         let answers: Vec<_> = questions.iter().filter_map(|question| script.answer(question)).collect();
@@ -118,5 +118,5 @@ pub(crate) async fn go_on<S: State, N: NodeId, C: Send + Sync + 'static>(
             thread.run(Request::answers(answers)).await?;
         }
     }
-    to_the_end(thread, None, script).await
+    run_to_end(thread, None, script).await
 }

@@ -15,15 +15,15 @@ use crate::graph::state::{Boxed, State};
 #[must_use]
 pub struct Blocking<F>(F);
 
-/// Makes a node of a synchronous function: one that computes for long, or calls a library that blocks.
+/// Makes a node of a synchronous function that computes for long, or calls a blocking library.
 ///
-/// The function runs on one of tokio's threads for blocking work (`spawn_blocking`), so that other nodes, timeouts and the rest of
-/// the program go on. It is `fn(Arc<S>, Ctx<C>) -> Result<SUpdate, E>`, or for a worker `fn(Arc<I>, Ctx<C>) -> …`, and takes the
-/// same options as other nodes; `ctx.interrupt(question)?` works in it.
+/// The function runs on one of tokio's threads for blocking work (`spawn_blocking`), so that other nodes, timeouts and the
+/// rest of the program continue. It is `fn(Arc<S>, Ctx<C>) -> Result<SUpdate, E>`, or for a worker `fn(Arc<I>, Ctx<C>) ->
+/// …`, and takes the same options as other nodes; `ctx.interrupt(question)?` works in it.
 ///
-/// A thread cannot be interrupted. When the run is cancelled or the node's `timeout` is over, the task ends at once, but the
-/// function runs on until it returns, and what it returns is dropped. A function that takes long should look at
-/// [`Ctx::is_cancelled`] between its steps; a retry after a timeout may run beside the attempt before it.
+/// A thread cannot be stopped. On cancellation or the node's `timeout` the task ends at once, but the function runs until
+/// it returns, and its result is dropped. A long function should check [`Ctx::is_cancelled`] between its steps; a retry
+/// after a timeout may run beside the previous attempt.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -79,7 +79,7 @@ where
     }
 }
 
-/// Runs a function to its end on a thread for blocking work. A panic goes on in the task that waits.
+/// Runs a function on a thread for blocking work. A panic is resumed in the waiting task.
 async fn on_a_thread<S: State, N: NodeId>(function: impl FnOnce() -> Ended<S, N> + Send + 'static) -> Ended<S, N> {
     let span = tracing::Span::current();
     match tokio::task::spawn_blocking(move || span.in_scope(function)).await {

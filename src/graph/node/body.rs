@@ -13,11 +13,11 @@ use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
 use crate::graph::state::{Boxed, Misread, Payload, State, reading};
 
-/// One step of a graph: an async function over a snapshot of the state.
+/// A node of a graph: an async function over a snapshot of the state.
 ///
-/// Any `async fn(Arc<S>, Ctx<C>) -> Result<impl IntoCommand<S, N>, impl Into<NodeError>>` is a node, and so is a closure that
-/// names its error type; implement the trait for a struct that holds what the node needs. The state is a snapshot: what a
-/// node returns is merged once it has ended.
+/// Any `async fn(Arc<S>, Ctx<C>) -> Result<impl IntoCommand<S, N>, impl Into<NodeError>>` is a node, and so is a closure
+/// that names its error type; implement the trait for a struct that holds resources of the node. The state is a snapshot:
+/// the node's update is merged once it has ended.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -32,8 +32,8 @@ use crate::graph::state::{Boxed, Misread, Payload, State, reading};
 /// });
 /// ```
 ///
-/// A closure that ends in `Ok(..)` names its error, as above: nothing else tells the compiler which it is. A node runs more than
-/// once, so a closure clones what it captured, and hands the clone to the future. A method becomes a node in the same way:
+/// A closure that ends in `Ok(..)` names its error type, as above: the compiler cannot infer it. A node runs more than
+/// once, so a closure clones its captures and moves the clone into the future. A method becomes a node in the same way:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -49,7 +49,7 @@ use crate::graph::state::{Boxed, Misread, Payload, State, reading};
 /// });
 /// ```
 ///
-/// A body that computes for long or blocks becomes a node by [`blocking`](crate::graph::blocking()).
+/// For a body that computes for long or blocks use [`blocking`](crate::graph::blocking()).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node over `{S}`",
     label = "this is not a node of this graph",
@@ -62,7 +62,7 @@ pub trait Node<S: State, N, C>: Send + Sync + 'static {
     /// Runs the node once.
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
 
-    /// Returns what was declared beside the body: questions, retry, timeouts and so on.
+    /// Returns the options declared with the body: questions, retry, timeouts and so on.
     fn options(&self) -> NodeOptions<S, N, C> {
         NodeOptions::default()
     }
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// A node that is started by sends, each with a payload of its own instead of the state.
+/// A node that is started by sends, with a payload instead of the state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a worker that takes `{I}`",
     note = "a worker is `async fn(Arc<{I}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`"
@@ -90,7 +90,7 @@ pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
     /// Runs the worker once.
     fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
 
-    /// Returns what was declared beside the body.
+    /// Returns the options declared with the body.
     fn options(&self) -> NodeOptions<S, N, C> {
         NodeOptions::default()
     }
@@ -109,7 +109,7 @@ where
     }
 }
 
-/// What a task of a data-defined node is started with.
+/// The input of a data-defined node.
 #[derive(Clone, Debug)]
 pub enum Input<S, I> {
     /// Started by an edge: the state.
@@ -118,27 +118,25 @@ pub enum Input<S, I> {
     Payload(Arc<I>),
 }
 
-/// What the engine runs.
 pub(crate) trait Body<S: State, N, C>: Send + Sync {
     fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
-    /// The payload type, for a body that sends can start.
+    /// Returns the payload type, if sends can start it.
     fn takes(&self) -> Option<(TypeId, &'static str)>;
-    /// Whether edges can start it.
+    /// True if edges can start it.
     fn by_edges(&self) -> bool;
-    /// Reads a stored payload.
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread>;
 
     fn type_name(&self) -> &'static str {
         std::any::type_name::<Self>()
     }
 
-    /// Whether it only takes the place of a node that was never added.
+    /// True for the placeholder of a node that was never added.
     fn is_missing(&self) -> bool {
         false
     }
 }
 
-/// The body of a node that was never added: `compile` looks for other problems with it, and then refuses the graph.
+/// The placeholder for a node that was never added, with which `compile` looks for other problems.
 pub(crate) struct MissingBody;
 
 impl<S: State, N, C> Body<S, N, C> for MissingBody {
@@ -155,7 +153,7 @@ impl<S: State, N, C> Body<S, N, C> for MissingBody {
     }
 
     fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
-        Err(Misread::of_nothing("the node was never added"))
+        Err(Misread::unreadable("the node was never added"))
     }
 
     fn is_missing(&self) -> bool {
@@ -179,7 +177,7 @@ impl<S: State, N, C, T: Node<S, N, C>> Body<S, N, C> for StateBody<T> {
     }
 
     fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
-        Err(Misread::of_nothing("the node takes the state, not a payload"))
+        Err(Misread::unreadable("the node takes the state, not a payload"))
     }
 }
 
@@ -252,7 +250,7 @@ fn missing<I>() -> String {
     format!("a worker that takes `{}` was started without one", type_name::<I>())
 }
 
-/// Returns the path of a node: its name after the nodes whose subgraphs it is in, as in `Research/Ask`.
+/// Returns the path of a node through the subgraphs it is in, such as `Research/Ask`.
 pub(crate) fn node_path(namespace: &[String], node: &str) -> String {
     namespace.iter().map(String::as_str).chain([node]).collect::<Vec<_>>().join("/")
 }

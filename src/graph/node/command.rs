@@ -1,4 +1,4 @@
-//! What a finished node wants: writes, and where to go besides its edges. Knows no graph.
+//! Commands: the writes of a finished node, and its gotos. Knows no graph.
 
 use std::any::{Any, TypeId, type_name};
 use std::fmt;
@@ -19,10 +19,10 @@ pub struct START;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct END;
 
-/// What a node returns when it also chooses where to go. LangGraph: `Command`.
+/// The result of a node that also chooses the next nodes. LangGraph: `Command`.
 ///
-/// A goto is added to the node's edges, it does not replace them. Declare where it may go with
-/// [`goes_to`](crate::graph::NodeExt::goes_to), so that checks and drawings know of it.
+/// A goto is added to the node's edges; it does not replace them. Declare its targets with
+/// [`goes_to`](crate::graph::NodeExt::goes_to), for checks and drawings.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -57,15 +57,15 @@ impl<S: State, N> Command<S, N> {
         self
     }
 
-    /// Adds the object that the node returned, for the routers of a data-defined graph: they read it beneath the state,
-    /// keys that are no channels included. It is not stored.
+    /// Adds the object that the node returned, for the routers of a data-defined graph, unknown keys included. It is not
+    /// stored.
     pub fn returning(mut self, returned: Map<String, Value>) -> Self {
         self.returned = Some(Arc::new(returned));
         self
     }
 
-    /// Ends the subgraph and hands a command to the enclosing graph, which takes it as the result of the subgraph's
-    /// node. What the subgraph changed is dropped. LangGraph: `Command(graph=Command.PARENT)`.
+    /// Ends the subgraph with a command for the enclosing graph, which becomes the result of the subgraph's node. Changes
+    /// of the subgraph are dropped. LangGraph: `Command(graph=Command.PARENT)`.
     pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
         let mut own = Self::update(Writes::default());
         own.parent = Some(Arc::new(command));
@@ -101,7 +101,7 @@ impl<S: State, N: fmt::Debug> fmt::Debug for Command<S, N> {
     }
 }
 
-/// What a node may return: an update, a [`Command`], or `()`.
+/// A node's `Ok` value: an update, a [`Command`], or `()`.
 #[diagnostic::on_unimplemented(
     message = "a node over `{S}` cannot return `{Self}`",
     label = "the node's `Ok` value is a `{Self}`",
@@ -130,7 +130,7 @@ impl<S: State, N> IntoCommand<S, N> for () {
     }
 }
 
-/// Where to go next: a node, [`END`], a worker's [`Sends`], or several of these: `[Step::A, Step::B]`, `(Step::A, END)`.
+/// A target: a node, [`END`], a worker's [`Sends`], or several of these: `[Step::A, Step::B]`, `(Step::A, END)`.
 ///
 /// An array holds node ids only, as its elements have one type; a tuple of up to eight holds any mix.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ pub enum Target<N> {
     Sends(Sends<N>),
     /// Several targets at once.
     Many(Vec<Self>),
-    /// Nowhere: this path ends.
+    /// END: this path ends.
     End,
 }
 
@@ -175,7 +175,7 @@ impl<N: NodeId> From<Vec<N>> for Target<N> {
     }
 }
 
-/// Makes tuples targets: unlike an array, a tuple also holds [`END`] and sends.
+/// Implements targets for tuples: unlike an array, a tuple can hold [`END`] and sends.
 macro_rules! tuples {
     ($($($part:ident)+;)+) => {$(
         #[diagnostic::do_not_recommend]
@@ -216,7 +216,7 @@ pub struct Sends<N> {
 }
 
 impl<N> Sends<N> {
-    /// Sets the target for the case that there is nothing to send; without one this path ends then.
+    /// Sets the target if there is nothing to send; without one this path ends then.
     ///
     /// ```
     /// # use superstep::prelude::*;
@@ -242,8 +242,9 @@ impl<N: fmt::Debug> fmt::Debug for Sends<N> {
     }
 }
 
-/// A worker's address and the payload it takes, tied together once: rustc checks both ends. A worker is added with
-/// [`add_worker`](crate::graph::StateGraph::add_worker); [`Chooser`](crate::graph::Chooser) shows all of it. LangGraph: `Send`.
+/// A worker's node id and payload type, checked by the compiler at both ends. Add the worker with
+/// [`add_worker`](crate::graph::StateGraph::add_worker); for an example see [`Chooser`](crate::graph::Chooser). LangGraph:
+/// `Send`.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -258,7 +259,7 @@ pub struct Worker<N, I> {
 }
 
 impl<N, I> Worker<N, I> {
-    /// Returns the address of the worker at `node`.
+    /// Returns the worker at `node`.
     pub const fn new(node: N) -> Self {
         Self { node, payload: PhantomData }
     }
@@ -270,7 +271,7 @@ impl<N: Clone, I: Payload> Worker<N, I> {
         self.each([payload])
     }
 
-    /// Returns one send for each payload. Without a payload nothing is started: [`Sends::empty`] names the target then.
+    /// Returns a send for each payload. Without payloads nothing is started; [`Sends::empty`] then sets the target.
     pub fn each(&self, payloads: impl IntoIterator<Item = I>) -> Sends<N> {
         let payloads = payloads.into_iter().map(|payload| Arc::new(payload) as Arc<dyn Payload>).collect();
         Sends { node: self.node.clone(), takes: TypeId::of::<I>(), type_name: type_name::<I>(), payloads, empty: None }
@@ -283,5 +284,5 @@ impl<N: fmt::Debug, I> fmt::Debug for Worker<N, I> {
     }
 }
 
-/// What a node's body ends with.
+/// The result of a node's body.
 pub type Ended<S, N> = Result<Command<S, N>, NodeError>;

@@ -1,4 +1,4 @@
-//! Options that apply to all nodes of a graph. Knows no graph.
+//! Default options for all nodes of a graph. Knows no graph.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ impl NodeDefaults {
         self
     }
 
-    /// Limits how long one attempt may take.
+    /// Limits the duration of an attempt.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.0.timeout = Some(limit);
         self
     }
 
-    /// Limits how long one attempt may be silent.
+    /// Limits the time an attempt may be silent.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.0.idle_timeout = Some(limit);
         self
     }
 
-    /// Marks every node as replayable: all their side effects go through [`Ctx`], so that a replay may run their bodies over
-    /// what was recorded.
+    /// Marks every node as replayable: all side effects go through [`Ctx`], so that a replay may run the bodies over
+    /// recorded results.
     pub fn replayable(mut self) -> Self {
         self.0.replayable = true;
         self

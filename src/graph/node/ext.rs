@@ -16,7 +16,7 @@ use crate::graph::error::NodeError;
 use crate::graph::interrupt::{Interrupt, Signal};
 use crate::graph::state::{Boxed, State};
 
-/// A node with what was declared beside it.
+/// A node with its options.
 #[must_use]
 pub struct WithOptions<F, S: State, N, C> {
     body: F,
@@ -57,14 +57,12 @@ where
     }
 }
 
-/// A node with the options it brings itself.
 fn with_options<F: Node<S, N, C>, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
     let options = body.options();
     WithOptions { body, options }
 }
 
-/// Returns a worker that can carry options: `worker(search).retry(..)`. They take the place of those that a
-/// [`Work`] of your own brings.
+/// Returns a worker that can take options: `worker(search).retry(..)`. They replace those of a [`Work`] implementation.
 pub fn worker<F, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
     WithOptions { body, options: NodeOptions::default() }
 }
@@ -75,11 +73,11 @@ impl<F, S: State, N, C> WithOptions<F, S, N, C> {
     }
 }
 
-/// Writes each option twice: on a bare node, and on one that has options already.
+/// Defines each option twice: on a bare node, and on one that has options already.
 macro_rules! options {
     ($($(#[$doc:meta])* fn $name:ident $(<$generic:ident: $bound:path>)? ($($arg:ident: $ty:ty),*);)*) => {
-        /// Declares options beside a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`. A worker gets
-        /// them through [`worker`]: `.add_worker(SEARCH, worker(search).timeout(limit))`.
+        /// Adds options to a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`. For a worker use
+        /// [`worker`]: `.add_worker(SEARCH, worker(search).timeout(limit))`.
         pub trait NodeExt<S: State, N, C>: Node<S, N, C> + Sized {
             $($(#[$doc])* fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> WithOptions<Self, S, N, C> {
                 with_options(self).$name$(::<$generic>)?($($arg),*)
@@ -125,23 +123,23 @@ options! {
     fn receives<T: Signal>();
     /// Adds a retry policy; see [`NodeOptions::retry`].
     fn retry(policy: RetryPolicy);
-    /// Limits how long one attempt may take; see [`NodeOptions::timeout`].
+    /// Limits the duration of an attempt; see [`NodeOptions::timeout`].
     fn timeout(limit: Duration);
-    /// Limits how long one attempt may be silent; see [`NodeOptions::idle_timeout`].
+    /// Limits the time an attempt may be silent; see [`NodeOptions::idle_timeout`].
     fn idle_timeout(limit: Duration);
     /// Takes the result from the graph's cache, if it has one; see [`NodeOptions::cache`].
     fn cache(policy: CachePolicy);
-    /// Holds the node back until no edge starts another; see [`NodeOptions::defer`].
+    /// Delays the node until no edge starts another; see [`NodeOptions::defer`].
     fn defer();
-    /// Limits how many tasks of the nodes in a group run at once; see [`NodeOptions::group`].
+    /// Limits the concurrent tasks of a group of nodes; see [`NodeOptions::group`].
     fn group(name: impl Into<String>, limit: usize);
-    /// Says that a replay may run the body over what was recorded; see [`NodeOptions::replayable`].
+    /// Allows replays to run the body over recorded results; see [`NodeOptions::replayable`].
     fn replayable();
     /// Names the channels the node reads; see [`NodeOptions::reads`].
     fn reads(channels: impl IntoIterator<Item = impl Into<String>>);
-    /// Adds words to the metadata of the node's messages; see [`NodeOptions::tags`].
+    /// Adds tags to the metadata of the node's messages; see [`NodeOptions::tags`].
     fn tags(tags: impl IntoIterator<Item = impl Into<String>>);
-    /// Declares where the node's commands may go; see [`NodeOptions::goes_to`].
+    /// Declares the targets of the node's commands; see [`NodeOptions::goes_to`].
     fn goes_to(targets: impl Into<Target<N>>);
 }
 

@@ -4,16 +4,16 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Node ids: a fieldless enum with `#[derive(NodeId)]`, or [`Name`] for graphs that are read from data.
+/// A node id: a fieldless enum with `#[derive(NodeId)]`, or [`Name`] for graphs read from data.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node id",
     note = "use a fieldless enum with `#[derive(NodeId)]`, or `Name` for a graph read from data"
 )]
 pub trait NodeId: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
-    /// Returns the id as text: it names the node in checkpoints, drawings and errors.
+    /// Returns the node's name in checkpoints, drawings and errors.
     fn name(&self) -> &str;
 
-    /// Returns every id there is, when the set is closed.
+    /// Returns all ids, if the set is closed.
     fn all() -> Vec<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! Nodes, what they return, routers, and the options of both.
+//! Nodes, commands, routers, and the options of nodes.
 //!
 //! Knows no graph and no run.
 
@@ -27,4 +27,4 @@ pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Rout
 
 pub(crate) use body::{Body, EitherBody, MissingBody, StateBody, WorkBody};
 pub(crate) use route::Choose;
-pub(crate) use slow::{Longest, Timed};
+pub(crate) use slow::{Longest, TimedBody};

@@ -1,4 +1,4 @@
-//! What is declared beside a node's body: questions, retry, timeouts, cache, error handler, destinations.
+//! The options of a node: questions, retry, timeouts, cache, error handler, destinations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::execution::{CachePolicy, ExecutionOptions};
 use super::retry::RetryPolicy;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
-use crate::graph::interrupt::{Asks, Interrupt, Receives, Shows, Signal, SignalDeclarations, declared::taken};
+use crate::graph::interrupt::{Asks, Interrupt, Receives, Shows, Signal, SignalDeclarations, declared::encode_checked};
 use crate::graph::state::{Boxed, State};
 
 #[cfg(doc)]
@@ -28,7 +28,7 @@ pub struct Failure {
 
 type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
 
-/// What was declared beside a node's body. Built by [`NodeExt`](crate::graph::NodeExt)'s methods.
+/// The options of a node. Built by [`NodeExt`](crate::graph::NodeExt)'s methods.
 #[must_use]
 pub struct NodeOptions<S: State, N, C> {
     pub(crate) declared: DeclaredWaits,
@@ -95,12 +95,12 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
-        let asks = Asks { type_name, answer, take: taken::<I>, shows: Shows::of::<I>() };
+        let asks = Asks { type_name, answer, take: encode_checked::<I>, shows: Shows::of::<I>() };
         self.declared.asks.entry(I::NAME).or_default().push(asks);
         self
     }
 
-    /// Lets the node ask questions of any type: their answers cannot be checked before the node takes them.
+    /// Lets the node ask questions of any type, whose answers are not checked before the node receives them.
     pub fn asks_anything(mut self) -> Self {
         self.declared.asks_anything = true;
         self
@@ -112,36 +112,36 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Adds a retry policy; of several, the first that fits the failure is used.
+    /// Adds a retry policy; of several, the first that matches the failure is used.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.execution.retry.push(policy);
         self
     }
 
-    /// Limits how long one attempt may take.
+    /// Limits the duration of an attempt.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.execution.timeout = Some(limit);
         self
     }
 
-    /// Limits how long one attempt may be silent: events, [`Ctx::heartbeat`], and what ends inside its subgraphs are signs of
-    /// life.
+    /// Limits the time an attempt may be silent. Events, [`Ctx::heartbeat`], and finished tasks of its subgraphs count as
+    /// activity.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.execution.idle_timeout = Some(limit);
         self
     }
 
-    /// Takes the result from the graph's cache when the node has run on equal input before. The graph gets its cache by
+    /// Takes the result from the graph's cache if the node has run on equal input before. The graph gets its cache by
     /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
         self.execution.cache = Some(policy);
         self
     }
 
-    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then: the handler goes
-    /// on by a [`Command`], or the path ends there. Declare its targets with [`goes_to`](Self::goes_to). It may ask and call
-    /// graphs of its own: no answer to the node is one to it. Once it has begun, only it runs again, over the node's error.
-    /// LangGraph: `error_handler`.
+    /// Runs a handler in place of the node once its retries are used up. The node's edges do not fire then: the handler
+    /// chooses the next nodes with a [`Command`], or the path ends there. Declare its targets with
+    /// [`goes_to`](Self::goes_to). It may ask its own questions and call its own subgraphs; answers to the node do not
+    /// apply to it. Once it has started, only the handler runs again, with the node's error. LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
@@ -156,16 +156,16 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Holds the node back until a superstep starts no other node by an edge. Sends do not count: while workers are to run,
-    /// the node runs beside them, and again after them if an edge leads from the worker to it. To let it wait for a fan-out,
-    /// let only the last workers lead to it. LangGraph: `defer=True`.
+    /// Delays the node until a superstep starts no other node by an edge. Sends do not count: while workers are to run, the
+    /// node runs beside them, and again after them if an edge leads from the worker to it. To wait for a fan-out, let only
+    /// the last workers lead to it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.defer = true;
         self
     }
 
-    /// Limits how many tasks of the nodes in a group run at once, over all threads and graphs of the process that give the group
-    /// this limit: calls of one model, say. A task that waits for its subgraphs does not count.
+    /// Limits the number of concurrent tasks of the nodes in a group, over all threads and graphs of the process that set
+    /// this limit for the group: calls of one model, say. A task that waits for its subgraphs does not count.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -183,34 +183,34 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Says that the body does the same again from the same: all it learns from outside and does there goes through its
-    /// [`Ctx`] ([`effect`](Ctx::effect), [`record`](Ctx::record), [`now`](Ctx::now), [`random`](Ctx::random), questions, calls
-    /// of graphs). A replay that verifies runs such bodies over what was recorded; of others it takes the recorded writes.
+    /// Declares the body deterministic: everything it learns or does outside goes through its [`Ctx`]
+    /// ([`effect`](Ctx::effect), [`record`](Ctx::record), [`now`](Ctx::now), [`random`](Ctx::random), questions, calls of
+    /// graphs). A verifying replay runs such bodies over the records; for others it uses the recorded writes.
     pub fn replayable(mut self) -> Self {
         self.execution.replayable = true;
         self
     }
 
-    /// Its own nodes say whether they may run again.
+    /// Marks the body as a subgraph: its own nodes decide whether they are replayable.
     pub(crate) fn of_subgraph(mut self) -> Self {
         (self.execution.replayable, self.subgraph) = (true, true);
         self
     }
 
-    /// Names the channels the node reads: its cache, its events and a replay that verifies look at these only.
+    /// Names the channels the node reads: its cache key, its events and verifying replays use only these.
     pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.reads = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Adds words to the [metadata](crate::graph::MessageMetadata) of the messages that the node emits, for readers of a
-    /// stream that pick some of them. LangGraph: `tags` of a model.
+    /// Adds tags to the [metadata](crate::graph::MessageMetadata) of the messages that the node emits, for stream readers
+    /// that filter by them. LangGraph: `tags` of a model.
     pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.tags.extend(tags.into_iter().map(Into::into));
         self
     }
 
-    /// Declares where the node's [`Command`]s may go: any other goto is an error. LangGraph: `destinations`.
+    /// Declares the targets of the node's [`Command`]s; any other goto is an error. LangGraph: `destinations`.
     pub fn goes_to(mut self, targets: impl Into<Target<N>>) -> Self {
         self.destinations.get_or_insert_default().push(targets.into());
         self

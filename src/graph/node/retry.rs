@@ -1,4 +1,4 @@
-//! How often and after which pauses a failed node is tried again. Knows no node and no clock.
+//! Retry policies. Knows no node and no clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::graph::records::clock::noise;
 
 type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
 
-/// How often and after which pauses a failed node is tried again. LangGraph: `RetryPolicy`.
+/// The number of attempts of a failing node, and the pauses between them. LangGraph: `RetryPolicy`.
 ///
 /// The defaults are LangGraph's: 3 attempts in all, 500 ms before the second, twice as long each time, at most 128 s, plus
-/// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are counted
-/// anew when a thread goes on; nothing is stored between them.
+/// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are
+/// counted anew when a thread resumes; the count is not stored.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -42,7 +42,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns a policy of so many attempts in all, the first included.
+    /// Returns a policy with this number of attempts, the first included.
     pub fn attempts(max_attempts: u32) -> Self {
         Self { max_attempts, ..Self::default() }
     }
@@ -53,13 +53,13 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets by what each pause grows, and the longest one.
+    /// Sets the growth factor of the pauses, and the longest pause.
     pub fn backoff(mut self, factor: f64, longest: Duration) -> Self {
         (self.factor, self.longest) = (factor, longest);
         self
     }
 
-    /// Limits the policy to failures that fit; of several policies the first that fits is used.
+    /// Limits the policy to matching failures; of several policies the first that matches is used.
     pub fn when(mut self, fits: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
         self.when = Some(Arc::new(fits));
         self
@@ -69,7 +69,7 @@ impl RetryPolicy {
         error.class() != Class::Permanent && self.when.as_ref().is_none_or(|when| when(error))
     }
 
-    /// The pause before attempt `next` (the second is 2).
+    /// Returns the pause before attempt `next` (the second is 2).
     pub(crate) fn delay(&self, next: u32) -> Duration {
         let grown = self.initial.as_secs_f64() * self.factor.powi(next.saturating_sub(2).min(64).cast_signed());
         let pause = Duration::try_from_secs_f64(grown).unwrap_or(self.longest).min(self.longest);

@@ -1,4 +1,4 @@
-//! Bodies that block the thread they are polled on: noticed, and warned of once per node. Knows no superstep.
+//! Detection of bodies that block their thread, with one warning per node. Knows no superstep.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use super::command::Ended;
 use crate::graph::state::{Boxed, State};
 
-/// A poll that takes longer keeps other tasks and timeouts waiting.
+/// Polls longer than this delay other tasks and timeouts.
 const LIMIT: Duration = Duration::from_millis(100);
 
-/// The longest poll of a node that was over the limit, in milliseconds; 0 if there was none.
+/// The longest poll of a node over the limit, in milliseconds; 0 if there was none.
 #[derive(Debug, Default)]
 pub(crate) struct Longest(AtomicU64);
 
 impl Longest {
-    /// Notes a poll over the limit; returns whether it is the first.
+    /// Records a poll over the limit; returns true for the first.
     fn note(&self, took: Duration) -> bool {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.0.fetch_max(took, Ordering::Relaxed) == 0
@@ -32,14 +32,13 @@ impl Longest {
     }
 }
 
-/// A body whose polls are timed.
-pub(crate) struct Timed<S: State, N> {
+pub(crate) struct TimedBody<S: State, N> {
     pub body: Boxed<'static, Ended<S, N>>,
     pub node: Arc<str>,
     pub longest: Arc<Longest>,
 }
 
-impl<S: State, N> Future for Timed<S, N> {
+impl<S: State, N> Future for TimedBody<S, N> {
     type Output = Ended<S, N>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -53,7 +52,7 @@ impl<S: State, N> Future for Timed<S, N> {
     }
 }
 
-/// A body blocked the thread it was polled on.
+/// Logs a warning that a body blocked its thread.
 pub(crate) fn blocked(node: &str, took: Duration) {
     let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tracing::warn!(

@@ -133,7 +133,7 @@ impl Reader {
         let applied = caught(|| {
             writes.try_for_each(|write| {
                 merge.clear();
-                state.apply(&table.schema, write, &mut merge).map_err(|error| known.told(error.to_string()))
+                state.apply(&table.schema, write, &mut merge).map_err(|error| known.redact(error.to_string()))
             })
         });
         let applied = applied.unwrap_or_else(|panic| Err(format!("its reducer panicked: {panic}")));
@@ -149,7 +149,7 @@ impl Reader {
     ) -> Result<Result<Vec<Vec<u8>>, Misread>, RunError> {
         if !LISTS.contains(&stored.rule.as_str()) {
             let reason = format!("it was kept as changes by the rule `{}`, which it no longer has", stored.rule);
-            return Ok(Err(Misread { stored: stored.type_name.clone(), ..Misread::of_nothing(&reason) }));
+            return Ok(Err(Misread { stored: stored.type_name.clone(), ..Misread::unreadable(&reason) }));
         }
         let mut rows = self.rows(full.map(Key::Row).into_iter().collect()).await?;
         rows.extend(entries);

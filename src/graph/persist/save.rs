@@ -45,7 +45,7 @@ pub(crate) fn sends<S: State, N: NodeId, C>(
         let bytes = packet.payload.encode()?;
         if cfg!(debug_assertions) {
             let row = table.row(*node);
-            value::reread(
+            value::check_decoded(
                 || format!("payload of `{}`", row.name),
                 row.body.payload(&bytes).map_err(|misread| misread.reason),
             )?;

@@ -9,7 +9,7 @@ use crate::checkpoint::{
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{KEYED, SignalId};
-use crate::graph::state::{held, value};
+use crate::graph::state::{header, value};
 
 /// A sender's key, and the signal that was sent with it first.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl KeyedSignal {
 
     /// Returns the record that says which signal was sent with the key.
     pub(crate) fn record(self, name: &str, signal: SignalId, at: u64) -> Result<Record, RunError> {
-        let value = value::encode(|| "a key".into(), held::JSON, &Value::Null)?;
+        let value = value::encode(|| "a key".into(), header::JSON, &Value::Null)?;
         let (name, by, note) = (name.to_owned(), Some(self.key), Some(signal.to_string()));
         let record = SignalRecord { name, value, by, at, note };
         Ok((Key::Signal { order: KEYED, id: self.number }, encode_record(&record)?))

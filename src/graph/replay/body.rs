@@ -1,4 +1,4 @@
-//! Running a body again over what was recorded: answers, effects, times, what its subgraphs came to.
+//! Runs the body of a recorded task again, with its recorded answers, effects, times and subgraph results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,37 +7,35 @@ use serde_json::Value;
 
 use super::compare;
 use super::unsaved::Unsaved;
-use super::walk::Recorded;
+use super::walk::StepRecord;
 use crate::checkpoint::TaskRecord;
 use crate::graph::context::{Comparison, Ctx, Difference, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Journal, START_NODE};
+use crate::graph::records::{Journal, Reader, START_NODE};
 use crate::graph::run::{Caught, Judged, Run, perform::start};
 use crate::graph::state::{State, channels::is_data_defined};
 use crate::graph::superstep::{Finished, Routing};
 
-/// Why a comparison ends here: a difference that is noted, or a failure.
-pub(crate) type Stopped = Option<RunError>;
+/// Reason a comparison ends: an error, or `None` for a difference that is already in the report.
+pub(crate) type Abort = Option<RunError>;
 
-/// What a replay goes along with: its findings, and the values that are not recorded.
-pub(crate) struct Along<'a, S: State> {
+/// The report of a replay, and the possible values of channels that are never saved.
+pub(crate) struct Evidence<'a, S: State> {
     pub comparison: &'a Comparison,
     pub unsaved: &'a Unsaved<S>,
 }
 
-impl<S: State> Clone for Along<'_, S> {
+impl<S: State> Clone for Evidence<'_, S> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S: State> Copy for Along<'_, S> {}
+impl<S: State> Copy for Evidence<'_, S> {}
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Gives the tasks what bodies are to find as it was: journals, questions with their answers.
-    pub(crate) async fn read_again(&mut self, step: &Recorded<S>, comparison: &Comparison) -> Result<(), RunError> {
-        let reader = &comparison.reader;
+    pub(crate) async fn load_journals(&mut self, step: &StepRecord<S>, reader: &Reader) -> Result<(), RunError> {
         if !self.is_root() {
             return Ok(());
         }
@@ -49,38 +47,38 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// What a task comes to now: by its body if that may be run again, else by what was recorded; with the routes that are
-    /// chosen beside siblings.
-    pub(crate) async fn result_now(
+    /// Returns the task's result with today's graph: from its body if that may run again, else from the record. With
+    /// several tasks in the superstep, its routers have run too.
+    pub(crate) async fn replay_task(
         &mut self,
         at: usize,
         recorded: &Finished<S>,
-        step: &Recorded<S>,
-        along: Along<'_, S>,
-    ) -> Result<Box<Finished<S>>, Stopped> {
-        let (node, comparison) = (self.step.tasks[at].node, along.comparison);
+        step: &StepRecord<S>,
+        replay: Evidence<'_, S>,
+    ) -> Result<Box<Finished<S>>, Abort> {
+        let (node, comparison) = (self.step.tasks[at].node, replay.comparison);
         if node != START_NODE {
-            let why = match self.why_not(at, recorded) {
+            let why = match self.skip_reason(at, recorded) {
                 Some(why) => why.to_owned(),
-                None => match self.tried(at, recorded, step, along).await? {
+                None => match self.replay_body(at, recorded, step, replay).await? {
                     Ok(now) => return Ok(now),
                     Err(why) => why,
                 },
             };
             comparison.skips(self.spot(), &self.node_name(node), &why);
         }
-        let mut now = taken(recorded);
-        // Routers of graphs read from data may look at what a node returned beside its writes, which is not recorded.
+        let mut now = without_routes(recorded);
+        // Routers of data-defined graphs may read the object that a node returned, which is not recorded.
         let blind = is_data_defined::<S>() || !now.routing.fires || recorded.cached;
         if blind || (node == START_NODE && self.step.tasks.len() > 1) {
-            take_routes(&mut now, recorded);
+            copy_routes(&mut now, recorded);
         } else if self.step.tasks.len() > 1 {
-            self.routed_beside_siblings(at, recorded, &mut now, along)?;
+            self.route_with_siblings(at, recorded, &mut now, replay)?;
         }
         Ok(now)
     }
 
-    fn why_not(&self, at: usize, recorded: &Finished<S>) -> Option<&'static str> {
+    fn skip_reason(&self, at: usize, recorded: &Finished<S>) -> Option<&'static str> {
         let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
         if !row.options.execution.replayable {
             Some("it is not marked `.replayable()`")
@@ -93,21 +91,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    /// Lets the routers choose after a result that was taken over.
-    fn routed_beside_siblings(
+    /// Runs the routers on a result taken from the record.
+    fn route_with_siblings(
         &self,
         at: usize,
         recorded: &Finished<S>,
         now: &mut Finished<S>,
-        Along { comparison, unsaved }: Along<'_, S>,
-    ) -> Result<(), Stopped> {
+        Evidence { comparison, unsaved }: Evidence<'_, S>,
+    ) -> Result<(), Abort> {
         let name = self.node_name(self.step.tasks[at].node);
         now.routing.is_done = true;
         let routed = self.route(at, now);
         let same = routed.is_ok() && compare::routes(&self.table, recorded, now).map_err(Some)?.is_none();
         if !same && unsaved.is_unknown(None) {
-            comparison.skips(self.spot(), &name, &unread::<S>("its routers may read", unsaved, &self.table.schema));
-            take_routes(now, recorded);
+            comparison.skips(self.spot(), &name, &unknown::<S>("its routers may read", unsaved, &self.table.schema));
+            copy_routes(now, recorded);
             return Ok(());
         }
         routed.map_err(|error| self.note(at, comparison, Difference::new("route", "chosen", error.to_string())))?;
@@ -115,18 +113,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Runs the body over each state that it may have started with, until it comes to what was recorded. Returns its result,
-    /// or why nothing can be said.
-    async fn tried(
+    /// Runs the body over each state it may have started with, until the result matches the record. Returns the result,
+    /// or why the body cannot be compared.
+    async fn replay_body(
         &mut self,
         at: usize,
         recorded: &Finished<S>,
-        step: &Recorded<S>,
-        along: Along<'_, S>,
-    ) -> Result<Result<Box<Finished<S>>, String>, Stopped> {
-        let Along { comparison, unsaved } = along;
+        step: &StepRecord<S>,
+        replay: Evidence<'_, S>,
+    ) -> Result<Result<Box<Finished<S>>, String>, Abort> {
+        let Evidence { comparison, unsaved } = replay;
         if comparison.goes_on {
-            return self.imagined(at, step, along).await;
+            return self.run_hypothetical(at, step, replay).await;
         }
         let reads = self.table.row(self.step.tasks[at].node).reads.clone();
         let saved = Arc::clone(&self.pos.state);
@@ -138,7 +136,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         for state in states {
             comparison.go_back_to(&before);
             self.pos.state = state;
-            match self.attempted(at, recorded, step, comparison).await {
+            match self.run_and_compare(at, recorded, step, comparison).await {
                 Ok(Some(now)) => return Ok(Ok(now)),
                 Ok(None) => return Ok(Err("nothing is kept of its subgraph".into())),
                 Err(Some(error)) => return Err(Some(error)),
@@ -149,7 +147,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Some(first) = first else { return Err(None) };
         comparison.go_back_to(&first);
         let why = if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
-            unread::<S>("it came out otherwise, but may have read", unsaved, &self.table.schema)
+            unknown::<S>("it came out otherwise, but may have read", unsaved, &self.table.schema)
         } else if let Some(doubt) = comparison.doubted() {
             format!("it came out otherwise, but {doubt}")
         } else {
@@ -159,55 +157,55 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(Err(why))
     }
 
-    /// Runs the body of a graph that may differ: what it comes to is not held against what was recorded.
-    async fn imagined(
+    /// Runs the body in `what_if`: its result is not compared with the record.
+    async fn run_hypothetical(
         &mut self,
         at: usize,
-        step: &Recorded<S>,
-        Along { comparison, unsaved }: Along<'_, S>,
-    ) -> Result<Result<Box<Finished<S>>, String>, Stopped> {
+        step: &StepRecord<S>,
+        Evidence { comparison, unsaved }: Evidence<'_, S>,
+    ) -> Result<Result<Box<Finished<S>>, String>, Abort> {
         let reads = self.table.row(self.step.tasks[at].node).reads.as_ref();
         if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads) {
-            return Ok(Err(unread::<S>("it may read", unsaved, &self.table.schema)));
+            return Ok(Err(unknown::<S>("it may read", unsaved, &self.table.schema)));
         }
-        let now = self.body_now(at, step, comparison).await?;
+        let now = self.body_result(at, step, comparison).await?;
         Ok(now.ok_or_else(|| "nothing is kept of its subgraph".into()))
     }
 
-    /// Runs the body and compares its result.
-    async fn attempted(
+    /// Runs the body and compares its result; `None` if its subgraph has no records.
+    async fn run_and_compare(
         &mut self,
         at: usize,
         recorded: &Finished<S>,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished<S>>>, Stopped> {
-        let several = self.step.tasks.len() > 1;
-        let Some(now) = self.body_now(at, step, comparison).await? else { return Ok(None) };
+    ) -> Result<Option<Box<Finished<S>>>, Abort> {
+        let routes_too = self.step.tasks.len() > 1;
+        let Some(now) = self.body_result(at, step, comparison).await? else { return Ok(None) };
         let lost = step.unsaved_writes(&self.step.tasks[at]);
-        if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, several).map_err(Some)? {
+        if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, routes_too).map_err(Some)? {
             return Err(self.note(at, comparison, difference));
         }
         if !self.table.row(self.step.tasks[at].node).options.subgraph {
             comparison.ran_body();
         }
-        if step.moved.contains(&self.step.tasks[at].key) {
+        if step.stale.contains(&self.step.tasks[at].key) {
             let why = "it was asked its questions before the state was updated: they are not compared";
             comparison.skips(self.spot(), &self.node_name(self.step.tasks[at].node), why);
         }
-        if several && now.routing.fires {
+        if routes_too && now.routing.fires {
             comparison.ran_routers(self.table.row(self.step.tasks[at].node).exits.routers.len());
         }
         Ok(Some(now))
     }
 
-    /// Runs the body; none if that takes what is not kept.
-    async fn body_now(
+    /// Runs the body; `None` if its subgraph has no records.
+    async fn body_result(
         &mut self,
         at: usize,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished<S>>>, Stopped> {
+    ) -> Result<Option<Box<Finished<S>>>, Abort> {
         let answers = self.step.tasks[at].answers.clone();
         let (mut ctx, ended) = self.run_body(at, step).await;
         let mut judged = self.judge(at, &ctx, ended, false);
@@ -225,10 +223,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if comparison.diverged() {
             return Err(None); // inside a subgraph
         }
-        self.judged_now(at, &ctx, judged, step, comparison)
+        self.replayed_result(at, &ctx, judged, step, comparison)
     }
 
-    async fn run_body(&mut self, at: usize, step: &Recorded<S>) -> (Arc<TaskCtx<C>>, Caught<S, N>) {
+    async fn run_body(&mut self, at: usize, step: &StepRecord<S>) -> (Arc<TaskCtx<C>>, Caught<S, N>) {
         let mut ctx = self.context(at);
         let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
@@ -244,18 +242,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (ctx, ended)
     }
 
-    fn judged_now(
+    fn replayed_result(
         &mut self,
         at: usize,
         ctx: &TaskCtx<C>,
         judged: Result<Judged<S>, RunError>,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished<S>>>, Stopped> {
+    ) -> Result<Option<Box<Finished<S>>>, Abort> {
         match judged {
             Ok(Judged::Done(now)) => {
-                let moved = step.moved.contains(&self.step.tasks[at].key);
-                match left_out(ctx, step.records.get(&self.step.tasks[at].key), moved) {
+                let stale = step.stale.contains(&self.step.tasks[at].key);
+                match unused_record(ctx, step.records.get(&self.step.tasks[at].key), stale) {
                     Some(difference) => Err(self.note(at, comparison, difference)),
                     None => Ok(Some(now)),
                 }
@@ -270,14 +268,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    fn note(&self, at: usize, comparison: &Comparison, difference: Difference) -> Stopped {
+    fn note(&self, at: usize, comparison: &Comparison, difference: Difference) -> Abort {
         comparison.differs(self.spot(), &self.node_name(self.step.tasks[at].node), difference);
         None
     }
 }
 
-/// A result before its routers have chosen.
-pub(crate) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
+/// Returns the recorded result without the routes and sends that routers chose.
+pub(crate) fn without_routes<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
     let (targets, sends) = recorded.routing.chosen;
     Box::new(Finished {
         writes: recorded.writes.clone(),
@@ -292,25 +290,23 @@ pub(crate) fn taken<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
     })
 }
 
-/// Takes the routes that were recorded.
-pub(crate) fn take_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
-    (now.routing.targets, now.routing.sends, now.routing.is_done) =
-        (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
+pub(crate) fn copy_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
+    (now.routing.targets, now.routing.sends, now.routing.is_done) = (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
 }
 
-/// Says that channels were read whose values nobody knows.
-pub(super) fn unread<S: State>(what: &str, unsaved: &Unsaved<S>, schema: &S::Schema) -> String {
+/// Returns why a task is not compared: it may read channels whose values are unknown.
+pub(super) fn unknown<S: State>(what: &str, unsaved: &Unsaved<S>, schema: &S::Schema) -> String {
     format!("{what} {}, {}: declare what it reads with `.reads(..)`", unsaved.names(schema), unsaved.why(schema))
 }
 
-/// What was recorded and is not asked for any more. `moved`: the state was updated after the questions were asked.
-fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>, moved: bool) -> Option<Difference> {
-    // another attempt may have come another way
+/// Returns the first recorded effect or question that the body did not use. `stale`: the state was updated after asking.
+fn unused_record<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>, stale: bool) -> Option<Difference> {
+    // a failed attempt may have recorded effects that the last one did not need
     let one_way = record.is_none_or(|record| record.failures.is_empty()) && !ctx.journal().is_copy();
     if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()).filter(|_| one_way) {
-        return Some(Difference::new(format!("effect `{}`", entry.0), read(entry.1), ()));
+        return Some(Difference::new(format!("effect `{}`", entry.0), parse_json(entry.1), ()));
     }
-    if moved {
+    if stale {
         return None;
     }
     let name = ctx.unasked()?;
@@ -320,18 +316,18 @@ fn left_out<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>, moved: bool) -> Op
 fn difference(error: RunError) -> Difference {
     match error {
         RunError::NonDeterministic { key, recorded, now, .. } => {
-            Difference::new(format!("effect `{key}`"), read(recorded), read(now))
+            Difference::new(format!("effect `{key}`"), parse_json(recorded), parse_json(now))
         }
-        RunError::NotRecorded { what, now, .. } => Difference::new(what, (), read(now)),
+        RunError::NotRecorded { what, now, .. } => Difference::new(what, (), parse_json(now)),
         RunError::QuestionChanged { before, now, place, .. } => {
             Difference::new(format!("question {place}"), before, now)
         }
-        RunError::Diverged { what, recorded, now, .. } => Difference::new(what, read(recorded), read(now)),
+        RunError::Diverged { what, recorded, now, .. } => Difference::new(what, parse_json(recorded), parse_json(now)),
         other => Difference::new("result", "ended", other.to_string()),
     }
 }
 
-/// JSON as an error shows it; it may be cut.
-fn read(text: String) -> Value {
+/// Parses JSON from an error; text that was cut stays a string.
+fn parse_json(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

@@ -1,4 +1,4 @@
-//! A subgraph in a replay: its recorded supersteps are compared, and its task goes on with what it came to.
+//! A subgraph in a replay: compares its recorded supersteps, and returns its result to the task that called it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::graph::state::{State, Writes};
 use crate::graph::superstep::Position;
 use crate::graph::view::Left;
 
-/// What the subgraph that a task called came to.
+/// Compares the recorded run of the subgraph that the task called, and returns the subgraph's result.
 pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     begin: Begin<T>,
@@ -32,11 +32,11 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let (task, reader) = (&ctx.0, &comparison.reader);
     let stored = task.inside().journal.stored.unwrap_or(task.at.task);
     let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointed_at(ctx, call) };
-    let lost = || {
+    let no_records = || {
         comparison.lose();
-        other_than_recorded(ctx)
+        diverged_error(ctx)
     };
-    let tip = reader.child(caller.checkpoint, caller.task, caller.call).await?.ok_or_else(lost)?;
+    let tip = reader.child(caller.checkpoint, caller.task, caller.call).await?.ok_or_else(no_records)?;
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
     let base = began_at(reader, ctx, child.persistence, call).await?;
@@ -50,15 +50,15 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
         Begin::State(state) => {
             unsaved = Unsaved::of(&child.table.schema, &state);
             if comparison.goes_on {
-                began_otherwise(&run, &walk, &state, ctx, comparison).await?;
+                compare_initial_state(&run, &walk, &state, ctx, comparison).await?;
             }
         }
     }
     let ended =
-        if comparison.diverged() { None } else { run.compared(&mut walk, unsaved, comparison, u64::MAX).await? };
-    let Some(end) = ended else { return Err(other_than_recorded(ctx)) };
+        if comparison.diverged() { None } else { run.compare_line(&mut walk, unsaved, comparison, u64::MAX).await? };
+    let Some(end) = ended else { return Err(diverged_error(ctx)) };
     if end.unfinished {
-        return Err(lost()); // it handed a command up
+        return Err(no_records()); // it ended with a command for its parent
     }
     if !run.child.has_shown || run.child.last_shown.is_some() {
         comparison.doubts("whether its subgraph was resumed is not recorded");
@@ -70,8 +70,8 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(Left { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
 }
 
-/// Notes that a subgraph over its parent's state, which is taken as it was, would begin with another state now.
-async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
+/// Reports a subgraph over its parent's state, used as recorded, that would start with a different state now.
+async fn compare_initial_state<T: State, M: NodeId, C: Send + Sync + 'static>(
     run: &Run<T, M, C>,
     walk: &Walk<T, M, C>,
     now: &T,
@@ -80,7 +80,7 @@ async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
 ) -> Result<(), RunError> {
     let Some((id, record)) = walk.first() else { return Ok(()) };
     let (was, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
-    let other = compare::others(&run.table, &was.state, now)?;
+    let other = compare::changed_channels(&run.table, &was.state, now)?;
     if !other.is_empty() {
         let spot = Spot { checkpoint: ctx.0.at.checkpoint, step: ctx.0.at.step, namespace: &ctx.0.level.names };
         let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
@@ -89,7 +89,6 @@ async fn began_otherwise<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(())
 }
 
-/// What the subgraph is started with, against what it was started with.
 async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     run: &Run<T, M, C>,
     walk: &Walk<T, M, C>,
@@ -109,8 +108,8 @@ async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(())
 }
 
-/// The body that called the subgraph cannot go on.
-fn other_than_recorded<C>(ctx: &Ctx<C>) -> RunError {
+/// Returns the error that ends the body which called the subgraph.
+fn diverged_error<C>(ctx: &Ctx<C>) -> RunError {
     let node = Arc::clone(&ctx.0.facts.name);
     RunError::Diverged { node, what: "a subgraph".into(), recorded: "one way".into(), now: "another".into() }
 }

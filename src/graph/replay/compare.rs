@@ -1,4 +1,4 @@
-//! What differs between what was recorded and what there is now: writes, routes, states, what comes next. Pure.
+//! The differences between a recorded superstep and today's: writes, routes, states, next tasks. Pure.
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,7 @@ use crate::graph::superstep::{Finished, Packet, Position, task::planned};
 
 const SECRET: &str = "(secret)";
 
-/// What two results of a task differ in; routes only if they are chosen already. `lost`: channels whose recorded values are not
-/// kept.
+/// Compares two results of a task; routes only if `routed`. `unsaved`: channels whose recorded values are not stored.
 pub(crate) fn results<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Finished<S>,
@@ -29,7 +28,6 @@ pub(crate) fn results<S: State, N: NodeId, C>(
     routes(table, recorded, now)
 }
 
-/// Whether routers and gotos chose other nodes, or sent something else.
 pub(crate) fn routes<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Finished<S>,
@@ -41,7 +39,7 @@ pub(crate) fn routes<S: State, N: NodeId, C>(
     }
 }
 
-/// Where writes differ first. Those of the wrong channel, or too many or few, are shown by their channels.
+/// Returns the first difference between writes. If other channels were written, the difference lists their names.
 pub(crate) fn writes<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &[S::Write],
@@ -61,11 +59,11 @@ pub(crate) fn writes<S: State, N: NodeId, C>(
         };
         let same = names(&recorded) == names(&now);
         let what = if same { "writes that overwrite" } else { "channels written" };
-        let told = |writes: &[&S::Write]| match same {
+        let shown = |writes: &[&S::Write]| match same {
             true => writes.iter().map(|write| S::overwrites(write).into()).collect(),
             false => names(writes),
         };
-        return Ok(Some(Difference::new(what, told(&recorded), told(&now))));
+        return Ok(Some(Difference::new(what, shown(&recorded), shown(&now))));
     }
     for (recorded, now) in recorded.iter().zip(now) {
         let at = S::channel_of(now);
@@ -94,7 +92,6 @@ fn values<S: State, N: NodeId, C>(
     Some(Difference::new(what(), recorded.json(), now.json()))
 }
 
-/// Whether routers and gotos chose other nodes.
 pub(crate) fn targets<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Finished<S>,
@@ -125,14 +122,14 @@ fn sends<S: State, N: NodeId, C>(
     if was == is {
         return Ok(None);
     }
-    let told = |sends: Vec<(u32, Canon)>| -> Value {
+    let json = |sends: Vec<(u32, Canon)>| -> Value {
         sends.into_iter().map(|(node, payload)| json!({ &*table.row(node).name: payload.json() })).collect()
     };
-    Ok(Some(Difference::new(what, told(was), told(is))))
+    Ok(Some(Difference::new(what, json(was), json(is))))
 }
 
-/// Which channel has another value. Of those kept as logs the entries were compared as writes. A secret without a value may have
-/// been left out of an export.
+/// Returns the first channel whose value differs. Channels kept as logs are left out: their entries were compared as
+/// writes. So is a secret without a recorded value, which an export may have dropped.
 pub(crate) fn states<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Position<S>,
@@ -159,8 +156,7 @@ pub(crate) fn states<S: State, N: NodeId, C>(
     Ok(None)
 }
 
-/// The channels that have another value, as names.
-pub(crate) fn others<S: State, N: NodeId, C>(
+pub(crate) fn changed_channels<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &S,
     now: &S,
@@ -178,7 +174,6 @@ pub(crate) fn others<S: State, N: NodeId, C>(
     Ok(names)
 }
 
-/// Whether another superstep comes next.
 pub(crate) fn next<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     recorded: &Position<S>,

@@ -1,9 +1,9 @@
-//! A subgraph without its types: what drawings, answers and snapshots need of it.
+//! A subgraph with its types erased, for drawings, answers, snapshots and replays.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::told::told;
+use super::recorded_events::emit_subgraph;
 use crate::checkpoint::{BoxFuture, CheckpointId};
 use crate::graph::build::{CompiledGraph, Persistence, rows::declared};
 use crate::graph::diff::outline::face;
@@ -87,7 +87,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         telling: &'a Telling,
         names_and_places: (Arc<[String]>, Arc<[String]>),
     ) -> BoxFuture<'a, Result<(), RunError>> {
-        told(&self.0.table, reader, since_and_tip, telling, names_and_places)
+        emit_subgraph(&self.0.table, reader, since_and_tip, telling, names_and_places)
     }
 
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {

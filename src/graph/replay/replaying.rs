@@ -1,9 +1,9 @@
-//! The public face of replays: which kind, from which checkpoint, awaited or as a stream.
+//! The public API of replays: the mode, the first checkpoint, and awaiting or streaming.
 
 use std::sync::Arc;
 
+use super::recorded_events::RecordedEvents;
 use super::stream::{ReplayStream, Replayed};
-use super::told::Teller;
 use super::walk::Walk;
 use crate::checkpoint::CheckpointId;
 use crate::graph::error::RunError;
@@ -14,29 +14,28 @@ use crate::graph::state::{Boxed, State};
 use crate::graph::thread::{Request, Thread};
 use crate::graph::view::{Heard, Mode, Sink, Telling};
 
-/// How a thread is replayed.
+/// The mode of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Replay {
-    /// Tells the events again from the store; nothing runs. From the handle's checkpoint on, else from the
-    /// first; after [`gc`](crate::graph::Thread::gc) from the oldest checkpoint that is kept.
+    /// Emits the events again from the store; nothing runs. Starts at the handle's checkpoint, else at the first; after
+    /// [`gc`](crate::graph::Thread::gc) at the oldest one left.
     ///
-    /// The events are those that runs of the thread told, superstep by superstep along the line of checkpoints that led to the
-    /// newest one; branches that were left are not told. What the records do not tell:
-    /// - in which order parallel tasks emitted and ended: they are told one after the other, in canonical order, a subgraph
-    ///   whole before what its task came to;
-    /// - how often a run was resumed, so that checkpoints and starts were told again: here once, and a start after each answer;
-    /// - attempts that failed before one succeeded, and their subgraphs; breakpoints; whether a result was from the cache, and
-    ///   how many supersteps were left (0 here);
-    /// - what nodes emitted, except with [`record_events`](crate::graph::Thread::record_events);
+    /// The events are those of the original runs, superstep by superstep along the checkpoints that led to the newest one;
+    /// abandoned branches are left out. Not recorded, and so not replayed:
+    /// - the order in which parallel tasks emitted and ended: they come one after the other, in canonical order, a
+    ///   subgraph's events before the result of its task;
+    /// - the number of resumes, which emit the checkpoint and the starts again: here once, and a start after each answer;
+    /// - failed attempts before a success, and their subgraphs; breakpoints; cache hits; the supersteps left (0 here);
+    /// - events that nodes emitted, except with [`record_events`](crate::graph::Thread::record_events);
     /// - supersteps within a run of durability [`Exit`](crate::graph::Durability), and those of
     ///   [`Stateless`](crate::graph::Persistence) subgraphs.
     ///
-    /// Beside what runs tell, it tells the answers: [`EventKind::Answered`](crate::graph::EventKind).
+    /// Beside the events of a run there is one for each answer: [`EventKind::Answered`](crate::graph::EventKind).
     Recorded,
     /// Compares what was recorded with what the graph does now; see [`Thread::verify`](crate::graph::Thread::verify).
     Verify,
-    /// Tells what the thread would have come to with the graph as it is now; see
+    /// Returns the result that the thread would have with the current graph; see
     /// [`Thread::what_if`](crate::graph::Thread::what_if).
     WhatIf,
     /// Runs from the handle's checkpoint again, for real, on a new branch: side effects included. LangGraph: replay. The same
@@ -44,7 +43,7 @@ pub enum Replay {
     Live,
 }
 
-/// A replay that has not begun: `.await` it for what it comes to, or read its events.
+/// A replay that has not started: `.await` it for its result, or read its events.
 #[must_use = "a replay begins when it is awaited or its events are read"]
 pub struct Replaying<S: State, N, C = ()> {
     thread: Thread<S, N, C>,
@@ -59,8 +58,8 @@ impl<S: State, N, C> std::fmt::Debug for Replaying<S, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Replays the thread, from its first checkpoint or that of [`at`](Self::at) to the newest that followed it. Where
-    /// checkpoints were removed it begins at the oldest kept one with no gap after it.
+    /// Replays the thread, from its first checkpoint or that of [`at`](Self::at) to the newest one descended from it.
+    /// If checkpoints were removed, it starts at the oldest one with no gap after it.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, Replay, State};
@@ -79,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
-    /// Ends after so many supersteps; one that waits or failed counts.
+    /// Ends after `limit` supersteps; one that is interrupted or failed counts.
     pub fn supersteps(mut self, limit: u64) -> Self {
         self.limit = limit;
         self
@@ -87,15 +86,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
 
     /// Yields the events of these modes as they are read.
     pub fn stream(self, modes: impl IntoIterator<Item = Mode>) -> ReplayStream<S> {
-        self.streams(modes.into_iter().collect(), false)
+        self.build_stream(modes.into_iter().collect(), false)
     }
 
-    /// The same, with the events of subgraphs.
+    /// Yields the events of these modes, those of subgraphs included.
     pub fn stream_deep(self, modes: impl IntoIterator<Item = Mode>) -> ReplayStream<S> {
-        self.streams(modes.into_iter().collect(), true)
+        self.build_stream(modes.into_iter().collect(), true)
     }
 
-    fn streams(self, modes: Vec<Mode>, deep: bool) -> ReplayStream<S> {
+    fn build_stream(self, modes: Vec<Mode>, deep: bool) -> ReplayStream<S> {
         let thread = self.thread.id.clone();
         ReplayStream::new(modes, deep, thread, |sink| Box::pin(netted("replaying a thread", self.perform(Some(sink)))))
     }
@@ -104,10 +103,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
         match self.mode {
             Replay::Recorded => {
                 let sink = sink.unwrap_or_else(Sink::deaf);
-                Ok(Replayed::Recorded { supersteps: self.thread.tell_recorded(sink, self.limit).await? })
+                Ok(Replayed::Recorded { supersteps: self.thread.emit_recorded(sink, self.limit).await? })
             }
-            Replay::Verify => Ok(Replayed::Verified(self.thread.verified(self.limit).await?)),
-            Replay::WhatIf => Ok(Replayed::WhatIf(Box::new(self.thread.imagined(self.limit).await?))),
+            Replay::Verify => Ok(Replayed::Verified(self.thread.verify_up_to(self.limit).await?)),
+            Replay::WhatIf => Ok(Replayed::WhatIf(Box::new(self.thread.what_if_up_to(self.limit).await?))),
             Replay::Live => {
                 self.thread.known("a replay").await?;
                 let limited = self.limit < u64::MAX;
@@ -128,7 +127,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, 
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    async fn tell_recorded(&self, sink: Sink, limit: u64) -> Result<u64, RunError> {
+    async fn emit_recorded(&self, sink: Sink, limit: u64) -> Result<u64, RunError> {
         let (reader, head) = self.known("a replay").await?;
         self.check_at(&reader).await?;
         let Some((newest, _)) = self.newest(&reader, Some(head)).await? else { return Err(self.unknown()) };
@@ -141,13 +140,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
         let whole = names.is_empty() && !self.limits.only_output;
         let output = if whole { None } else { table.channels.output.as_ref() };
-        Teller { table, reader: &reader, telling: &telling, places: Arc::clone(&names), names, output }
-            .tell(walk, limit)
-            .await
+        let places = Arc::clone(&names);
+        RecordedEvents { table, reader: &reader, telling: &telling, names, places, output }.emit(walk, limit).await
     }
 
-    /// The line that is replayed: that of the newest checkpoint, from the handle's own on; of a branch that was left, that of the
-    /// newest checkpoint which followed the handle's.
+    /// Returns the checkpoints to replay: the ancestors of the newest one, from the handle's checkpoint on. If that is
+    /// on an abandoned branch, the line ends at the newest checkpoint descended from it.
     pub(crate) async fn recorded_line(&self, reader: &Reader, newest: CheckpointId) -> Result<Vec<Listed>, RunError> {
         let line = async |tip| match self.scope.nodes.is_empty() {
             true => reader.line(tip).await,

@@ -12,24 +12,24 @@ use crate::graph::state::{Boxed, State};
 use crate::graph::thread::{Outcome, Told};
 use crate::graph::view::{Event, Mode, Sink};
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Replayed<S: State> {
-    /// The events were told again.
+    /// The recorded events were emitted.
     Recorded {
-        /// How many supersteps there were.
+        /// Number of supersteps.
         supersteps: u64,
     },
-    /// It was compared.
+    /// The thread was compared with the current graph.
     Verified(Verified),
-    /// It was run again over what was recorded.
+    /// The thread was run over its records with the current graph.
     WhatIf(Box<WhatIf>),
-    /// It ran, and ended so.
+    /// The thread ran from the checkpoint, with this outcome.
     Live(Outcome<S>),
 }
 
-/// The events of a replay, in order, and what it came to. Dropping it ends the replay.
+/// The events of a replay, in order, and its result. Dropping it ends the replay.
 #[must_use = "a replay goes on only while its stream is read"]
 pub struct ReplayStream<S: State>(Told<Replayed<S>>);
 
@@ -49,15 +49,15 @@ impl<S: State> ReplayStream<S> {
         Self(Told::new(modes, subgraphs, thread, run))
     }
 
-    /// Returns the next event; none once the replay has ended.
+    /// Returns the next event; `None` once the replay has ended.
     pub async fn next(&mut self) -> Option<Event> {
         self.0.next().await
     }
 
-    /// Replays to the end, leaving out what events are left, and returns what it came to.
+    /// Replays to the end without yielding the remaining events, and returns the result.
     ///
     /// # Errors
-    /// If there is no store, it cannot be read, or a value in it does not fit its channel; whatever a live replay failed with.
+    /// If there is no store, it cannot be read, or a value in it does not fit its channel; any error of a live replay.
     pub async fn finish(self) -> Result<Replayed<S>, RunError> {
         self.0.finish().await
     }

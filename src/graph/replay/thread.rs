@@ -1,4 +1,4 @@
-//! Comparing a thread with what its graph does now. Runs nothing for real, and writes nothing.
+//! `Thread::verify` and `Thread::what_if`. Runs no effects, and writes nothing.
 
 use std::sync::Arc;
 
@@ -12,63 +12,63 @@ use crate::graph::state::State;
 use crate::graph::superstep::Position;
 use crate::graph::thread::Thread;
 
-/// A run over records, what it goes along, and what it finds.
-type Replayed<S, N, C> = (Run<S, N, C>, Walk<S, N, C>, Arc<Comparison>);
+type ReplayRun<S, N, C> = (Run<S, N, C>, Walk<S, N, C>, Arc<Comparison>);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Compares what was recorded with what the graph does now, superstep by superstep, to the first difference; with
-    /// [`at`](Self::at) from that checkpoint on, along the newest branch. Routers and reducers are run again over the recorded
-    /// states; so are the bodies of nodes marked [`replayable`](crate::graph::NodeExt::replayable), over recorded answers,
-    /// effects, times and results of subgraphs. Of other nodes the recorded writes are taken, and the report says so. No effect
-    /// happens, and nothing is written.
+    /// Compares the records with what the graph does now, superstep by superstep, up to the first difference; with
+    /// [`at`](Self::at) from that checkpoint on, along the newest branch. Routers and reducers run again over the
+    /// recorded states; so do the bodies of nodes marked [`replayable`](crate::graph::NodeExt::replayable), over
+    /// recorded answers, effects, times and results of subgraphs. For other nodes the recorded writes are used, and the
+    /// report lists them. No effect happens, and nothing is written.
     ///
-    /// For so many supersteps only: [`replay`](Self::replay)`(Replay::Verify).supersteps(1)`. Subgraphs are compared with the
-    /// task they run in.
+    /// To limit the supersteps: [`replay`](Self::replay)`(Replay::Verify).supersteps(1)`. Subgraphs are compared with
+    /// the task they run in.
     ///
-    /// Not compared: reducers of channels that are kept as logs of their writes, a superstep that has not ended, what durability
-    /// [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that are never saved,
-    /// and what [`gc`](Self::gc) removed, or was lost: it begins at the oldest checkpoint with no gap after it, and says so.
+    /// Not compared: reducers of channels kept as logs of their writes, a superstep that has not ended, supersteps that
+    /// durability [`Exit`](crate::graph::Durability::Exit) leaves out, the routes of graphs read from data, channels that
+    /// are never saved, and checkpoints lost or removed by [`gc`](Self::gc): it starts at the oldest one with no gap after
+    /// it.
     ///
-    /// **Channels that are never saved** start each run at their defaults, and a run may have started at any checkpoint. What
-    /// bodies write to them in this replay is known, what other nodes and the input wrote is not. A body runs over each value
-    /// that it may have seen until it comes to what was recorded. If it never does, that is a difference, unless it may have
-    /// read an unknown value: then its result is taken over, and the report names the channel. A node that declares what it
-    /// [`reads`](crate::graph::NodeExt::reads) is held to that.
+    /// **Channels that are never saved** start each run at their defaults, and a run may have started at any checkpoint.
+    /// Writes of bodies in this replay are known; those of other nodes and the input are not. A body runs over each value
+    /// that it may have seen until its result matches the record. If none matches, that is a difference, unless the body
+    /// may have read an unknown value: then its recorded result is used, and the report names the channel. For a node that
+    /// declares what it [`reads`](crate::graph::NodeExt::reads), only those channels count.
     ///
-    /// The report counts the bodies and routers that ran, and lists what was taken over:
-    /// [`Verified::verdict`](crate::graph::Verified::verdict) tells full agreement from agreement in part, and from nothing
-    /// compared at all.
+    /// The report counts the bodies and routers that ran, and lists the results that were used as recorded:
+    /// [`Verified::verdict`](crate::graph::Verified::verdict) distinguishes full agreement, partial agreement, and
+    /// nothing compared at all.
     ///
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn verify(&self) -> Result<Verified, RunError> {
-        netted("verifying a thread", self.verified(u64::MAX)).await
+        netted("verifying a thread", self.verify_up_to(u64::MAX)).await
     }
 
-    pub(crate) async fn verified(&self, supersteps: u64) -> Result<Verified, RunError> {
-        let (mut run, mut walk, comparison) = self.replayed(false).await?;
-        run.compared(&mut walk, Unsaved::fresh(), &comparison, supersteps).await?;
+    pub(crate) async fn verify_up_to(&self, supersteps: u64) -> Result<Verified, RunError> {
+        let (mut run, mut walk, comparison) = self.replay_run(false).await?;
+        run.compare_line(&mut walk, Unsaved::fresh(), &comparison, supersteps).await?;
         Ok(comparison.report())
     }
 
-    /// Tells what the thread would have come to with the graph as it is now: runs its supersteps again over what was
-    /// recorded, with new routes, reducers and replayable bodies, and goes on after differences. It ends at the first task
-    /// that nothing is recorded for, and at the first effect that is asked for otherwise. Subgraphs are taken as they were, and
-    /// listed if they would begin with another state; before one that would get another input it ends. No effect happens, and
-    /// nothing is written.
+    /// Returns the result that the thread would have with the current graph: runs its supersteps again over the
+    /// records, with new routes, reducers and replayable bodies, and continues after differences. It ends at the first
+    /// task without a record, and at the first effect that differs from the recorded one. Results of subgraphs are used
+    /// as recorded, and listed if the subgraph would start with a different state; it ends before a subgraph that would
+    /// get a different input. No effect happens, and nothing is written.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
     pub async fn what_if(&self) -> Result<WhatIf, RunError> {
-        netted("replaying a thread", self.imagined(u64::MAX)).await
+        netted("replaying a thread", self.what_if_up_to(u64::MAX)).await
     }
 
-    pub(crate) async fn imagined(&self, supersteps: u64) -> Result<WhatIf, RunError> {
-        let (mut run, mut walk, comparison) = self.replayed(true).await?;
+    pub(crate) async fn what_if_up_to(&self, supersteps: u64) -> Result<WhatIf, RunError> {
+        let (mut run, mut walk, comparison) = self.replay_run(true).await?;
         run.what_if(&mut walk, &comparison, supersteps).await
     }
 
-    async fn replayed(&self, goes_on: bool) -> Result<Replayed<S, N, C>, RunError> {
+    async fn replay_run(&self, goes_on: bool) -> Result<ReplayRun<S, N, C>, RunError> {
         self.check_whole("a replay")?;
         self.check_trusted().await?;
         let (reader, head) = self.known("a replay").await?;

@@ -1,57 +1,55 @@
-//! Channels that are never saved, in a replay: the values they may have had. A run starts with their defaults and may have
-//! started at any checkpoint; what replayed bodies write to them is known, what other tasks wrote is not. Pure.
+//! Possible values of channels that are never saved, in a replay. A run starts with their defaults and may have started
+//! at any checkpoint; writes of replayed bodies are known, those of other tasks are not. Pure.
 
 use std::sync::Arc;
 
 use crate::graph::state::{Canon, Mask, Merge, State, Stored, value};
 
-/// How many combinations of values are followed; beyond, values count as unknown.
-const MOST: usize = 8;
+/// Limit of value combinations; beyond it values count as unknown.
+const MAX_COMBINATIONS: usize = 8;
 
 /// The values that unsaved channels may have at a superstep.
 pub(crate) struct Unsaved<S: State> {
-    /// For each possibility the writes that lead to it from the defaults. The first is the defaults.
+    /// For each combination the writes that lead to it from the defaults. The first is the defaults.
     possible: Vec<Vec<S::Write>>,
-    /// The channels that may have another value than any of these.
+    /// Channels that may have a value in none of the combinations.
     unknown: Mask,
 }
 
 impl<S: State> Unsaved<S> {
-    /// The defaults, with which every run starts.
+    /// Returns the defaults, which every run starts with.
     pub(crate) fn fresh() -> Self {
         Self { possible: vec![vec![]], unknown: Mask::default() }
     }
 
-    /// Any value at all.
+    /// Returns a set in which every unsaved channel is unknown.
     pub(crate) fn unknown(schema: &S::Schema) -> Self {
         Self { unknown: unsaved::<S>(schema).collect(), ..Self::fresh() }
     }
 
-    /// The values in this state, or the defaults.
+    /// Returns two combinations: the defaults, and the values in this state.
     pub(crate) fn of(schema: &S::Schema, state: &S) -> Self {
         let mut all = Self::fresh();
         all.add(schema, state);
         all
     }
 
-    /// Whether a reader of these channels may have seen values that cannot be reproduced.
+    /// True if a reader of these channels may have seen a value that cannot be reproduced.
     pub(crate) fn is_unknown(&self, reads: Option<&Mask>) -> bool {
         reads.map_or(!self.unknown.is_empty(), |reads| reads.intersects(&self.unknown))
     }
 
-    /// The names of these channels, for people.
     pub(crate) fn names(&self, schema: &S::Schema) -> String {
         let channels = S::channels(schema);
         self.unknown.iter().map(|at| format!("`{}`", channels[at].name())).collect::<Vec<_>>().join(" and ")
     }
 
-    /// Why the values of these channels are not known, for people.
     pub(crate) fn why(&self, schema: &S::Schema) -> &'static str {
         let never = unsaved::<S>(schema).any(|at| self.unknown.contains(at));
         if never { "never saved" } else { "left out of the export" }
     }
 
-    /// The states that a task may have started with, over one that holds what was saved.
+    /// Returns the states that a task may have started with; `saved` holds the saved channels.
     pub(crate) fn states(&self, schema: &S::Schema, saved: &Arc<S>, reads: Option<&Mask>) -> Vec<Arc<S>> {
         let is_read = |at: usize| reads.is_none_or(|reads| reads.contains(at));
         if !unsaved::<S>(schema).any(is_read) {
@@ -60,8 +58,7 @@ impl<S: State> Unsaved<S> {
         self.possible.iter().filter_map(|writes| with::<S>(schema, saved, writes)).map(Arc::new).collect()
     }
 
-    /// Applies what the tasks of a superstep wrote to these channels. `unknown`: the channels that were written with values
-    /// that nobody knows.
+    /// Applies the tasks' writes to these channels. `unknown`: channels written with unknown values.
     pub(crate) fn advance(&mut self, schema: &S::Schema, saved: &Arc<S>, writes: &[S::Write], unknown: Mask) {
         let changes = !writes.is_empty();
         let before = if changes { std::mem::replace(&mut self.possible, vec![vec![]]) } else { vec![] };
@@ -77,7 +74,7 @@ impl<S: State> Unsaved<S> {
 
     fn add(&mut self, schema: &S::Schema, state: &S) {
         let writes: Vec<S::Write> = unsaved::<S>(schema).filter_map(|at| state.write_of(schema, at)).collect();
-        if self.possible.len() == MOST {
+        if self.possible.len() == MAX_COMBINATIONS {
             self.unknown.extend(writes.iter().map(S::channel_of));
             return;
         }
@@ -92,13 +89,12 @@ impl<S: State> Unsaved<S> {
     }
 }
 
-/// The channels that are never saved.
 pub(crate) fn unsaved<S: State>(schema: &S::Schema) -> impl Iterator<Item = usize> + '_ {
     let channels = S::channels(schema).iter().enumerate();
     channels.filter(|(_, channel)| channel.stored() == Stored::Never).map(|(at, _)| at)
 }
 
-/// A state after writes; none if its rules refuse them.
+/// Returns the state after writes; `None` if a reducer rejects them.
 fn with<S: State>(schema: &S::Schema, state: &S, writes: &[S::Write]) -> Option<S> {
     let (mut state, mut merge) = (state.clone(), Merge::default());
     for write in writes {

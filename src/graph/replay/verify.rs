@@ -1,14 +1,14 @@
-//! Comparing a line of supersteps with what the graph does now: planning, bodies that may be replayed, routers, reducers.
-//! Writes nothing, and stops at the first difference.
+//! Compares recorded supersteps with what the graph does now: planning, replayable bodies, routers, reducers. Writes
+//! nothing, and stops at the first difference.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::body::{Along, take_routes, taken};
+use super::body::{Evidence, copy_routes, without_routes};
 use super::compare;
 use super::unsaved::{Unsaved, unsaved};
-use super::walk::{Recorded, Walk};
+use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{Source, TaskRecord, TaskStatus};
 use crate::graph::context::{Comparison, Difference, Spot};
 use crate::graph::error::RunError;
@@ -18,36 +18,35 @@ use crate::graph::run::Run;
 use crate::graph::state::{Mask, State, Stored};
 use crate::graph::superstep::{Finished, Position, Stand, Task, position::with_returned};
 
-/// Where a line ends.
 pub(crate) struct End<S: State> {
     pub pos: Position<S>,
-    /// Whether tasks are still to run there.
+    /// True if tasks are still pending there.
     pub unfinished: bool,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Compares superstep after superstep. Returns where the line ends; none after a difference.
-    /// `given`: what the graph around holds in channels that are never saved.
-    pub(crate) async fn compared(
+    /// Compares superstep after superstep. Returns the end of the line; `None` after a difference. `inherited`: values
+    /// of unsaved channels at the start of a subgraph.
+    pub(crate) async fn compare_line(
         &mut self,
         walk: &mut Walk<S, N, C>,
-        given: Unsaved<S>,
+        inherited: Unsaved<S>,
         comparison: &Comparison,
         limit: u64,
     ) -> Result<Option<End<S>>, RunError> {
-        let (mut end, mut given, mut unsaved) = (None, Some(given), Unsaved::unknown(&self.table.schema));
+        let (mut end, mut inherited, mut unsaved) = (None, Some(inherited), Unsaved::unknown(&self.table.schema));
         for _ in 0..limit {
             let Some(step) = walk.next().await? else { break };
             let unfinished = !step.tasks.is_empty();
             let made = step.made.clone();
             match made.meta.source {
-                Source::Input => unsaved = given.take().unwrap_or_else(Unsaved::fresh),
+                Source::Input => unsaved = inherited.take().unwrap_or_else(Unsaved::fresh),
                 Source::Fork => unsaved = Unsaved::fresh(),
                 Source::Update => unsaved = Unsaved::unknown(&self.table.schema),
                 Source::Loop => {}
             }
             if end.is_none() && made.meta.source != Source::Input {
-                self.resumed();
+                self.mark_resumed();
             }
             if step.is_complete() {
                 self.superstep(step, comparison, &mut unsaved).await?;
@@ -63,8 +62,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(end)
     }
 
-    /// A subgraph that stopped and was resumed hands up what it has.
-    fn resumed(&mut self) {
+    /// Marks the subgraph as resumed: it returns its current state.
+    fn mark_resumed(&mut self) {
         (self.child.has_shown, self.child.last_shown) = (true, None);
     }
 
@@ -72,46 +71,45 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Spot { checkpoint: self.pos.meta.id, step: self.pos.meta.step + 1, namespace: &self.level.names }
     }
 
-    /// A superstep whose results no checkpoint holds.
-    fn skip(&mut self, step: &Recorded<S>, comparison: &Comparison) {
+    /// Reports a superstep as not compared: no checkpoint holds its results.
+    fn skip(&mut self, step: &StepRecord<S>, comparison: &Comparison) {
         self.pos = step.made.clone();
         if step.after.is_some() {
-            self.resumed();
+            self.mark_resumed();
         }
-        let led_on = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Loop);
+        let has_next = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Loop);
         let why = match &step.after {
             None => "its superstep has not ended",
-            Some(_) if led_on => "with durability `exit` it is not recorded",
+            Some(_) if has_next => "with durability `exit` it is not recorded",
             Some(_) => "its superstep was dropped",
         };
         let done = step.tasks.iter().filter(|task| task.is_done() && task.node != START_NODE);
         let names: Vec<_> = done.map(|task| self.node_name(task.node)).collect();
         names.iter().for_each(|name| comparison.skips(self.spot(), name, why));
-        if names.is_empty() && led_on {
+        if names.is_empty() && has_next {
             comparison.skips(self.spot(), "", why);
         }
     }
 
     async fn superstep(
         &mut self,
-        mut step: Recorded<S>,
+        mut step: StepRecord<S>,
         comparison: &Comparison,
         unsaved: &mut Unsaved<S>,
     ) -> Result<(), RunError> {
         self.pos = step.before.clone();
-        let recorded = self.take_recorded(&mut step);
+        let recorded = self.take_results(&mut step);
         self.step.tasks = std::mem::take(&mut step.tasks);
-        if let Some((node, difference)) = self.planned_otherwise(&step, &recorded) {
+        if let Some((node, difference)) = self.plan_difference(&step, &recorded) {
             comparison.differs(self.spot(), &node, difference);
             return Ok(());
         }
-        self.run_again(&step, &recorded, comparison, unsaved).await
+        self.replay_tasks(&step, &recorded, comparison, unsaved).await
     }
 
-    /// Brings the planned tasks to their results and applies them.
-    pub(crate) async fn run_again(
+    pub(crate) async fn replay_tasks(
         &mut self,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         recorded: &[Option<Box<Finished<S>>>],
         comparison: &Comparison,
         unsaved: &mut Unsaved<S>,
@@ -119,10 +117,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let saved = Arc::clone(&self.pos.state);
         self.limit();
         (self.step.planned, self.step.open_questions, self.step.has_failed) = (true, None, false);
-        self.read_again(step, comparison).await?;
+        self.load_journals(step, &comparison.reader).await?;
         for (at, recorded) in recorded.iter().enumerate() {
             let Some(recorded) = recorded else { continue };
-            let now = match self.result_now(at, recorded, step, Along { comparison, unsaved }).await {
+            let now = match self.replay_task(at, recorded, step, Evidence { comparison, unsaved }).await {
                 Ok(now) => now,
                 Err(stopped) => return stopped.map_or(Ok(()), Err),
             };
@@ -139,15 +137,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let (written, unknown) = self.unsaved_writes(step);
         let in_doubt = unsaved.is_unknown(None) || !unknown.is_empty();
-        let in_doubt = self.route_alone_now(step, recorded, (&saved, in_doubt), Along { comparison, unsaved })?;
-        self.applied_now(step, recorded, comparison, in_doubt)?;
+        let in_doubt = self.route_single_task(step, recorded, (&saved, in_doubt), Evidence { comparison, unsaved })?;
+        self.apply_and_compare(step, recorded, comparison, in_doubt)?;
         unsaved.advance(&self.table.schema, &saved, &written, unknown);
         Ok(())
     }
 
-    /// What the tasks wrote to channels that are never saved, and which channels got values that nobody knows: those, or secret
-    /// ones that an export left out.
-    fn unsaved_writes(&self, step: &Recorded<S>) -> (Vec<S::Write>, Mask) {
+    /// Returns the tasks' writes to channels that are never saved, and the channels written with unknown values:
+    /// unsaved ones, or secret ones that an export left out.
+    fn unsaved_writes(&self, step: &StepRecord<S>) -> (Vec<S::Write>, Mask) {
         let (mut written, mut unknown) = (vec![], Mask::default());
         let never: Mask = unsaved::<S>(&self.table.schema).collect();
         for task in &self.step.tasks {
@@ -160,23 +158,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (written, unknown)
     }
 
-    /// Takes what the tasks came to; START's result is the input.
-    pub(crate) fn take_recorded(&self, step: &mut Recorded<S>) -> Vec<Option<Box<Finished<S>>>> {
+    /// Takes the recorded results out of the tasks; START's result is the input.
+    pub(crate) fn take_results(&self, step: &mut StepRecord<S>) -> Vec<Option<Box<Finished<S>>>> {
         let start = step.before.start.as_ref().map(|start| start.writes.clone());
-        let taken = |task: &mut Task<S>| match std::mem::replace(&mut task.stand, Stand::Ready) {
+        let take = |task: &mut Task<S>| match std::mem::replace(&mut task.stand, Stand::Ready) {
             Stand::Done(done) => Some(done),
             _ if task.node == START_NODE => {
                 Some(Box::new(Finished { writes: start.clone().unwrap_or_default(), ..Finished::default() }))
             }
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
         };
-        step.tasks.iter_mut().map(taken).collect()
+        step.tasks.iter_mut().map(take).collect()
     }
 
-    /// Whether other tasks are planned than those that ended.
-    fn planned_otherwise(
+    fn plan_difference(
         &self,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         recorded: &[Option<Box<Finished<S>>>],
     ) -> Option<(String, Difference)> {
         let by_task = |(key, record): (&u32, &TaskRecord)| {
@@ -190,7 +187,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let now: Vec<Value> = self.step.tasks.iter().map(|task| (*self.node_name(task.node)).into()).collect();
         let ended = self.step.tasks.iter().zip(recorded).filter(|(_, ended)| ended.is_some());
-        let mut were: Vec<Value> = ended.map(|(task, _)| (*self.node_name(task.node)).into()).collect();
+        let mut planned_then: Vec<Value> = ended.map(|(task, _)| (*self.node_name(task.node)).into()).collect();
         let node_of =
             |key: u32| self.table.nodes.get(key as usize).map_or_else(|| "?".into(), |row| row.name.to_string());
         let node = match (gone, new) {
@@ -199,19 +196,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (None, None) => String::new(),
         };
         if gone.is_some() {
-            were.push(node.clone().into());
+            planned_then.push(node.clone().into());
         }
-        Some((node, Difference::new("tasks of the superstep", were, now)))
+        Some((node, Difference::new("tasks of the superstep", planned_then, now)))
     }
 
-    /// Lets the routers of a lone task choose, over each state that they may have seen, until they choose what was recorded.
-    /// `in_doubt`: they may have seen values that nobody knows. Returns whether that leaves their choice in doubt.
-    fn route_alone_now(
+    /// Runs the routers of a superstep with one task over each state they may have seen, until their choice matches the
+    /// record. `in_doubt`: they may have seen unknown values. Returns true if the choice cannot be compared.
+    fn route_single_task(
         &mut self,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         recorded: &[Option<Box<Finished<S>>>],
         (saved, in_doubt): (&Arc<S>, bool),
-        Along { comparison, unsaved }: Along<'_, S>,
+        Evidence { comparison, unsaved }: Evidence<'_, S>,
     ) -> Result<bool, RunError> {
         let ([task], [Some(recorded)]) = (&self.step.tasks[..], recorded) else { return Ok(false) };
         let Stand::Done(done) = &task.stand else { return Ok(false) };
@@ -222,10 +219,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         comparison.ran_routers(exits.routers.len());
         if node == START_NODE && !step.records.contains_key(&key) {
-            return Ok(in_doubt); // what it chose shows in what comes next
+            return Ok(in_doubt); // the comparison of the next superstep covers its choice
         }
         for state in unsaved.states(&self.table.schema, saved, None) {
-            let mut now = taken(done);
+            let mut now = without_routes(done);
             let seen = with_returned(&Arc::new(self.own_view(0, &state, &now.writes)?), done.returned.clone());
             now.routing.is_done = self.choose(node, key, &seen, &mut now).is_ok();
             if now.routing.is_done && compare::routes(&self.table, recorded, &now)?.is_none() {
@@ -234,17 +231,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
         }
         if in_doubt {
-            let mut now = taken(done);
-            take_routes(&mut now, recorded);
+            let mut now = without_routes(done);
+            copy_routes(&mut now, recorded);
             self.step.tasks[0].stand = Stand::Done(now);
         }
         Ok(in_doubt)
     }
 
-    /// Applies the results, and compares what they lead to with the next checkpoint.
-    fn applied_now(
+    /// Applies the results, and compares the new state with the next checkpoint.
+    fn apply_and_compare(
         &mut self,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         recorded: &[Option<Box<Finished<S>>>],
         comparison: &Comparison,
         in_doubt: bool,
@@ -292,7 +289,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Whether two results meet in a channel that is never saved: one of them may have been stored without its write.
+    /// True for two writes to a channel that is never saved: one of them may have been stored without its write.
     fn is_of_unsaved(&self, error: &RunError) -> bool {
         let RunError::ConcurrentUpdate { channel, .. } = error else { return false };
         let mut channels = S::channels(&self.table.schema).iter();

@@ -1,5 +1,5 @@
-//! Walking a line of checkpoints: superstep by superstep, what was planned, what came of it, and the state before and after
-//! as they were recorded. Runs nothing: no node, no router, and of reducers only those of channels kept as logs.
+//! Reads a line of checkpoints superstep by superstep: tasks, results, and the recorded states before and after. Runs
+//! no node and no router, and of reducers only those of channels kept as logs.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,46 +15,46 @@ use crate::graph::state::{Mask, State, reading};
 use crate::graph::superstep::{Finished, Position, Task, task::planned};
 use crate::graph::thread::snapshot::add_command;
 
-/// A superstep as it was recorded.
-pub(crate) struct Recorded<S: State> {
-    /// The checkpoint it starts from, as it was made.
+/// A recorded superstep.
+pub(crate) struct StepRecord<S: State> {
+    /// The checkpoint it starts from, as it was written.
     pub made: Position<S>,
-    /// The same, brought to where commands from outside led it; the superstep was planned here.
+    /// The same with external commands applied; the superstep was planned here.
     pub before: Position<S>,
-    /// What the commands from outside did there.
+    /// The result of the external commands.
     pub command: Option<Finished<S>>,
-    /// Its tasks in canonical order, with what their records say: results, questions, failures.
+    /// Its tasks in canonical order, with recorded results, questions and failures.
     pub tasks: Vec<Task<S>>,
-    /// The records themselves, by the keys of the tasks; a task that never started has none.
+    /// The task records by task key; a task that never started has none.
     pub records: Tasks,
-    /// What the indexes of these records mean.
+    /// Maps the channel and task indexes of these records to the current graph.
     pub mapping: Mapping,
-    /// The tasks whose questions were asked over another state than this one: it was updated before they were answered.
-    pub moved: BTreeSet<u32>,
-    /// The channels that the input wrote and that are never saved.
+    /// Tasks whose questions were recorded with a different state: it was updated before they were answered.
+    pub stale: BTreeSet<u32>,
+    /// Channels written by the input that are never saved.
     pub unsaved_input: Vec<usize>,
-    /// The next checkpoint of the line, as it was made; none at the end of the line.
+    /// The next checkpoint of the line, as it was written; `None` at the end of the line.
     pub after: Option<Position<S>>,
 }
 
-impl<S: State> Recorded<S> {
-    /// Whether the next checkpoint is what these tasks came to. It is not after a fork, an update from outside or new input,
-    /// nor with durability `exit`, which leaves out what lies between.
-    pub(crate) fn is_whole(&self) -> bool {
+impl<S: State> StepRecord<S> {
+    /// True if the next checkpoint is the result of these tasks. It is not after a fork, an external update or new
+    /// input, nor with durability `exit`, which leaves out checkpoints in between.
+    pub(crate) fn is_applied(&self) -> bool {
         let next = self.after.as_ref();
         next.is_some_and(|next| next.meta.source == Source::Loop && next.meta.step == self.made.meta.step + 1)
             && self.is_recorded()
     }
 
-    /// Whether that is kept of all tasks. With durability `exit` a run that ends what another began keeps only what the other
-    /// left.
+    /// True if the results of all tasks are recorded. With durability `exit` a resumed superstep has only the results that
+    /// the earlier run recorded.
     pub(crate) fn is_complete(&self) -> bool {
         let ended = |task: &Task<S>| task.node == START_NODE || task.is_done();
         let all_ended = !self.mapping.is_same() || self.tasks.iter().all(ended); // another graph may plan other tasks
-        self.is_whole() && all_ended && self.records.values().all(|record| record.status == TaskStatus::Done)
+        self.is_applied() && all_ended && self.records.values().all(|record| record.status == TaskStatus::Done)
     }
 
-    /// The channels that a task wrote and whose values are not kept: they are never saved, or an export left them out.
+    /// Returns the channels that a task wrote and whose values are not stored: never saved, or left out of an export.
     pub(crate) fn unsaved_writes(&self, task: &Task<S>) -> Vec<usize> {
         match self.records.get(&task.key) {
             _ if task.node == START_NODE => self.unsaved_input.clone(),
@@ -63,25 +63,24 @@ impl<S: State> Recorded<S> {
         }
     }
 
-    /// Whether anything is kept of what the tasks came to; START's result is the input.
+    /// True if any result is recorded; START's result is the input.
     fn is_recorded(&self) -> bool {
         let starts = self.before.start.is_some();
         starts || self.records.values().any(|record| record.status == TaskStatus::Done)
     }
 }
 
-/// The supersteps of a line, oldest first.
+/// Reader of a line's supersteps, oldest first.
 pub(crate) struct Walk<S: State, N, C> {
     table: Arc<Table<S, N, C>>,
     reader: Reader,
     line: VecDeque<Listed>,
-    /// Whether states are read; without, each is the graph's empty one.
+    /// Set to read states; otherwise each state is the graph's empty one.
     states: bool,
-    next: Option<Loaded<S>>,
+    next: Option<Current<S>>,
 }
 
-/// A checkpoint that was read, and what its indexes mean.
-struct Loaded<S: State> {
+struct Current<S: State> {
     made: Position<S>,
     mapping: Mapping,
     path: String,
@@ -93,13 +92,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         Self { table, reader, line: line.into(), states, next: None }
     }
 
-    /// The first checkpoint of the line.
     pub(crate) fn first(&self) -> Option<&Listed> {
         self.line.front()
     }
 
-    /// The next superstep; the last one is that which the newest checkpoint plans, if it plans any.
-    pub(crate) async fn next(&mut self) -> Result<Option<Recorded<S>>, RunError> {
+    /// Returns the next superstep. The last one is that planned by the newest checkpoint, if any.
+    pub(crate) async fn next(&mut self) -> Result<Option<StepRecord<S>>, RunError> {
         let loaded = match self.next.take() {
             Some(loaded) => loaded,
             None => match self.line.pop_front() {
@@ -107,7 +105,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
                 None => return Ok(None),
             },
         };
-        let Loaded { made, mapping, path, unsaved_input } = loaded;
+        let Current { made, mapping, path, unsaved_input } = loaded;
         let (table, reader) = (&self.table, &self.reader);
         let mut records = reader.tasks(made.meta.id).await?;
         let mut before = made.clone();
@@ -119,55 +117,54 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let mut tasks = planned(table, &before);
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let records = mapping.by_present_key(records);
-        let moved = self.moved(&made, &records, &mapping).await?;
+        let stale = self.stale(&made, &records, &mapping).await?;
         if let Some(listed) = self.line.pop_front() {
             self.next = Some(self.load(listed, Some((&made, &path)).filter(|_| mapping.is_same())).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
-        Ok(Some(Recorded { made, before, command, tasks, records, mapping, moved, unsaved_input, after }))
+        Ok(Some(StepRecord { made, before, command, tasks, records, mapping, stale, unsaved_input, after }))
     }
 
-    /// The tasks whose questions were asked at a checkpoint with another state.
-    async fn moved(&self, made: &Position<S>, records: &Tasks, mapping: &Mapping) -> Result<BTreeSet<u32>, RunError> {
-        let mut moved = BTreeSet::new();
+    /// Returns the tasks whose questions were recorded at a checkpoint with a different state.
+    async fn stale(&self, made: &Position<S>, records: &Tasks, mapping: &Mapping) -> Result<BTreeSet<u32>, RunError> {
+        let mut found = BTreeSet::new();
         for (&key, record) in records.iter().filter(|(_, record)| !record.answers.is_empty()) {
             let stored = mapping.stored_task(key);
             let own = record.questions.iter().filter(|asked| asked.task == stored && asked.asker.is_some());
             let asked_at: BTreeSet<CheckpointId> = own.map(|asked| asked.payload.checkpoint).collect();
             for at in asked_at.into_iter().filter(|at| *at != made.meta.id) {
                 if !self.has_state_of(made, at).await? {
-                    moved.insert(key);
+                    found.insert(key);
                 }
             }
         }
-        Ok(moved)
+        Ok(found)
     }
 
-    /// Whether a checkpoint has the same state as this one.
     async fn has_state_of(&self, made: &Position<S>, at: CheckpointId) -> Result<bool, RunError> {
         let Some(record) = self.reader.record(at).await? else { return Ok(false) };
         let mapping = self.reader.mapping(&self.table, at, &record).await?;
         Ok(self.reader.slots(&record, &mapping).await?.0 == made.channels.slots)
     }
 
-    /// Reads a checkpoint; of its state, what is not in that of the checkpoint before.
-    async fn load(&self, (id, record): Listed, last: Option<(&Position<S>, &String)>) -> Result<Loaded<S>, RunError> {
+    /// Reads a checkpoint; of its state only the channels that changed since `last`.
+    async fn load(&self, (id, record): Listed, last: Option<(&Position<S>, &String)>) -> Result<Current<S>, RunError> {
         let (table, reader) = (&self.table, &self.reader);
         let mapping = reader.mapping(table, id, &record).await?;
         let (slots, carried) = reader.slots(&record, &mapping).await?;
         let path = record.namespace.clone();
         let settled = match last.filter(|(_, before)| mapping.is_same() && **before == path) {
             _ if !self.states => Settled::of(slots, Arc::new(S::empty(&table.schema))),
-            Some((before, _)) => Settled::of(slots.clone(), self.moved_on(before, &path, &mapping, slots).await?),
+            Some((before, _)) => Settled::of(slots.clone(), self.next_state(before, &path, &mapping, slots).await?),
             None => reader.settled(table, &path, slots, &mapping, Reading::Whole).await?.shared(),
         };
         let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
-        Ok(Loaded { made, mapping, path, unsaved_input })
+        Ok(Current { made, mapping, path, unsaved_input })
     }
 
-    /// The state that the slots describe, made from the one before.
-    async fn moved_on(
+    /// Returns the state described by the slots, made from that of the checkpoint before.
+    async fn next_state(
         &self,
         before: &Position<S>,
         path: &str,
@@ -179,10 +176,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         if changed.is_empty() {
             return Ok(Arc::clone(&before.state));
         }
-        let steps: Option<Vec<Step>> =
-            changed.iter().map(|&at| Step::between(&before.channels.slots[at], &slots[at])).collect();
+        let steps: Option<Vec<_>> = changed.iter().map(|&at| Change::between(&before.channels.slots[at], &slots[at])).collect();
         let mut state = S::clone(&before.state);
-        let Some(steps) = steps.filter(|_| emptied(table, &mut state, &slots, &changed)) else {
+        let Some(steps) = steps.filter(|_| clear_ephemeral(table, &mut state, &slots, &changed)) else {
             return Ok(Arc::new(reader.settled(table, path, slots, mapping, Reading::Whole).await?.state));
         };
         let rows = reader.rows(steps.iter().filter_map(|step| step.value.map(Key::Row)).collect()).await?;
@@ -200,21 +196,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     }
 }
 
-/// The channels of writes that have no row: they are never saved, or an export left them out.
+/// Returns the channels of writes without a row: never saved, or left out of an export.
 pub(crate) fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
     let unsaved = writes.iter().filter(|write| write.row.is_none());
     unsaved.filter_map(|write| mapping.channel(write.channel)).map(|channel| channel as usize).collect()
 }
 
-/// What leads from a channel's value to its next: a value that replaces it, and entries that are added.
+/// The change of a channel between two checkpoints: a new value, and entries added to its log.
 #[derive(Default)]
-struct Step {
+struct Change {
     value: Option<RowId>,
     entries: Vec<LogRange>,
 }
 
-impl Step {
-    /// None if only reading the whole value does.
+impl Change {
+    /// Returns `None` if the whole value has to be read.
     fn between(before: &Slot, now: &Slot) -> Option<Self> {
         match (growth(before, now), now) {
             (Some(entries), _) => Some(Self { value: None, entries }),
@@ -230,13 +226,13 @@ impl Step {
     }
 }
 
-/// Empties the channels that live for one superstep and have no value any more. Returns whether that was all that had to go.
-fn emptied<S: State, N, C>(table: &Table<S, N, C>, state: &mut S, slots: &[Slot], changed: &[usize]) -> bool {
+/// Clears the valueless channels that live for one superstep. Returns true if no other channel has to be cleared.
+fn clear_ephemeral<S: State, N, C>(table: &Table<S, N, C>, state: &mut S, slots: &[Slot], changed: &[usize]) -> bool {
     let gone: Vec<usize> = changed.iter().copied().filter(|&at| slots[at] == Slot::Absent).collect();
     if gone.is_empty() {
         return true;
     }
-    let (kept, mut went): (Mask, Mask) = ((0..slots.len()).filter(|at| !gone.contains(at)).collect(), Mask::default());
-    state.end_step(&table.schema, &kept, &mut went);
-    gone.iter().all(|&at| went.contains(at))
+    let (kept, mut cleared) = ((0..slots.len()).filter(|at| !gone.contains(at)).collect(), Mask::default());
+    state.end_step(&table.schema, &kept, &mut cleared);
+    gone.iter().all(|&at| cleared.contains(at))
 }

@@ -1,8 +1,8 @@
-//! Running a line of supersteps again with a changed graph, over what was recorded: answers, effects, times, and the writes
-//! of nodes that may not be run. Ends at the first task that nothing is recorded for.
+//! Runs recorded supersteps again with a changed graph, over recorded answers, effects, times, and the writes of nodes
+//! that may not run. Ends at the first task without a record.
 
 use super::unsaved::Unsaved;
-use super::walk::{Recorded, Walk};
+use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::context::{Comparison, Divergence, NotVerified, WhatIf};
 use crate::graph::error::RunError;
@@ -21,16 +21,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         comparison: &Comparison,
         limit: u64,
     ) -> Result<WhatIf, RunError> {
-        let (mut supersteps, mut stopped, mut begun) = (0, None, false);
+        let (mut supersteps, mut stopped, mut started) = (0, None, false);
         let mut unsaved = Unsaved::unknown(&self.table.schema);
         while let Some(mut step) = walk.next().await? {
             let command = step.command.take();
-            if !std::mem::replace(&mut begun, true) {
+            if !std::mem::replace(&mut started, true) {
                 self.pos = step.before.clone();
             } else if let Some(command) = command {
                 add_command(&self.table, &mut self.pos, &command);
             }
-            let recorded = self.matched(&mut step);
+            let recorded = self.match_tasks(&mut step);
             if self.step.tasks.is_empty() || supersteps == limit {
                 stopped = self.ends_here(&step, supersteps == limit);
                 break;
@@ -40,16 +40,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 break;
             }
             let before = self.pos.clone();
-            self.run_again(&step, &recorded, comparison, &mut unsaved).await?;
+            self.replay_tasks(&step, &recorded, comparison, &mut unsaved).await?;
             if comparison.diverged() {
                 self.pos = before;
                 break;
             }
             supersteps += 1;
-            self.move_on(step.after.as_ref().map_or(CheckpointId(0), |after| after.meta.id));
+            self.next_step(step.after.as_ref().map_or(CheckpointId(0), |after| after.meta.id));
         }
         let (differences, hard) = comparison.passed();
-        let stopped = stopped.or_else(|| hard.map(|hard| NotVerified { why: why(&hard), ..place(&hard) }));
+        let stopped = stopped.or_else(|| hard.map(|hard| NotVerified { why: why(&hard), ..not_verified_at(&hard) }));
         let tasks = planned(&self.table, &self.pos);
         Ok(WhatIf {
             supersteps,
@@ -61,32 +61,32 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         })
     }
 
-    /// Plans the tasks of where the run stands now, each with what is recorded of it.
-    fn matched(&mut self, step: &mut Recorded<S>) -> Vec<Option<Box<Finished<S>>>> {
-        let recorded = self.take_recorded(step);
-        let mut known: Vec<_> = std::mem::take(&mut step.tasks).into_iter().zip(recorded).map(Some).collect();
+    /// Plans the tasks of the current superstep, and pairs each with its recorded result.
+    fn match_tasks(&mut self, step: &mut StepRecord<S>) -> Vec<Option<Box<Finished<S>>>> {
+        let recorded = self.take_results(step);
+        let mut candidates: Vec<_> = std::mem::take(&mut step.tasks).into_iter().zip(recorded).map(Some).collect();
         let mut take = |planned: Task<S>| {
             let replayable = planned.node != START_NODE && self.table.row(planned.node).options.execution.replayable;
-            let same = |known: &Option<(Task<S>, _)>| {
-                known
-                    .as_ref()
-                    .is_some_and(|(task, _)| is_same(task, &planned) && (replayable || takes_same(task, &planned)))
+            let same = |candidate: &Option<(Task<S>, _)>| {
+                candidate.as_ref().is_some_and(|(task, _)| {
+                    is_same(task, &planned) && (replayable || has_same_payload(task, &planned))
+                })
             };
-            match known.iter_mut().find(|known| same(known)).and_then(Option::take) {
+            match candidates.iter_mut().find(|candidate| same(candidate)).and_then(Option::take) {
                 Some((task, recorded)) => (Task { packet: planned.packet, ..task }, recorded),
                 None => (planned, None),
             }
         };
-        let matched: Vec<_> = planned(&self.table, &self.pos).into_iter().map(&mut take).collect();
-        let (tasks, recorded) = matched.into_iter().unzip();
+        let pairs: Vec<_> = planned(&self.table, &self.pos).into_iter().map(&mut take).collect();
+        let (tasks, recorded) = pairs.into_iter().unzip();
         self.step.tasks = tasks;
         recorded
     }
 
-    /// Why a run ends that has no task left, or as many supersteps as were asked for.
-    fn ends_here(&self, step: &Recorded<S>, limited: bool) -> Option<NotVerified> {
-        let given = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Input);
-        let why = match (self.step.tasks.is_empty(), given) {
+    /// Returns why the run ends: no task is left, or the limit is reached.
+    fn ends_here(&self, step: &StepRecord<S>, limited: bool) -> Option<NotVerified> {
+        let has_input = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Input);
+        let why = match (self.step.tasks.is_empty(), has_input) {
             (true, false) => return None,
             (true, true) => "the thread was given something new here",
             (false, _) if limited => "so many supersteps were asked for",
@@ -95,10 +95,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Some(NotVerified { step: self.pos.meta.step + 1, namespace: vec![], node: String::new(), why: why.into() })
     }
 
-    /// The first task that cannot be brought to a result.
-    fn unrecorded(&self, step: &Recorded<S>, recorded: &[Option<Box<Finished<S>>>]) -> Option<NotVerified> {
+    /// Returns the first task that has no result.
+    fn unrecorded(&self, step: &StepRecord<S>, recorded: &[Option<Box<Finished<S>>>]) -> Option<NotVerified> {
         let new = recorded.iter().position(Option::is_none);
-        let why = match (new, step.is_whole()) {
+        let why = match (new, step.is_applied()) {
             (Some(_), _) => "nothing is recorded of it",
             (None, false) => "the thread was moved from outside here",
             (None, true) => return None,
@@ -107,8 +107,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Some(NotVerified { step: self.pos.meta.step + 1, namespace: vec![], node, why: why.into() })
     }
 
-    /// Stands where the next recorded superstep does, in the state it has come to.
-    fn move_on(&mut self, at: CheckpointId) {
+    /// Moves on to the next recorded superstep, keeping the computed state.
+    fn next_step(&mut self, at: CheckpointId) {
         self.pos.meta.step += 1;
         self.pos.meta.id = at;
         self.pos.start = None;
@@ -120,8 +120,8 @@ fn is_same<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
         || recorded.node == START_NODE && planned.node == START_NODE
 }
 
-/// Whether a worker gets what it got. One that may be run again may get something else.
-fn takes_same<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
+/// True if a worker gets the recorded payload. A replayable one may get a different payload.
+fn has_same_payload<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
     let payload = |task: &Task<S>| task.packet.as_ref().and_then(|packet| packet.payload.encode().ok());
     payload(recorded) == payload(planned)
 }
@@ -130,6 +130,6 @@ fn why(hard: &Divergence) -> String {
     format!("{} was recorded with {} and is {} now", hard.what, hard.recorded, hard.now)
 }
 
-fn place(hard: &Divergence) -> NotVerified {
+fn not_verified_at(hard: &Divergence) -> NotVerified {
     NotVerified { step: hard.step, namespace: hard.namespace.clone(), node: hard.node.clone(), why: String::new() }
 }

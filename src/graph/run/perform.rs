@@ -18,7 +18,7 @@ use crate::checkpoint::{FailureRecord, panics};
 use crate::graph::build::Table;
 use crate::graph::context::{Ctx, Raised, TaskCtx};
 use crate::graph::error::NodeError;
-use crate::graph::node::{Ended, Failure, NodeId, Timed};
+use crate::graph::node::{Ended, Failure, NodeId, TimedBody};
 use crate::graph::state::{Boxed, Payload, State};
 
 /// How a body ended: with a result or an error, or by a panic.
@@ -65,7 +65,7 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     let started = caught(|| body.start(state, payload, ctx));
     let started = started.map(|body| -> Boxed<'static, Ended<S, N>> {
         match timed {
-            Some((node, longest)) => Box::pin(Timed { body, node, longest }),
+            Some((node, longest)) => Box::pin(TimedBody { body, node, longest }),
             None => body,
         }
     });

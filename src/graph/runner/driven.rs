@@ -1,4 +1,4 @@
-//! A graph without its types, as a runner drives it.
+//! Graphs with their types erased, for a runner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,17 +15,14 @@ use crate::graph::records::Outside;
 use crate::graph::state::State;
 use crate::graph::thread::{Status, Thread};
 
-/// A graph that a runner drives.
 pub(crate) trait Driven: Send + Sync {
     fn name(&self) -> &str;
     fn store(&self) -> Option<Arc<dyn Checkpointer>>;
-    /// Returns the status, which only the graph knows in full.
+    /// Returns the status, including what only the graph knows.
     fn status(&self, thread: ThreadId) -> BoxFuture<'_, Result<Status, RunError>>;
-    /// Resumes a thread and returns what that led to.
     fn turn(&self, turn: Turn) -> BoxFuture<'_, Result<RunnerStop, RunError>>;
 }
 
-/// One resumption of a thread.
 pub(crate) struct Turn {
     pub thread: ThreadId,
     pub outside: Outside,
@@ -44,7 +41,7 @@ impl fmt::Debug for RunnerGraph {
 }
 
 impl RunnerGraph {
-    /// Returns a graph whose threads run with a context of your own.
+    /// Returns a graph whose threads run with the given context.
     pub fn with<S: State, N: NodeId, C: Send + Sync + 'static>(
         graph: CompiledGraph<S, N, C>,
         context: impl Into<Arc<C>>,
@@ -96,7 +93,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
     }
 }
 
-/// A thread that can be resumed.
 pub(crate) struct Ready {
     pub graph: Arc<dyn Driven>,
     pub thread: ThreadId,

@@ -1,4 +1,4 @@
-//! Which threads are running, and which were given up because they get no further. Pure.
+//! The threads that are running, and those given up because they make no progress. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::interrupt::InterruptId;
 use crate::graph::thread::{Progress, Standing, ThreadInfo};
 
-/// The position of a thread, as far as a list tells it: a thread that got further has another one.
+/// The position of a thread as listed; it changes when the thread makes progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     checkpoint: Option<CheckpointId>,
@@ -25,7 +25,7 @@ impl From<&ThreadInfo> for Mark {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     running: HashSet<ThreadId>,
-    /// How often a thread was resumed at this position.
+    /// Number of resumes of a thread at this position.
     tries: HashMap<ThreadId, (Mark, u32)>,
     left: HashMap<ThreadId, Mark>,
     cancelled: HashSet<ThreadId>,
@@ -36,7 +36,7 @@ impl Ledger {
         self.running.contains(thread)
     }
 
-    /// Returns whether the thread was resumed so often at this position that it is given up there.
+    /// Returns true if the thread reached the limit of resumes at this position.
     pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &Mark, resumes: u32) -> bool {
         self.tries.get(thread).is_some_and(|(known, times)| known == mark && *times >= resumes)
     }
@@ -49,22 +49,20 @@ impl Ledger {
         }
     }
 
-    /// Notes the end of a turn.
     pub(super) fn end(&mut self, thread: &ThreadId) {
         self.running.remove(thread);
     }
 
-    /// Notes that its graph does not resume the thread at this position.
+    /// Records that its graph does not resume the thread at this position.
     pub(super) fn leave(&mut self, thread: ThreadId, mark: Mark) {
         self.left.insert(thread, mark);
     }
 
-    /// Returns whether its graph does not resume the thread at this position.
+    /// Returns true if its graph does not resume the thread at this position, or it was cancelled.
     pub(super) fn is_left(&self, thread: &ThreadId, mark: &Mark) -> bool {
         self.cancelled.contains(thread) || self.left.get(thread) == Some(mark)
     }
 
-    /// Leaves a thread alone that somebody cancelled.
     pub(super) fn cancel(&mut self, thread: ThreadId) {
         self.cancelled.insert(thread);
     }

@@ -1,12 +1,12 @@
 //! Runs the threads of a store in one process, each as soon as it can continue.
 //!
-//! Knows lists of threads and graphs without their types; must not know how a run works inside.
+//! Knows lists of threads and type-erased graphs; must not know how a run works inside.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | `resume` | the runner and its loop |
-//! | `driven` | a graph without its types |
-//! | `ledger` | the threads that are running, and those that were given up |
+//! | `driven` | type-erased graphs |
+//! | `ledger` | running threads, and those given up |
 //! | `round` | the threads that can be resumed now |
 //! | `report` | the outcome of a runner |
 

@@ -1,4 +1,4 @@
-//! The outcome of a runner, as people and programs read it.
+//! The outcome of a runner, for people and programs.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use crate::graph::interrupt::Question;
 use crate::graph::shape::fields::time;
 use crate::graph::thread::{Standing, Status};
 
-/// A question that a turn of the runner led to.
+/// A question asked in a turn of the runner.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunnerQuestion {
     /// The thread.
@@ -22,25 +22,25 @@ pub struct RunnerQuestion {
     pub question: Question,
 }
 
-/// What a turn of the runner ended with.
+/// The end of a turn of the runner.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunnerStop {
     /// The thread.
     pub thread: ThreadId,
     /// The name of its graph.
     pub graph: String,
-    /// The status it has now.
+    /// Its status after the turn.
     #[serde(flatten)]
     pub status: Status,
     /// The error that the turn ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// Whether somebody cancelled this run alone: the thread is left alone then.
+    /// Set if this run alone was cancelled: the thread is not resumed again.
     #[serde(skip)]
     pub(crate) is_cancelled: bool,
 }
 
-/// What a runner did.
+/// The report of a runner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunnerReport {
     /// The number of times that a thread was resumed.
@@ -49,9 +49,9 @@ pub struct RunnerReport {
     pub ended: BTreeMap<Standing, u64>,
     /// The number of turns that ended with an error, and of calls of hooks that panicked.
     pub errors: u64,
-    /// Threads that were resumed as often as [`Runner::max_resumes`](crate::graph::Runner::max_resumes) allows without getting further, and are left alone.
+    /// Threads given up after [`Runner::max_resumes`](crate::graph::Runner::max_resumes) resumes without progress.
     pub given_up: Vec<ThreadId>,
-    /// When the next thread that sleeps can be resumed.
+    /// The time when the next sleeping thread can be resumed.
     #[serde(serialize_with = "rfc3339")]
     pub wake: Option<SystemTime>,
 }

@@ -22,9 +22,9 @@ use crate::graph::thread::Status;
 
 /// Returns a runner of the threads of these graphs, each of which needs a checkpointer. Graphs may share one.
 ///
-/// It resumes what a crash left, what slept until a time that has come, and what was answered by somebody else. It leaves
-/// alone: threads that wait for an answer, failed, stopped at a breakpoint, or need migration; threads that another run
-/// holds; and imported threads that are not trusted.
+/// It resumes threads after a crash, threads whose sleep is over, and threads answered elsewhere. It does not resume
+/// threads that wait for an answer, failed, stopped at a breakpoint, or need migration; threads that another run holds; and
+/// imported threads that are not trusted.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -48,12 +48,12 @@ pub fn runner(graphs: impl IntoIterator<Item = impl Into<RunnerGraph>>) -> Runne
     Runner::over(graphs.into_iter().map(|graph| graph.into().0).collect())
 }
 
-/// How long a runner goes on.
+/// The end of a runner.
 #[derive(Clone, Debug)]
 pub enum Until {
-    /// Until no thread can be resumed now. Threads that sleep are left asleep.
+    /// Until no thread can be resumed now. Sleeping threads keep sleeping.
     Idle,
-    /// For so long.
+    /// For this time.
     For(Duration),
     /// Until the token is cancelled.
     Cancelled(CancellationToken),
@@ -111,46 +111,46 @@ impl Runner {
         }
     }
 
-    /// Ends the runner when the token is cancelled, whatever it runs until; threads that run get the [grace](Self::grace) time.
+    /// Ends the runner when the token is cancelled, whatever its [`Until`]; current runs get the [grace](Self::grace) time.
     pub fn stop_with(mut self, stop: CancellationToken) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Sets how many threads run at once; 16 unless set, 0 counts as 1.
+    /// Sets the number of threads that run at once; 16 unless set, 0 counts as 1.
     pub fn max_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// Sets how often a thread is resumed that gets no further: 3 unless set. After that it is left alone until somebody
-    /// else moves it.
+    /// Sets how often a thread without progress is resumed: 3 unless set. After that it is left alone until its position
+    /// changes.
     pub fn max_resumes(mut self, times: u32) -> Self {
         self.resumes = times.max(1);
         self
     }
 
-    /// Sets how often the store is looked at for answers and new threads; every 5 seconds unless set. See
+    /// Sets the interval at which the store is checked for answers and new threads; 5 seconds unless set. See
     /// [`waker`](Self::waker).
     pub fn poll_every(mut self, time: Duration) -> Self {
         self.poll = time.max(Duration::from_millis(1));
         self
     }
 
-    /// Sets how long runs may go on once the runner is to end, before they are cancelled: 10 seconds unless set. They stop
-    /// after their superstep, and can be resumed later.
+    /// Sets the time that runs get to stop when the runner ends, before they are cancelled: 10 seconds unless set. They
+    /// stop after their superstep, and can be resumed later.
     pub fn grace(mut self, time: Duration) -> Self {
         self.grace = time;
         self
     }
 
-    /// Takes the time from elsewhere than the machine's clock.
+    /// Replaces the machine's clock.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.outside.clock = Some(Arc::new(clock));
         self
     }
 
-    /// Calls a function for each question that a turn led to. The thread's place is free once the function has ended.
+    /// Calls a function for each question asked in a turn. The thread counts as running until the function has ended.
     pub fn on_question<Fut>(mut self, hook: impl Fn(RunnerQuestion) -> Fut + Send + Sync + 'static) -> Self
     where
         Fut: Future<Output = ()> + Send + 'static,
@@ -168,16 +168,16 @@ impl Runner {
         self
     }
 
-    /// Returns what makes the runner look at the store at once: after an answer was stored, or a thread begun, in the same
-    /// process.
+    /// Returns a handle that makes the runner check the store at once: use it after storing an answer or starting a thread
+    /// in the same process.
     pub fn waker(&self) -> RunnerWaker {
         RunnerWaker(Arc::clone(&self.wake))
     }
 
-    /// Resumes threads until there is a reason to stop. Dropping the future cancels the runs under way; they can be resumed.
+    /// Resumes threads until `until`. Dropping the future cancels the current runs; they can be resumed.
     ///
     /// # Errors
-    /// [`RunError::NoCheckpointer`] if a graph has none; if a store cannot be read. A thread that fails does not end the
+    /// [`RunError::NoCheckpointer`] if a graph has none; if a store cannot be read. A failed thread does not end the
     /// runner.
     pub async fn run(&self, until: impl Into<Until>) -> Result<RunnerReport, RunError> {
         let until = until.into();
@@ -207,11 +207,11 @@ impl Runner {
         }
     }
 
-    /// When the store is looked at next, unless something happens before.
+    /// Returns the time of the next check, unless something wakes the runner before.
     fn next_look(&self, wake: Option<SystemTime>) -> Instant {
         let now = self.now();
         let until = wake.map_or(self.poll, |wake| wake.duration_since(now).unwrap_or_default().min(self.poll));
-        // A clock of one's own need not move: never spin.
+        // A custom clock may not move: never spin.
         Instant::now() + until.max(Duration::from_millis(1))
     }
 
@@ -229,14 +229,14 @@ impl Runner {
         shift.turns.spawn(async move {
             let stop = netted("resuming a thread", graph.turn(turn)).await;
             let panics = match &stop {
-                Ok(stop) => told(stop, &asked, &stopped).await,
+                Ok(stop) => call_hooks(stop, &asked, &stopped).await,
                 Err(_) => 0,
             };
-            Ended { thread, stop, panics }
+            TurnEnd { thread, stop, panics }
         });
     }
 
-    /// Lets the runs end after their supersteps, and cancels them when that takes too long.
+    /// Lets the runs end after their supersteps, and cancels them after the grace time.
     async fn end(&self, mut shift: Shift) -> RunnerReport {
         shift.drain.cancel();
         let patience = tokio::time::sleep(self.grace);
@@ -257,7 +257,7 @@ impl Runner {
     }
 }
 
-/// Makes a [`Runner`] look at its store at once.
+/// Makes a [`Runner`] check its store at once.
 #[derive(Clone, Debug)]
 pub struct RunnerWaker(Arc<Notify>);
 
@@ -268,18 +268,16 @@ impl RunnerWaker {
     }
 }
 
-/// The end of a turn.
-struct Ended {
+struct TurnEnd {
     thread: ThreadId,
     stop: Result<RunnerStop, RunError>,
     /// The number of calls of hooks that panicked.
     panics: u64,
 }
 
-/// The runner at work.
 #[derive(Default)]
 struct Shift {
-    turns: JoinSet<Ended>,
+    turns: JoinSet<TurnEnd>,
     ledger: Ledger,
     report: RunnerReport,
     drain: CancellationToken,
@@ -287,8 +285,8 @@ struct Shift {
 }
 
 impl Shift {
-    fn note(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
-        let Ok(Ended { thread, stop, panics }) = ended else { return }; // never: panics are caught within the turn
+    fn note(&mut self, ended: Result<TurnEnd, tokio::task::JoinError>) {
+        let Ok(TurnEnd { thread, stop, panics }) = ended else { return }; // never: panics are caught within the turn
         self.report.errors += panics;
         match &stop {
             Ok(stop) => {
@@ -304,14 +302,14 @@ impl Shift {
     }
 }
 
-/// Calls the hooks. Returns how many calls panicked: the others are made all the same.
-async fn told(stop: &RunnerStop, asked: &[Hook<RunnerQuestion>], stopped: &[Hook<RunnerStop>]) -> u64 {
+/// Calls all hooks. Returns the number of calls that panicked.
+async fn call_hooks(stop: &RunnerStop, asked: &[Hook<RunnerQuestion>], stopped: &[Hook<RunnerStop>]) -> u64 {
     let mut panics = 0;
     if let Status::Interrupted { questions } = &stop.status {
         for question in questions {
             let RunnerStop { thread, graph, .. } = stop.clone();
-            let told = RunnerQuestion { thread, graph, question: question.clone() };
-            panics += call(asked, &told).await;
+            let question = RunnerQuestion { thread, graph, question: question.clone() };
+            panics += call(asked, &question).await;
         }
     }
     panics + call(stopped, stop).await

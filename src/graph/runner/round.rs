@@ -1,4 +1,4 @@
-//! One look at the stores: which threads can be resumed now, and when the next one can.
+//! A check of the stores: the threads that can be resumed now, and the time when the next one can.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,20 +10,19 @@ use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::thread::{Standing, Status, ThreadFilter, ThreadInfo};
 
-/// What a look at the stores found.
 #[derive(Default)]
 pub(super) struct Round {
     pub ready: Vec<Ready>,
-    /// When the first thread that sleeps can be resumed.
+    /// The time when the first sleeping thread can be resumed.
     pub wake: Option<SystemTime>,
-    /// Threads that get no further.
+    /// Threads without progress.
     pub given_up: Vec<ThreadId>,
     /// Threads that their graphs do not resume.
     pub left: Vec<(ThreadId, Mark)>,
 }
 
 impl Runner {
-    /// Looks at the threads of all stores. `free`: how many can be started; whether more want to be is looked at later.
+    /// Checks the threads of all stores. `free`: the number that can be started; more are found in a later check.
     pub(super) async fn round(&self, ledger: &Ledger, free: usize) -> Result<Round, RunError> {
         let mut round = Round::default();
         for store in self.stores()? {
@@ -51,7 +50,6 @@ impl Runner {
         Ok(round)
     }
 
-    /// The stores of the graphs, each once.
     fn stores(&self) -> Result<Vec<Arc<dyn Checkpointer>>, RunError> {
         let mut stores: Vec<Arc<dyn Checkpointer>> = vec![];
         for graph in &self.graphs {
@@ -69,10 +67,10 @@ impl Runner {
     }
 }
 
-/// Whether its graph resumes the thread: only that knows its breakpoints, and what it can resume.
+/// True if its graph resumes the thread: only the graph knows its breakpoints and compatibility.
 async fn wants(graph: &dyn Driven, info: &ThreadInfo) -> Result<bool, RunError> {
     let status = match graph.status(info.id.clone()).await {
-        Err(RunError::Panic { .. }) => return Ok(false), // the thread's own; the others go on
+        Err(RunError::Panic { .. }) => return Ok(false), // of this thread; others are not affected
         status => status?,
     };
     Ok(match status {

@@ -12,7 +12,6 @@ use crate::graph::error::{Class, Misfit, NodeError, RunError, node_error::unprin
 use crate::graph::spec::{SpecError, SpecProblem};
 use crate::graph::state::{InputError, SchemaError};
 
-/// An error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ErrorShape {
     pub error: String,
@@ -32,7 +31,7 @@ impl ErrorShape {
         Self { error, kind: Some(kind.to_owned()), help, ..Self::default() }
     }
 
-    fn because(mut self, mut cause: Option<&(dyn Error + 'static)>) -> Self {
+    fn with_causes(mut self, mut cause: Option<&(dyn Error + 'static)>) -> Self {
         let walked = caught(|| {
             while let Some(error) = cause {
                 self.causes.push(error.to_string());
@@ -53,15 +52,15 @@ impl From<&RunError> for ErrorShape {
         let shape = Self::new(error, kind, error.help());
         match error {
             // the message contains the error of the node
-            RunError::Node { error, .. } => shape.because(NodeError::source(error).source()),
-            _ => shape.because(error.source()),
+            RunError::Node { error, .. } => shape.with_causes(NodeError::source(error).source()),
+            _ => shape.with_causes(error.source()),
         }
     }
 }
 
 impl From<&CheckpointError> for ErrorShape {
     fn from(error: &CheckpointError) -> Self {
-        Self::new(error, error.into(), error.help().map(str::to_owned)).because(error.source())
+        Self::new(error, error.into(), error.help().map(str::to_owned)).with_causes(error.source())
     }
 }
 
@@ -72,7 +71,7 @@ impl From<&NodeError> for ErrorShape {
             Class::Permanent => "permanent",
             Class::Unclassified => "unclassified",
         };
-        Self::new(error.source(), kind, None).because(error.source().source())
+        Self::new(error.source(), kind, None).with_causes(error.source().source())
     }
 }
 

@@ -1,4 +1,4 @@
-//! An event as JSON: the same for a run under way and for one that is replayed.
+//! An event as JSON, the same for a live run and a replay.
 
 use serde_json::{Value, json};
 
@@ -8,36 +8,36 @@ use crate::graph::interrupt::Question;
 use crate::graph::view::{CheckpointView, Event, EventKind, TaskView};
 
 fn shape(event: &Event) -> Value {
-    let mut told = placed(kind(&event.kind), event);
-    told["seq"] = event.seq.into();
+    let mut out = with_place(kind(&event.kind), event);
+    out["seq"] = event.seq.into();
     if let Some(thread) = &event.thread {
-        told["thread"] = thread.as_str().into();
+        out["thread"] = thread.as_str().into();
     }
-    told
+    out
 }
 
 /// Adds the superstep, the task and the subgraph of an event.
-fn placed(mut told: Value, event: &Event) -> Value {
-    told["step"] = event.step.into();
+fn with_place(mut out: Value, event: &Event) -> Value {
+    out["step"] = event.step.into();
     if let Some(task) = event.task() {
-        told["task"] = (*task.id).into();
-        told["path"] = json!(*task.path);
+        out["task"] = (*task.id).into();
+        out["path"] = json!(*task.path);
     }
     if !event.namespace.is_empty() {
-        told["namespace"] = json!(event.namespace.to_vec());
+        out["namespace"] = json!(event.namespace.to_vec());
     }
-    told
+    out
 }
 
 fn kind(kind: &EventKind) -> Value {
     match kind {
         EventKind::Values { values, questions } => {
-            json!({ "kind": "values", "state": values.json(), "questions": asked(questions) })
+            json!({ "kind": "values", "state": values.json(), "questions": question_shapes(questions) })
         }
         EventKind::Update { node, writes, cached, .. } => {
             json!({ "kind": "update", "node": &**node, "writes": writes.json(), "cached": cached })
         }
-        EventKind::Interrupt { questions } => json!({ "kind": "interrupt", "questions": asked(questions) }),
+        EventKind::Interrupt { questions } => json!({ "kind": "interrupt", "questions": question_shapes(questions) }),
         EventKind::Answered { node, answer, .. } => {
             let AnswerShape { name, value, by, at, note } = answer.into();
             json!({ "kind": "answered", "node": &**node, "question": name, "answer": value, "by": by, "note": note, "at": at })
@@ -48,25 +48,25 @@ fn kind(kind: &EventKind) -> Value {
             json!({ "kind": "message", "node": &**node, "value": value, "tags": *metadata.tags })
         }
         EventKind::TaskStart { node, input, sent, remaining_steps, .. } => {
-            let mut told = task_start(node);
-            told["input"] = input.json();
-            told["sent"] = json!(sent);
-            told["remaining_steps"] = json!(remaining_steps);
-            told
+            let mut out = task_start(node);
+            out["input"] = input.json();
+            out["sent"] = json!(sent);
+            out["remaining_steps"] = json!(remaining_steps);
+            out
         }
         EventKind::TaskEnd { node, error: Some(error), .. } => {
             json!({ "kind": "failed", "node": &**node, "error": error })
         }
         EventKind::TaskEnd { node, questions, .. } if !questions.is_empty() => {
-            json!({ "kind": "asked", "node": &**node, "questions": asked(questions) })
+            json!({ "kind": "asked", "node": &**node, "questions": question_shapes(questions) })
         }
         EventKind::TaskEnd { node, writes, .. } => json!({ "kind": "end", "node": &**node, "writes": writes.json() }),
         EventKind::Checkpoint(made) => {
-            let mut told = checkpoint(made);
-            told["ran"] = json!(made.ran);
-            told["state"] = made.values.json();
-            told["tasks"] = made.tasks.iter().map(task).collect();
-            told
+            let mut out = checkpoint(made);
+            out["ran"] = json!(made.ran);
+            out["state"] = made.values.json();
+            out["tasks"] = made.tasks.iter().map(task).collect();
+            out
         }
         EventKind::Stored => json!({ "kind": "stored" }),
     }
@@ -85,21 +85,21 @@ fn task(task: &TaskView) -> Value {
         "node": task.name,
         "error": task.error,
         "writes": task.result.as_ref().map(|result| result.json()),
-        "questions": asked(&task.questions),
+        "questions": question_shapes(&task.questions),
     })
 }
 
-fn asked(questions: &[Question]) -> Vec<QuestionShape> {
+fn question_shapes(questions: &[Question]) -> Vec<QuestionShape> {
     questions.iter().map(QuestionShape::from).collect()
 }
 
 serialize_as!(Event => shape);
 
-/// The event as the command line prints it; none for what another event reports too. Left out: the count of the event and
-/// its thread, which differ between a run and its replay, and states, which `show` prints.
+/// Returns the event as the command line prints it; `None` for events whose content another one repeats. Left out: the
+/// event's number and thread, which differ between a run and its replay, and states, which `show` prints.
 #[cfg_attr(not(feature = "app"), allow(dead_code, reason = "only the command line shows it"))]
 pub(crate) fn brief(event: &Event) -> Option<Value> {
-    let told = match &event.kind {
+    let out = match &event.kind {
         EventKind::Values { .. } | EventKind::Update { .. } | EventKind::Interrupt { .. } | EventKind::Stored => {
             return None;
         }
@@ -108,5 +108,5 @@ pub(crate) fn brief(event: &Event) -> Option<Value> {
         EventKind::Answered { .. } | EventKind::Journal { .. } | EventKind::Custom { .. } => kind(&event.kind),
         EventKind::Message { .. } | EventKind::TaskEnd { .. } => kind(&event.kind),
     };
-    Some(placed(told, event))
+    Some(with_place(out, event))
 }

@@ -16,7 +16,7 @@ pub(crate) fn time(time: SystemTime) -> String {
     rfc3339(millis(time))
 }
 
-/// Metadata as a JSON object; of two entries with one key, the later one.
+/// Metadata as a JSON object; the later of two entries with one key wins.
 pub(crate) mod metadata {
     use std::collections::BTreeMap;
 

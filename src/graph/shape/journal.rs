@@ -17,9 +17,9 @@ fn shape(journal: &TaskJournal) -> Value {
 
 fn entry(entry: &JournalEntry) -> Value {
     let JournalEntry { key, path, by_handler, within, attempt, at, kind } = entry;
-    let mut told = Map::new();
-    let mut put = |name: &str, value: Value| _ = told.insert(name.to_owned(), value);
-    let (word, name, value) = match kind {
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| _ = out.insert(name.to_owned(), value);
+    let (kind_name, name, value) = match kind {
         JournalKind::Effect(effect) => {
             let (name, value) = match &effect.result {
                 Ok(result) => ("result", result.clone()),
@@ -35,7 +35,7 @@ fn entry(entry: &JournalEntry) -> Value {
         JournalKind::Signal(signal) => ("signal", "value", signal.clone()),
         JournalKind::Sleep(until) => ("sleep", "until", time(*until).into()),
     };
-    put("kind", word.into());
+    put("kind", kind_name.into());
     put(name, value);
     put("key", key.as_str().into());
     put("attempt", json!(attempt));
@@ -44,7 +44,7 @@ fn entry(entry: &JournalEntry) -> Value {
         put("by_handler", true.into());
     }
     place(path, within, &mut put);
-    Value::Object(told)
+    Value::Object(out)
 }
 
 fn effect(effect: &JournalEffect, at: u64, put: &mut impl FnMut(&str, Value)) {
@@ -59,7 +59,7 @@ fn effect(effect: &JournalEffect, at: u64, put: &mut impl FnMut(&str, Value)) {
     }
 }
 
-/// Left out where they are empty.
+/// Writes the path and the outer effects, unless empty.
 fn place(path: &[String], within: &[String], put: &mut impl FnMut(&str, Value)) {
     for (name, names) in [("path", path), ("within", within)] {
         if !names.is_empty() {
@@ -92,12 +92,12 @@ fn child(child: &ChildRun) -> Value {
 }
 
 fn message(message: &JournalMessage) -> Value {
-    let mut told = Map::new();
-    let mut put = |name: &str, value: Value| _ = told.insert(name.to_owned(), value);
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| _ = out.insert(name.to_owned(), value);
     put("at", rfc3339(message.at).into());
     put("value", message.value.clone());
     place(&message.path, &message.within, &mut put);
-    Value::Object(told)
+    Value::Object(out)
 }
 
 serialize_as!(TaskJournal => shape);

@@ -11,5 +11,4 @@ pub(crate) mod question;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
 pub(crate) mod status;
-pub(crate) mod task;
 pub(crate) mod thread;

@@ -8,7 +8,6 @@ use crate::checkpoint::time::rfc3339;
 use crate::graph::interrupt::{AnswerInfo, InterruptId, Question};
 use crate::graph::node::body::node_path;
 
-/// A question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct QuestionShape {
     pub id: String,
@@ -16,24 +15,24 @@ pub(crate) struct QuestionShape {
     /// The node, after the nodes whose subgraphs it is in: `Research/Ask`.
     pub node: String,
     pub payload: Value,
-    /// What its answer looks like.
+    /// A description of the answer's JSON.
     pub takes: String,
-    /// When it expires.
+    /// The time it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// The answer that counts then.
+    /// The answer on expiry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// How many equal answers it needs, if several.
+    /// The number of equal answers it needs, if several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<u32>,
-    /// Who may answer, if not anybody.
+    /// The people who may answer, if restricted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
     /// The answers so far, if it needs several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<AnswerShape>,
-    /// Whether it has an answer that its task has not used yet.
+    /// True if it has an answer that its task has not used yet.
     #[serde(default, skip_serializing_if = "is_false")]
     pub answered: bool,
 }
@@ -60,7 +59,6 @@ impl From<&Question> for QuestionShape {
     }
 }
 
-/// An answer that a task has received.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnswerShape {
     pub name: String,

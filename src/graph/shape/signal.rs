@@ -29,7 +29,6 @@ impl From<&AwaitedSignal> for AwaitedShape {
     }
 }
 
-/// A signal in a mailbox.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentShape {
     pub id: String,

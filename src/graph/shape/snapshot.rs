@@ -49,7 +49,7 @@ pub(crate) struct SnapshotShape<Q = QuestionShape> {
     /// Stored channels that the state does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<String>,
-    /// Why this version of the graph cannot resume from here.
+    /// The reasons why this version of the graph cannot resume from here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misfits: Vec<String>,
 }
@@ -82,7 +82,6 @@ fn nested(snapshot: &Nested) -> SnapshotShape {
 serialize_as!(Nested => nested);
 serialize_as!(CheckpointInfo => CheckpointShape::from);
 
-/// A task of a superstep, with questions as `Q`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TaskShape<Q = QuestionShape> {
     pub id: String,
@@ -105,10 +104,10 @@ pub(crate) struct TaskShape<Q = QuestionShape> {
     pub writes: Option<Value>,
     pub questions: Vec<Q>,
     pub answers: Vec<AnswerShape>,
-    /// What it was started with. The command line prints it for a single task only.
+    /// Its input. The command line prints it for a single task only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// Its journal. Only the command line reads it along.
+    /// Its journal. Only the command line fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<Value>,
     /// The snapshot of its subgraph.
@@ -120,10 +119,9 @@ fn none<T>() -> Option<T> {
     None
 }
 
-/// A failed attempt of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FailureShape {
-    /// Which attempt it was, from 1.
+    /// The number of the attempt, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     pub error: String,

@@ -1,4 +1,4 @@
-//! A thread's status and what a run ended with, as JSON.
+//! A thread's status and a run's outcome as JSON.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use crate::graph::interrupt::Question;
 use crate::graph::state::State;
 use crate::graph::thread::{Outcome, Rest, Standing, Status};
 
-/// A thread's status with what belongs to it, with questions as `Q`.
+/// A thread's status and its details, with questions as `Q`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StatusShape<Q = QuestionShape> {
     pub status: String,
@@ -21,10 +21,10 @@ pub(crate) struct StatusShape<Q = QuestionShape> {
     pub next: Vec<String>,
     /// The pending questions.
     pub questions: Vec<Q>,
-    /// Why it failed, or needs migration.
+    /// The reason why it failed, or needs migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What to do if it needs migration.
+    /// The suggested fix if it needs migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The time until which it waits.
@@ -67,7 +67,7 @@ impl<Q> StatusShape<Q> {
     }
 }
 
-/// What a run ended with: a status, and the state.
+/// The outcome of a run: a status, and the state.
 #[derive(Serialize)]
 struct OutcomeShape {
     #[serde(flatten)]

@@ -10,13 +10,12 @@ use crate::checkpoint::time::rfc3339;
 use crate::graph::interrupt::Question;
 use crate::graph::thread::ThreadInfo;
 
-/// The origin of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// Whether it was imported.
+    /// True if it was imported.
     #[serde(default)]
     pub foreign: bool,
-    /// Whether an imported one may be run.
+    /// True if an imported one may be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
 }
@@ -28,14 +27,13 @@ impl From<Option<ForeignRecord>> for Origin {
 }
 
 impl Origin {
-    /// Returns whether the thread may be read but not run.
+    /// Returns true if the thread may be read but not run.
     #[cfg(feature = "app")]
     pub(crate) fn is_untrusted(self) -> bool {
         self.trusted == Some(false)
     }
 }
 
-/// A thread in a list, with questions as `Q`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ThreadShape<Q = QuestionShape> {
     pub thread: String,
@@ -56,7 +54,7 @@ pub(crate) struct ThreadShape<Q = QuestionShape> {
     /// The signals that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<AwaitedShape>,
-    /// Why it cannot be read, or does not fit its graph.
+    /// The reason why it cannot be read, or does not fit its graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its pending questions.

@@ -1,4 +1,4 @@
-//! From a document to a graph; every problem at once.
+//! Compiles a document to a graph; reports every problem at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ const END_NAME: &str = "END";
 type Draft<C> = StateGraph<DataState, Name, C>;
 
 impl GraphSpec {
-    /// Makes the graph, with bodies of a registry.
+    /// Compiles the graph, with bodies from a registry.
     ///
     /// # Errors
-    /// [`SpecError`] with everything that is wrong with the document and the graph it describes.
+    /// [`SpecError`] with all problems of the document and the graph.
     pub fn compile<C: Send + Sync + 'static>(
         &self,
         registry: &Registry<C>,
@@ -117,13 +117,12 @@ fn route<C: Send + Sync + 'static>(
     }
 }
 
-/// Adds a router that chooses nothing of use, so that what follows it is still found to be led to.
+/// Adds a router that chooses END, so that its declared targets still count as reachable.
 fn declared_only<C: Send + Sync + 'static>(graph: Draft<C>, router: &RouterSpec) -> Draft<C> {
     let start = edges(&OneOrMany::One(router.from.clone()));
     graph.add_branch(start, router.field.as_str(), |_: &DataState| Target::End, declared(router))
 }
 
-/// Where a router can lead.
 fn declared(router: &RouterSpec) -> Declared<Name> {
     let values = router.to.iter().map(|(value, to)| (value.clone(), target(to)));
     let worker = |name: &String| Worker::<Name, Value>::new(name.as_str().into()).each([]).into();
@@ -132,7 +131,7 @@ fn declared(router: &RouterSpec) -> Declared<Name> {
     Declared::from(values.chain(each).chain([otherwise]).collect::<Vec<_>>())
 }
 
-/// A value as `to` spells it.
+/// Returns a value in the spelling of `to`'s keys.
 fn spelled(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

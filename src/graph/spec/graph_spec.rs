@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::state::Kind;
 
-/// A graph as a document. [`compile`](Self::compile) makes a graph of it, with the bodies of a [`Registry`](crate::graph::Registry).
+/// A graph as a document. [`compile`](Self::compile) compiles it with the bodies of a [`Registry`](crate::graph::Registry).
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct GraphSpec {
     pub channels: BTreeMap<String, ChannelSpec>,
     /// The nodes by name.
     pub nodes: BTreeMap<String, NodeSpec>,
-    /// The edges. `START` and `END` are where runs begin and end.
+    /// The edges; `START` and `END` are the virtual nodes.
     #[serde(default)]
     pub edges: Vec<EdgeSpec>,
     /// The routers.
@@ -59,17 +59,17 @@ pub struct GraphSpec {
     pub interrupt_after: Vec<String>,
 }
 
-/// A channel: its kind, as `append`; or its kind and whether it is secret.
+/// A channel: its kind, such as `append`, or its kind and options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum ChannelSpec {
     /// The kind.
     Kind(Kind),
-    /// The kind, and more.
+    /// The kind and options.
     Full {
         /// The kind.
         kind: Kind,
-        /// Whether it is never printed or exported.
+        /// True if it is never printed or exported.
         #[serde(default)]
         secret: bool,
     },
@@ -83,7 +83,7 @@ impl ChannelSpec {
         }
     }
 
-    /// Returns whether the channel is secret.
+    /// Returns true if the channel is secret.
     pub fn is_secret(&self) -> bool {
         matches!(self, Self::Full { secret: true, .. })
     }
@@ -92,31 +92,31 @@ impl ChannelSpec {
 /// A node: the name of a registered body.
 pub type NodeSpec = String;
 
-/// An edge. From several nodes it is a join: their target runs once all have run. To several it is a fan-out.
+/// An edge. From several nodes it is a join: its target runs once all have run. To several it is a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EdgeSpec {
-    /// Where it begins: `START`, a node, or a list of nodes.
+    /// The source: `START`, a node, or a list of nodes.
     pub from: OneOrMany,
-    /// Where it leads: a node, `END`, or a list.
+    /// The target: a node, `END`, or a list.
     pub to: OneOrMany,
 }
 
-/// A router: it leads by the value of a channel (`to`), or sends each item of a list to a worker (`each`).
+/// A router: it chooses by the value of a channel (`to`), or sends each item of a list to a worker (`each`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterSpec {
-    /// The node after which it chooses, or `START`.
+    /// The node that it follows, or `START`.
     pub from: String,
-    /// The channel it looks at.
+    /// The channel it reads.
     pub field: String,
-    /// Where each value leads. Values that are no strings are spelled as JSON: `true`, `3`, `null`.
+    /// The target of each value. Values other than strings are spelled as JSON: `true`, `3`, `null`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub to: BTreeMap<String, OneOrMany>,
     /// The worker that gets each item of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
-    /// Where every other value leads; with `each`, a channel that is no list, or an empty one.
+    /// The target of every other value; with `each`, of a channel that is no list, or an empty one.
     pub otherwise: OneOrMany,
 }
 

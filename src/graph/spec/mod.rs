@@ -1,6 +1,6 @@
-//! Graphs that are documents: channels, nodes by registered name, edges, routers by a field's value.
+//! Graphs defined by documents: channels, nodes by registered name, edges, routers by a channel's value.
 //!
-//! Knows no format: serde reads JSON, YAML and TOML.
+//! Knows no format: serde reads JSON, YAML or TOML.
 
 mod compile;
 mod graph_spec;

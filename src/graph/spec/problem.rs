@@ -1,29 +1,29 @@
-//! What can be wrong with a graph that is a document.
+//! The problems of a graph document.
 
 use std::fmt;
 
 use crate::graph::build::Problem;
 use crate::graph::state::SchemaError;
 
-/// One thing wrong with a document of a graph.
+/// A problem of a graph document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum SpecProblem {
-    /// A node names a body that nobody registered.
+    /// A node names a body that is not registered.
     UnknownBody { node: String, body: String, known: Vec<String> },
-    /// A router looks at a channel that does not exist.
+    /// A router reads a channel that does not exist.
     UnknownField { from: String, field: String, known: Vec<String> },
     /// A router has neither `to` nor `each`, or both.
     NoChoice { from: String, field: String },
-    /// The channels make no schema.
+    /// The channels are not a valid schema.
     Channels(SchemaError),
-    /// The graph is wrong.
+    /// The graph has a problem.
     Graph(Problem),
 }
 
 impl SpecProblem {
-    /// Returns what to do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
             Self::UnknownBody { known, .. } if known.is_empty() => "register one: `.node(name, body)`".into(),
@@ -54,7 +54,7 @@ impl fmt::Display for SpecProblem {
     }
 }
 
-/// Everything that is wrong with a document of a graph, found at once.
+/// All problems of a graph document.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SpecError {
     pub(super) problems: Vec<SpecProblem>,

@@ -1,4 +1,4 @@
-//! The bodies that a graph of data names.
+//! The registered bodies of data-defined graphs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,6 @@ use crate::graph::state::{Boxed, DataSchema, DataState, Writes};
 
 type Worker<C> = Arc<dyn Fn(Value, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync>;
 
-/// What a name stands for.
 pub(crate) enum Entry<C> {
     Node(Arc<dyn Node<DataState, Name, C>>),
     Worker(Worker<C>),
@@ -41,7 +40,7 @@ impl<C: Send + Sync + 'static> Registry<C> {
         Self::default()
     }
 
-    /// Adds a node, with its options: `.node("ask", ask.asks::<AnyQuestion>())`. One of the same name is replaced.
+    /// Adds a node, with its options: `.node("ask", ask.asks::<AnyQuestion>())`. Replaces one with the same name.
     pub fn node(mut self, name: impl Into<String>, node: impl Node<DataState, Name, C>) -> Self {
         self.0.insert(name.into(), Entry::Node(Arc::new(node)));
         self
@@ -71,7 +70,6 @@ impl<C: Send + Sync + 'static> Registry<C> {
     }
 }
 
-/// A registered node in one graph of several.
 pub(crate) struct SharedNode<C>(pub Arc<dyn Node<DataState, Name, C>>);
 
 impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
@@ -84,7 +82,6 @@ impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
     }
 }
 
-/// A registered worker over the channels of a graph.
 pub(crate) struct SharedWorker<C> {
     pub work: Worker<C>,
     pub schema: DataSchema,
@@ -101,7 +98,7 @@ impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<
     }
 }
 
-/// What stands for a body that nobody registered, so that the rest of the graph can be checked.
+/// The placeholder for an unregistered body, so that the rest of the graph can be checked.
 pub(crate) async fn missing<C>(_: Arc<DataState>, _: Ctx<C>) -> Result<(), NodeError> {
     Err(NodeError::permanent("its body is not registered"))
 }

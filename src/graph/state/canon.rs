@@ -1,5 +1,5 @@
-//! Values in canonical form: equal values are equal whatever the order of their maps, and floats are compared by their bits.
-//! Knows no channel.
+//! Canonical form of values: the order of map entries does not count, and floats are compared by their bits. Knows no
+//! channel.
 
 use std::fmt;
 
@@ -11,36 +11,34 @@ use serde_json::Value;
 use crate::checkpoint::fnv::Fnv;
 use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
 
-/// A value of any type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Canon {
     Nil,
     Bool(bool),
     Integer(i128),
-    /// The bits of a float of 64 bits; one of 32 bits is told apart.
+    /// The bits of a 64-bit float; a 32-bit one is different.
     Float(u64),
     Single(u32),
     Text(String),
     Bytes(Vec<u8>),
     List(Vec<Canon>),
-    /// By key, in order.
+    /// Sorted by key.
     Map(Vec<(Canon, Canon)>),
 }
 
 impl Canon {
-    /// Returns the canonical form of a value, through the same encoding in which values are stored.
+    /// Returns the canonical form of a value, using the encoding of the store.
     pub(crate) fn of<T: Serialize + ?Sized>(what: impl FnOnce() -> String, value: &T) -> Result<Self, CheckpointError> {
         let mut bytes = vec![];
         encode_value(what, value, &mut bytes)?;
         Self::read(&bytes).map_err(|error| CheckpointError::Codec { what: "value".into(), reason: error.to_string() })
     }
 
-    /// Reads the body of a stored value.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Error> {
         Self::deserialize(&mut value_deserializer(bytes))
     }
 
-    /// FNV-1a over the form: the same on every machine and in every release.
+    /// Returns the FNV-1a hash of the form: the same on every machine and in every release.
     pub(crate) fn hash(&self) -> u64 {
         let mut hash = Fnv::new();
         self.mix(&mut hash);
@@ -67,7 +65,7 @@ impl Canon {
         }
     }
 
-    /// Returns the value as a person reads it: JSON, in which keys are text.
+    /// Returns the value as JSON, with keys as text.
     pub(crate) fn json(&self) -> Value {
         match self {
             Self::Nil => Value::Null,
@@ -200,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// Small ones, so that two are often alike but for where one list ends and the next begins.
+    /// Small lists, so that two often differ only in where one ends and the next begins.
     fn lists() -> impl Strategy<Value = Vec<Vec<String>>> {
         let words = || prop::collection::vec("[ab]{0,2}", 0..4);
         prop::collection::vec(words(), 0..4)
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_told_apart_by_their_bits() {
+    fn floats_are_compared_by_their_bits() {
         assert_ne!(canon(&0.0_f64).hash(), canon(&-0.0_f64).hash());
         assert_eq!(canon(&f64::NAN).hash(), canon(&f64::NAN).hash());
     }

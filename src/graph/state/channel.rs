@@ -1,24 +1,23 @@
-//! What is known of a channel: its name, how it is kept, how its values become bytes. Data only.
+//! The description of a channel: its name, storage and codec. Data only.
 
 use std::borrow::Cow;
 
-/// How a channel is kept in a checkpoint.
+/// The storage of a channel in a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// One writer per superstep: the write *is* the value, so its bytes serve both records.
     Value,
     /// Reduced: the value is encoded after the reduce.
     Full,
-    /// Reduced by appending: kept as the list of its writes for ever.
+    /// Reduced by appending: stored as the list of all its writes.
     Log,
-    /// Reduced, and kept as a value and the writes since; a new value is stored when the writes outgrow it.
+    /// Reduced, and stored as a value and the writes since; a new value is stored when the writes outgrow it.
     Delta,
     /// Never saved: a resumed run starts with the default.
     Never,
 }
 
 impl Stored {
-    /// The rule of a channel that names none.
     const fn name(self) -> &'static str {
         match self {
             Self::Value => "last_value",
@@ -29,16 +28,16 @@ impl Stored {
         }
     }
 
-    /// Whether writes, those aside that replace the value, are entries of a log.
+    /// True if writes are entries of a log, except those that replace the value.
     pub(crate) const fn is_logged(self) -> bool {
         matches!(self, Self::Log | Self::Delta)
     }
 }
 
-/// The rules under which every write is the value.
+/// The rules that set the value to the write.
 pub(crate) const SETS: [&str; 5] = ["last_value", "any_value", "ephemeral", "untracked", "after_finish"];
 
-/// How values of a channel become bytes.
+/// The encoding of a channel's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// Named MessagePack: survives added, removed and reordered fields.
@@ -47,7 +46,7 @@ pub enum Codec {
     Bincode,
 }
 
-/// One channel of a state: data only.
+/// A channel of a state.
 #[derive(Clone, Debug)]
 pub struct Channel {
     name: Cow<'static, str>,
@@ -70,13 +69,13 @@ struct FormerNames {
 }
 
 impl Channel {
-    /// Returns a channel with a name that is known at compile time.
+    /// Returns a channel whose name is known at compile time.
     pub const fn fixed(name: &'static str, type_name: &'static str, stored: Stored) -> Self {
         let (name, type_name) = (Cow::Borrowed(name), Cow::Borrowed(type_name));
         Self::new(name, type_name, stored)
     }
 
-    /// Returns a channel with a name that is known at run time.
+    /// Returns a channel whose name is known at run time.
     pub fn named(name: impl Into<String>, type_name: impl Into<String>, stored: Stored) -> Self {
         Self::new(Cow::Owned(name.into()), Cow::Owned(type_name.into()), stored)
     }
@@ -96,42 +95,42 @@ impl Channel {
         }
     }
 
-    /// Sets the name of the rule by which writes meet: another rule cannot read what this one has left pending.
+    /// Sets the name of the rule that merges writes: pending writes of one rule cannot be read by another.
     #[must_use]
     pub const fn rule(mut self, rule: &'static str) -> Self {
         self.rule = rule;
         self
     }
 
-    /// Sets the type of a write that goes through the reducer, where that is not the value's.
+    /// Sets the type of a write that goes through the reducer, if it is not the value's type.
     #[must_use]
     pub const fn takes(mut self, write_type: &'static str) -> Self {
         self.write_type = Some(write_type);
         self
     }
 
-    /// Sets the names that the channel had before, newest first: values stored under them are read as its own.
+    /// Sets the former names of the channel, newest first: values stored under them are read as its own.
     #[must_use]
     pub const fn was(mut self, names: &'static [&'static str]) -> Self {
         self.former_names.fixed = names;
         self
     }
 
-    /// Adds a name that the channel had before, known at run time.
+    /// Adds a former name of the channel, known at run time.
     #[must_use]
     pub fn formerly(mut self, name: impl Into<String>) -> Self {
         self.former_names.named.push(name.into());
         self
     }
 
-    /// Says that the channel is new, and no other name of one that a thread has stored: it starts with its default there.
+    /// Marks the channel as new, not renamed: threads stored without it start with its default.
     #[must_use]
     pub const fn added(mut self) -> Self {
         self.added = true;
         self
     }
 
-    /// Marks the channel as never to be printed or exported.
+    /// Marks the channel as secret: never printed or exported.
     #[must_use]
     pub const fn secret(mut self) -> Self {
         self.secret = true;
@@ -167,27 +166,27 @@ impl Channel {
         self.write_type.unwrap_or(&self.type_name)
     }
 
-    /// Returns the name of the rule by which writes meet.
+    /// Returns the name of the rule that merges writes.
     pub fn rule_name(&self) -> &str {
         self.rule
     }
 
-    /// Returns the names that the channel had before.
+    /// Returns the former names of the channel.
     pub fn former_names(&self) -> impl Iterator<Item = &str> {
         self.former_names.fixed.iter().copied().chain(self.former_names.named.iter().map(String::as_str))
     }
 
-    /// Returns whether the channel is marked as new.
+    /// Returns true if the channel is marked as new.
     pub fn is_added(&self) -> bool {
         self.added
     }
 
-    /// Returns how the channel is kept.
+    /// Returns the storage of the channel.
     pub fn stored(&self) -> Stored {
         self.stored
     }
 
-    /// Returns how values become bytes.
+    /// Returns the codec of the channel's values.
     pub fn value_codec(&self) -> Codec {
         self.codec
     }
@@ -197,13 +196,13 @@ impl Channel {
         self.version
     }
 
-    /// Returns whether the channel is never printed or exported.
+    /// Returns true if the channel is never printed or exported.
     pub fn is_secret(&self) -> bool {
         self.secret
     }
 
-    /// The words of a type or a reducer of the user's, unless they may hold a secret.
-    pub(crate) fn told(&self, reason: String) -> String {
+    /// Returns the message of a user's type or reducer, hidden if the channel is secret.
+    pub(crate) fn redact(&self, reason: String) -> String {
         if self.secret { "why is not told, as the channel is secret".into() } else { reason }
     }
 }

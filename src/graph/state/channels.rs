@@ -1,4 +1,4 @@
-//! State as a table of channels with dense indexes. Knows no node, task or store.
+//! The `State` trait: a table of channels with dense indexes. Knows no node, task or store.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::channel::Channel;
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
 
-/// A typed or data-defined state. Derived for structs with `#[derive(State)]`; [`DataState`](crate::graph::DataState) brings a
+/// A typed or data-defined state. Derived for structs with `#[derive(State)]`; [`DataState`](crate::graph::DataState) has a
 /// schema at run time, which the graph holds.
 ///
-/// Channel indexes are positions in [`channels`](State::channels); an index from elsewhere is a bug of the caller.
+/// Channel indexes are positions in [`channels`](State::channels); passing any other index is a bug.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state",
     note = "add `#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]` to the struct"
 )]
 pub trait State: Clone + Send + Sync + Sized + 'static {
-    /// What is known of the channels only at run time; `()` when derived.
+    /// The part of the channels' description that is known at run time; `()` when derived.
     type Schema: Send + Sync + 'static;
-    /// One write to one channel: one enum variant per field, so nothing is boxed and the count is unlimited.
+    /// A write to one channel: an enum with a variant per field, so nothing is boxed and fields are unlimited.
     type Write: Clone + Send + Sync + 'static;
 
     /// Returns the channels, in the order of their indexes.
@@ -33,30 +33,30 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     /// Applies one write under the channel's rule.
     ///
     /// # Errors
-    /// [`ApplyError`] if the channel takes one write per superstep, or its reducer refuses. The state may then be half
-    /// written and is to be dropped.
+    /// [`ApplyError`] if the channel takes one write per superstep, or its reducer returns an error. The state may then be
+    /// partly written and must be dropped.
     fn apply(&mut self, schema: &Self::Schema, write: Self::Write, merge: &mut Merge) -> Result<(), ApplyError>;
 
-    /// Empties the channels that live for one superstep and were not `written`; notes them in `changed`.
+    /// Clears the channels that live for one superstep and were not `written`; adds them to `changed`.
     fn end_step(&mut self, schema: &Self::Schema, written: &Mask, changed: &mut Mask);
 
-    /// Releases the channels that wait for the run to go quiet; notes them in `changed`. LangGraph: `finish`.
+    /// Makes channels readable that wait for the end of the run; adds them to `changed`. LangGraph: `finish`.
     fn finish(&mut self, _schema: &Self::Schema, _changed: &mut Mask) {}
 
-    /// Notes what a node returned, for the routers after it to read. Fields of a struct have no place for it.
+    /// Stores a node's returned object for its routers. Derived states ignore it.
     fn note_returned(&mut self, _returned: Arc<Map<String, Value>>) {}
 
-    /// Returns whether a channel has a value. Fields of a struct always have.
+    /// Returns true if a channel has a value. Fields of a struct always have one.
     fn is_set(&self, _schema: &Self::Schema, _channel: usize) -> bool {
         true
     }
 
-    /// Returns whether a channel has something to store, readable or not.
+    /// Returns true if a channel has a value to store, readable or not.
     fn is_kept(&self, schema: &Self::Schema, channel: usize) -> bool {
         self.is_set(schema, channel)
     }
 
-    /// Encodes the value of a channel as readers see it.
+    /// Encodes the value of a channel for readers.
     ///
     /// # Errors
     /// Whatever the serializer fails with.
@@ -64,16 +64,16 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         self.encode_channel(schema, channel, out)
     }
 
-    /// Returns the channel a write goes to.
+    /// Returns the channel of a write.
     fn channel_of(write: &Self::Write) -> usize;
 
-    /// Returns whether a write replaces the value of a reduced channel.
+    /// Returns true if a write replaces the value of a reduced channel.
     fn overwrites(write: &Self::Write) -> bool;
 
-    /// Returns the write that sets a channel to its present value; none if it has none.
+    /// Returns the write that sets a channel to its present value; `None` if it has no value.
     fn write_of(&self, schema: &Self::Schema, channel: usize) -> Option<Self::Write>;
 
-    /// Encodes the value a write carries.
+    /// Encodes the value of a write.
     ///
     /// # Errors
     /// Whatever the serializer fails with.
@@ -107,7 +107,7 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         from: D,
     ) -> Result<(), D::Error>;
 
-    /// Sets a channel to what an earlier version of its schema stored. None: nothing upgrades the channel.
+    /// Sets a channel to a value stored by an earlier version of its schema. Returns `None` if the channel has no upgrade.
     fn upgrade_channel(
         &mut self,
         _schema: &Self::Schema,
@@ -118,7 +118,7 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         None
     }
 
-    /// Returns the write that an earlier version of the channel's schema stored. None: nothing upgrades the channel.
+    /// Returns the write stored by an earlier version of the channel's schema, or `None` if the channel has no upgrade.
     fn upgrade_write(
         _schema: &Self::Schema,
         _channel: usize,
@@ -129,26 +129,26 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         None
     }
 
-    /// Returns the schema, if the state knows it: one without a schema of its own always does.
+    /// Returns the schema, if the state knows it; always for `()`.
     #[doc(hidden)]
     fn known_schema(&self) -> Option<&Self::Schema> {
         let nothing: &'static dyn std::any::Any = &();
         nothing.downcast_ref()
     }
 
-    /// Returns the names of channels that are gone for good: what is stored of them is dropped without a word.
+    /// Returns the names of removed channels: their stored values are dropped silently.
     fn removed(_schema: &Self::Schema) -> Vec<&str> {
         vec![]
     }
 }
 
-/// Stops on a channel index that no channel has: a bug of the caller, not of the user's data.
+/// Panics on an unknown channel index: a bug of the caller, not of the user's data.
 #[doc(hidden)]
 pub fn no_channel(channel: usize) -> ! {
     unreachable!("no channel {channel}")
 }
 
-/// Returns whether a state's channels are read from data: their schema is a value.
+/// True if the state's channels are defined by data at run time.
 pub(crate) fn is_data_defined<S: State>() -> bool {
     let none: &dyn Any = &();
     none.downcast_ref::<S::Schema>().is_none()

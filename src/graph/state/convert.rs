@@ -1,5 +1,4 @@
-//! A stored value as JSON, for a type other than the one that stored it: what an upgrade is given, and whether another type
-//! keeps all of it. Knows no channel.
+//! Stored values as JSON, for upgrades and for types other than the one that stored them. Knows no channel.
 
 use std::fmt;
 
@@ -9,31 +8,31 @@ use serde::{Deserializer, Serialize, de};
 use serde_json::{Map, Number, Value};
 
 use super::channel::Codec;
-use super::held::{Held, options};
+use super::header::{StoredValue, options};
 use super::type_name::short;
 use crate::checkpoint::value_deserializer;
 
-/// Returns a stored value as JSON: bytes as a list of numbers, keys that are no text as their text.
-pub(crate) fn json(held: &Held<'_>) -> Result<Value, String> {
-    match held.codec {
+/// Returns a stored value as JSON: bytes as a list of numbers, non-text keys as text.
+pub(crate) fn json(raw: &StoredValue<'_>) -> Result<Value, String> {
+    match raw.codec {
         Codec::MessagePack => {
-            let read = Any.deserialize(&mut value_deserializer(held.body));
+            let read = Any.deserialize(&mut value_deserializer(raw.body));
             read.map_err(|error| error.to_string())
         }
-        Codec::Bincode => flat(&short(held.type_name), held.body),
+        Codec::Bincode => bincode_json(&short(raw.type_name), raw.body),
     }
 }
 
-/// Whether two names mean the same type: modules do not count, as a type may be moved.
+/// True if two names mean the same type. Modules do not count, as a type may be moved.
 pub(crate) fn is_same_type(stored: &str, expected: &str) -> bool {
     stored == expected || short(stored) == short(expected)
 }
 
-/// Tells what of a stored value another type has not kept; none if all is there. Lists may come back in another order.
-pub(crate) fn lost(stored: &Value, now: &Value) -> Option<String> {
+/// Returns the first part of a stored value that another type dropped or changed. Lists may be reordered.
+pub(crate) fn first_lost_field(stored: &Value, now: &Value) -> Option<String> {
     match (stored, now) {
         (Value::Object(stored), Value::Object(now)) => stored.iter().find_map(|(key, value)| match now.get(key) {
-            Some(now) => lost(value, now),
+            Some(now) => first_lost_field(value, now),
             None if is_nothing(value) => None,
             None => Some(format!("it has no `{key}`")),
         }),
@@ -41,8 +40,8 @@ pub(crate) fn lost(stored: &Value, now: &Value) -> Option<String> {
             Some(format!("{} of its {} items are kept", now.len(), stored.len()))
         }
         (Value::Array(stored), Value::Array(now)) => {
-            let missing = |item: &Value| now.iter().all(|other| lost(item, other).is_some());
-            let in_order = stored.iter().zip(now).all(|(stored, now)| lost(stored, now).is_none());
+            let missing = |item: &Value| now.iter().all(|other| first_lost_field(item, other).is_some());
+            let in_order = stored.iter().zip(now).all(|(stored, now)| first_lost_field(stored, now).is_none());
             (!in_order && stored.iter().any(missing)).then(|| "not all of its items are kept".into())
         }
         (Value::Number(stored), Value::Number(now)) => {
@@ -65,25 +64,24 @@ fn is_nothing(value: &Value) -> bool {
 macro_rules! by_name {
     ($name:expr, $body:expr; $($type:ty),*) => {
         match $name {
-            $(stringify!($type) => through::<$type>($body),
-              concat!("Vec<", stringify!($type), ">") => through::<Vec<$type>>($body),)*
+            $(stringify!($type) => reencode::<$type>($body),
+              concat!("Vec<", stringify!($type), ">") => reencode::<Vec<$type>>($body),)*
             other => Err(format!("nothing is known of the type `{other}`")),
         }
     };
 }
 
-/// bincode does not tell what it holds; the name of the type does.
-fn flat(name: &str, body: &[u8]) -> Result<Value, String> {
+/// Decodes bincode, which is not self-describing, by the name of the type.
+fn bincode_json(name: &str, body: &[u8]) -> Result<Value, String> {
     by_name!(name, body; u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char)
 }
 
-fn through<T: DeserializeOwned + Serialize>(body: &[u8]) -> Result<Value, String> {
+fn reencode<T: DeserializeOwned + Serialize>(body: &[u8]) -> Result<Value, String> {
     let mut from = bincode::Deserializer::from_slice(body, options().with_limit(body.len() as u64));
     let value = T::deserialize(&mut from).map_err(|error| error.to_string())?;
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
 
-/// Reads any value as JSON.
 #[derive(Clone, Copy)]
 struct Any;
 

@@ -1,11 +1,11 @@
-//! Writes from JSON: what a person or a program outside gives as input or as an update. Checked against the channels.
+//! Writes parsed from JSON input, checked against the channels.
 
 use serde_json::{Map, Value};
 
 use super::channels::State;
 use super::writes::Writes;
 
-/// Why JSON is no input for a state.
+/// The error of JSON input that does not fit the state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -13,31 +13,31 @@ pub enum InputError {
     /// It is no object.
     #[error("the input is {found}, not an object of channels")]
     NotAnObject {
-        /// What it is instead.
+        /// The kind of value it is.
         found: &'static str,
     },
-    /// A key names no channel.
+    /// A key is not the name of a channel.
     #[error("the input has a key `{key}`, and there is no such channel")]
     UnknownChannel {
         /// The key.
         key: String,
-        /// The channels there are.
+        /// The names of the channels.
         channels: Vec<String>,
     },
-    /// A value is not what its channel takes.
+    /// A value does not fit its channel.
     #[error("channel `{channel}` takes `{expected}`: {reason}")]
     Mistyped {
         /// The channel.
         channel: String,
         /// The name of the channel's type.
         expected: String,
-        /// Why the value is none.
+        /// The deserializer's error.
         reason: String,
     },
 }
 
 impl InputError {
-    /// Returns what a person can do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
             Self::NotAnObject { .. } => {
@@ -50,8 +50,8 @@ impl InputError {
 }
 
 impl<S: State> Writes<S> {
-    /// Returns the writes of an object: one for each key, which names a channel, in the order of the channels. A value is
-    /// what a node would write there; `{"$overwrite": value}` replaces a reduced channel.
+    /// Returns the writes of an object: one for each key, a channel's name, in the order of the channels. Values are those
+    /// a node would write; `{"$overwrite": value}` replaces a reduced channel.
     ///
     /// ```
     /// # use superstep::graph::Writes;
@@ -69,7 +69,7 @@ impl<S: State> Writes<S> {
     /// ```
     ///
     /// # Errors
-    /// [`InputError`], with nothing taken: not an object, a key that is no channel, a value of another type.
+    /// [`InputError`] for a value that is no object, an unknown key, or a value of the wrong type.
     pub fn from_json(schema: &S::Schema, json: &Value) -> Result<Self, InputError> {
         let object = json.as_object().ok_or(InputError::NotAnObject { found: kind(json) })?;
         let channels = S::channels(schema);
@@ -78,8 +78,8 @@ impl<S: State> Writes<S> {
             let channels = channels.iter().map(|channel| channel.name().to_owned()).collect();
             return Err(InputError::UnknownChannel { key: key.clone(), channels });
         }
-        let given = (0..channels.len()).filter_map(|at| Some((at, object.get(channels[at].name())?)));
-        given.map(|(at, value)| write::<S>(schema, at, value)).collect::<Result<Vec<_>, _>>().map(Self)
+        let values = (0..channels.len()).filter_map(|at| Some((at, object.get(channels[at].name())?)));
+        values.map(|(at, value)| write::<S>(schema, at, value)).collect::<Result<Vec<_>, _>>().map(Self)
     }
 }
 
@@ -92,11 +92,11 @@ fn write<S: State>(schema: &S::Schema, at: usize, value: &Value) -> Result<S::Wr
     S::decode_write(schema, at, overwrite, value).map_err(|error: serde_json::Error| InputError::Mistyped {
         channel: channel.name().to_owned(),
         expected: channel.type_name().to_owned(),
-        reason: channel.told(error.to_string()),
+        reason: channel.redact(error.to_string()),
     })
 }
 
-/// The value of `{"$overwrite": value}`.
+/// Returns the value of `{"$overwrite": value}`.
 fn whole(object: &Map<String, Value>) -> Option<&Value> {
     object.get("$overwrite").filter(|_| object.len() == 1)
 }

@@ -1,4 +1,4 @@
-//! A small growing bit set. Knows nothing of what its bits stand for.
+//! A small growing bit set. Knows no meaning of its bits.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Sets a bit. Returns whether it was new.
+    /// Sets a bit. Returns true if it was unset.
     pub fn insert(&mut self, bit: usize) -> bool {
         let word = self.word(bit / 64);
         let (flag, before) = (1 << (bit % 64), *word);
@@ -25,18 +25,18 @@ impl Mask {
         }
     }
 
-    /// Returns whether a bit is set.
+    /// Returns true if a bit is set.
     pub fn contains(&self, bit: usize) -> bool {
         let word = if bit < 64 { self.head } else { self.tail.get(bit / 64 - 1).copied().unwrap_or(0) };
         word & (1 << (bit % 64)) != 0
     }
 
-    /// Returns how many bits are set.
+    /// Returns the number of set bits.
     pub fn count(&self) -> usize {
         (self.head.count_ones() + self.tail.iter().map(|word| word.count_ones()).sum::<u32>()) as usize
     }
 
-    /// Returns whether no bit is set.
+    /// Returns true if no bit is set.
     pub fn is_empty(&self) -> bool {
         self.head == 0 && self.tail.iter().all(|word| *word == 0)
     }
@@ -53,17 +53,15 @@ impl Mask {
         words.enumerate().flat_map(|(at, word)| Bits(word).map(move |bit| at * 64 + bit))
     }
 
-    /// Returns whether the two sets share a bit.
+    /// Returns true if the two sets share a bit.
     pub fn intersects(&self, other: &Self) -> bool {
         self.head & other.head != 0 || self.tail.iter().zip(&other.tail).any(|(a, b)| a & b != 0)
     }
 
-    /// Returns the set as words of 64 bits.
     pub(crate) fn words(&self) -> Vec<u64> {
         std::iter::once(self.head).chain(self.tail.iter().copied()).collect()
     }
 
-    /// Returns the set of these words.
     pub(crate) fn from_words(words: &[u64]) -> Self {
         let (head, tail) = words.split_first().map_or((0, &[][..]), |(head, tail)| (*head, tail));
         Self { head, tail: tail.to_vec() }

@@ -1,9 +1,9 @@
-//! The rules by which writes of one superstep meet in a channel; one rule book for typed and data-defined states.
+//! The rules that merge the writes of a superstep into a channel, for typed and data-defined states.
 
 use super::mask::Mask;
 use super::put::Put;
 
-/// Why a write could not be applied.
+/// The error of a write that cannot be applied.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ApplyError {
     /// Two tasks of one superstep wrote a channel that takes one write.
@@ -12,12 +12,12 @@ pub enum ApplyError {
         /// The channel's index.
         channel: usize,
     },
-    /// The reducer refused the write.
+    /// The reducer returned an error.
     #[error("channel {channel}: {reason}")]
     Refused {
         /// The channel's index.
         channel: usize,
-        /// Why.
+        /// The reducer's error.
         reason: String,
     },
 }
@@ -31,7 +31,7 @@ impl ApplyError {
     }
 }
 
-/// What one superstep has written so far; one rule book for typed and data-defined channels.
+/// The channels written so far in a superstep, for typed and data-defined states.
 #[derive(Debug, Default)]
 pub struct Merge {
     written: Mask,
@@ -39,7 +39,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Forgets everything: a new superstep begins.
+    /// Clears it for a new superstep.
     pub fn clear(&mut self) {
         self.written.clear();
         self.overwritten.clear();
@@ -62,14 +62,14 @@ impl Merge {
         Ok(())
     }
 
-    /// Sets a channel whose last writer wins. LangGraph: `AnyValue`.
+    /// Sets a channel of which the last write wins. LangGraph: `AnyValue`.
     pub fn any_value<T>(&mut self, channel: usize, slot: &mut T, value: T) {
         self.written.insert(channel);
         *slot = value;
     }
 
-    /// Adds to a list of this superstep's writes; the first write drops the last superstep's, unless `accumulate`. Without
-    /// items nothing is written. LangGraph: `Topic`.
+    /// Adds to a list of this superstep's writes; the first write drops the previous superstep's, unless `accumulate`.
+    /// Without items nothing is written. LangGraph: `Topic`.
     pub fn topic<T>(&mut self, channel: usize, slot: &mut Vec<T>, more: impl IntoIterator<Item = T>, accumulate: bool) {
         let mut more = more.into_iter().peekable();
         if more.peek().is_none() {
@@ -98,10 +98,10 @@ impl Merge {
         })
     }
 
-    /// Reduces a write into a channel by a reducer that can refuse.
+    /// Reduces a write into a channel by a reducer that can fail.
     ///
     /// # Errors
-    /// [`ApplyError::Concurrent`] on a second overwrite, [`ApplyError::Refused`] if the reducer refuses.
+    /// [`ApplyError::Concurrent`] on a second overwrite, [`ApplyError::Refused`] if the reducer returns an error.
     pub fn try_reduce<V, W>(
         &mut self,
         channel: usize,

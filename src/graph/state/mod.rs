@@ -1,4 +1,4 @@
-//! States: what their channels are, how writes meet in them, and how values become bytes.
+//! States: their channels, the rules that merge writes, and the encoding of values.
 //!
 //! Pure. Knows no node, no graph and no store.
 
@@ -7,7 +7,7 @@ pub(crate) mod channel;
 pub(crate) mod channels;
 mod convert;
 pub(crate) mod data;
-pub(crate) mod held;
+pub(crate) mod header;
 pub(crate) mod json;
 pub(crate) mod mask;
 pub(crate) mod merge;

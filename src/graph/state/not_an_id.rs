@@ -1,6 +1,6 @@
-//! The error of a text that should be an id. Knows no id.
+//! The error of a text that is not an id. Knows no id.
 
-/// A text that is not the id of what it should name: a question, or a signal.
+/// A text that is not an id of the expected kind: a question, or a signal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not the id of a {what}")]
 pub struct NotAnId {

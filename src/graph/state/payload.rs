@@ -12,13 +12,13 @@ use super::value_error::ValueError;
 
 /// The payload of a send: any serializable value.
 pub trait Payload: Any + Send + Sync {
-    /// Encodes the payload as a store keeps it: with the name of its type, as named MessagePack.
+    /// Encodes the payload for a store: with the name of its type, as named MessagePack.
     ///
     /// # Errors
     /// If the value cannot be serialized, nests deeper than 128, or is larger than 64 MiB.
     fn encode(&self) -> Result<Vec<u8>, ValueError>;
 
-    /// Returns the payload as JSON; null if it cannot be.
+    /// Returns the payload as JSON; null if it cannot be converted.
     fn json(&self) -> serde_json::Value;
 }
 

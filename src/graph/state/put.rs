@@ -1,11 +1,11 @@
-//! One write to one channel: reduced into its value, or replacing it.
+//! A write to a channel: reduced into its value, or replacing it.
 
 /// A write to a reduced channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put<V, W> {
     /// Goes through the reducer.
     Reduce(W),
-    /// Replaces the value. Ordinary writes of the same superstep are lost to it.
+    /// Replaces the value. Ordinary writes of the same superstep are dropped.
     Overwrite(V),
 }
 
@@ -13,7 +13,7 @@ pub enum Put<V, W> {
 #[derive(Clone, Debug)]
 pub struct Overwrite<V>(pub V);
 
-/// What a setter of a reduced field takes: the write itself, or [`overwrite`](crate::graph::overwrite)`(value)`.
+/// The argument of a reduced field's setter: the write itself, or [`overwrite`](crate::graph::overwrite)`(value)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to this channel",
     note = "give a `{W}`, or replace the whole value with `overwrite(..)` of a `{V}`"

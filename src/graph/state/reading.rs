@@ -1,5 +1,5 @@
-//! Stored values back to the types of this version of the code: as they are, by an upgrade, or by another type that keeps
-//! all of them. What fits none of these is not guessed at. Knows no store.
+//! Decodes stored values into the current types: directly, by an upgrade, or into another type that loses nothing. Any
+//! other value is an error. Knows no store.
 
 use std::any::type_name;
 
@@ -10,17 +10,17 @@ use serde_json::Value;
 
 use super::channel::{Channel, Codec};
 use super::channels::State;
-use super::convert::{is_same_type, json, lost};
-use super::held::{Held, JSON, options};
-use super::serialized::{Valued, Written};
-use super::type_name::told_apart;
+use super::convert::{first_lost_field, is_same_type, json};
+use super::header::{JSON, StoredValue, options};
+use super::serialized::{ChannelValue, WriteValue};
+use super::type_name::distinct_names;
 use crate::checkpoint::panics::{caught, caught_as};
 use crate::checkpoint::value_deserializer;
 
-/// The kind of data-defined channels whose values say beside themselves whether they can be read.
+/// The kind of data-defined channels that store with the value whether it is readable.
 const PAIRED: &str = "after_finish";
 
-/// Why a stored value cannot be read, and as what it was tried.
+/// The error of a stored value that cannot be read, with the stored and the expected type.
 #[derive(Clone, Debug)]
 pub(crate) struct Misread {
     pub stored: String,
@@ -31,14 +31,13 @@ pub(crate) struct Misread {
 }
 
 impl Misread {
-    /// Nothing reads such a value.
-    pub(crate) fn of_nothing(reason: &str) -> Self {
+    /// Returns the error of a value that no type reads.
+    pub(crate) fn unreadable(reason: &str) -> Self {
         let (stored, expected) = ("?".to_owned(), "?".to_owned());
         Self { stored, stored_version: 1, expected, expected_version: 1, reason: reason.to_owned() }
     }
 }
 
-/// Decodes a write to a channel.
 pub(crate) fn decode_write<S: State>(
     schema: &S::Schema,
     at: usize,
@@ -50,7 +49,6 @@ pub(crate) fn decode_write<S: State>(
     read(channel, expected, bytes, WriteOf::<S> { schema, at, overwrite })
 }
 
-/// Decodes the value of a channel in place.
 pub(crate) fn decode_channel<S: State>(
     schema: &S::Schema,
     state: &mut S,
@@ -61,7 +59,7 @@ pub(crate) fn decode_channel<S: State>(
     read(channel, channel.type_name(), bytes, ValueOf { schema, at, state })
 }
 
-/// Decodes the value of a channel from the parts of one list, in place.
+/// Decodes the value of a channel in place from the parts of one list.
 pub(crate) fn take_list<S: State>(
     schema: &S::Schema,
     state: &mut S,
@@ -74,12 +72,12 @@ pub(crate) fn take_list<S: State>(
     let mut list = || {
         let mut list = vec![];
         for part in parts {
-            let held = Held::of(part)?;
-            if stored.is_some_and(|(_, version)| version != held.version) {
+            let raw = StoredValue::of(part)?;
+            if stored.is_some_and(|(_, version)| version != raw.version) {
                 return Err("its parts are of several versions".into());
             }
-            stored = Some((held.type_name, held.version));
-            match json(&held)? {
+            stored = Some((raw.type_name, raw.version));
+            match json(&raw)? {
                 Value::Array(items) => list.extend(items),
                 other => list.push(other),
             }
@@ -88,29 +86,29 @@ pub(crate) fn take_list<S: State>(
     };
     let list = list();
     let version = stored.map_or(1, |(_, version)| version);
-    let read = list.and_then(|list| caught_as(|| taken(channel, &mut into, list, version), panicked));
+    let read = list.and_then(|list| caught_as(|| read_json(channel, &mut into, list, version), panicked));
     read.map_err(|reason| misread(channel, channel.type_name(), stored, reason))
 }
 
-/// Takes a value that no stored bytes hold.
-fn taken<I: Target>(channel: &Channel, into: &mut I, value: Value, version: u32) -> Result<I::Read, String> {
+/// Reads a value that was assembled from several stored ones.
+fn read_json<I: Target>(channel: &Channel, into: &mut I, value: Value, version: u32) -> Result<I::Read, String> {
     if version != channel.schema_version() {
         return into.upgrade(value, version).unwrap_or_else(|| Err(format!("nothing upgrades version {version}")));
     }
     let read = into.take(value.clone()).map_err(|error: serde_json::Error| error.to_string())?;
-    kept(&value, into.shown(&read))?;
+    check_lossless(&value, into.shown(&read))?;
     Ok(read)
 }
 
-/// Decodes a value that is in no channel. What was given as JSON is read by the rules of JSON.
+/// Decodes a value that belongs to no channel. An answer given as JSON is read as JSON.
 pub(crate) fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     decode_known(bytes, |value: &T| serde_json::to_value(value).unwrap_or_default()).map_err(|misread| misread.reason)
 }
 
-/// The same for a type that is never written.
+/// Decodes a value of a type that does not serialize.
 pub(crate) fn decode_only<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let held = Held::of(bytes)?;
-    deserialized(&mut value_deserializer(held.body))
+    let raw = StoredValue::of(bytes)?;
+    deserialized(&mut value_deserializer(raw.body))
 }
 
 fn deserialized<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, String> {
@@ -121,37 +119,34 @@ fn panicked(panic: String) -> String {
     format!("its `Deserialize` panicked: {panic}")
 }
 
-/// The same, and tells what was stored.
+/// Decodes a value; the error names the stored type.
 pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T) -> Value) -> Result<T, Misread> {
     let unread = |stored: &str, stored_version, reason| {
-        let (stored, expected) = told_apart(stored, type_name::<T>());
+        let (stored, expected) = distinct_names(stored, type_name::<T>());
         Misread { stored, stored_version, expected, expected_version: 1, reason }
     };
-    let held = Held::of(bytes).map_err(|reason| unread("?", 0, reason))?;
-    let unread = |reason: String| unread(held.type_name, held.version, reason);
-    if held.type_name == JSON {
-        let json = json(&held).map_err(unread)?;
+    let raw = StoredValue::of(bytes).map_err(|reason| unread("?", 0, reason))?;
+    let unread = |reason: String| unread(raw.type_name, raw.version, reason);
+    if raw.type_name == JSON {
+        let json = json(&raw).map_err(unread)?;
         return deserialized(json).map_err(unread);
     }
-    let value = deserialized(&mut value_deserializer(held.body)).map_err(unread)?;
-    if !is_same_type(held.type_name, type_name::<T>()) && !is_same_type(type_name::<Value>(), type_name::<T>()) {
-        kept(&json(&held).map_err(unread)?, caught(|| shown(&value))).map_err(unread)?;
+    let value = deserialized(&mut value_deserializer(raw.body)).map_err(unread)?;
+    if !is_same_type(raw.type_name, type_name::<T>()) && !is_same_type(type_name::<Value>(), type_name::<T>()) {
+        check_lossless(&json(&raw).map_err(unread)?, caught(|| shown(&value))).map_err(unread)?;
     }
     Ok(value)
 }
 
-/// Returns a stored value as JSON, whatever its type.
 pub(crate) fn as_json(bytes: &[u8]) -> Result<Value, String> {
-    json(&Held::of(bytes)?)
+    json(&StoredValue::of(bytes)?)
 }
 
-/// What a stored value is read into.
 trait Target {
     type Read;
     fn take<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<Self::Read, D::Error>;
-    /// None if nothing upgrades the channel.
+    /// Returns `None` if the channel has no upgrade.
     fn upgrade(&mut self, value: Value, from: u32) -> Option<Result<Self::Read, String>>;
-    /// What was read, as JSON.
     fn shown(&self, read: &Self::Read) -> Result<Value, String>;
 }
 
@@ -173,7 +168,7 @@ impl<S: State> Target for WriteOf<'_, S> {
     }
 
     fn shown(&self, write: &S::Write) -> Result<Value, String> {
-        serde_json::to_value(Written::<S>(self.schema, write)).map_err(|error| error.to_string())
+        serde_json::to_value(WriteValue::<S>(self.schema, write)).map_err(|error| error.to_string())
     }
 }
 
@@ -195,54 +190,58 @@ impl<S: State> Target for ValueOf<'_, S> {
     }
 
     fn shown(&self, (): &()) -> Result<Value, String> {
-        serde_json::to_value(Valued(self.schema, self.state, self.at)).map_err(|error| error.to_string())
+        serde_json::to_value(ChannelValue(self.schema, self.state, self.at)).map_err(|error| error.to_string())
     }
 }
 
 fn read<I: Target>(channel: &Channel, expected: &str, bytes: &[u8], mut into: I) -> Result<I::Read, Misread> {
-    let held = Held::of(bytes).map_err(|reason| misread(channel, expected, None, reason))?;
-    let read = caught_as(|| by_version(channel, expected, &held, &mut into), panicked);
-    read.map_err(|reason| misread(channel, expected, Some((held.type_name, held.version)), reason))
+    let raw = StoredValue::of(bytes).map_err(|reason| misread(channel, expected, None, reason))?;
+    let read = caught_as(|| decode_as(channel, expected, &raw, &mut into), panicked);
+    read.map_err(|reason| misread(channel, expected, Some((raw.type_name, raw.version)), reason))
 }
 
-fn by_version<I: Target>(channel: &Channel, expected: &str, held: &Held<'_>, into: &mut I) -> Result<I::Read, String> {
+fn decode_as<I: Target>(
+    channel: &Channel,
+    expected: &str,
+    raw: &StoredValue<'_>,
+    into: &mut I,
+) -> Result<I::Read, String> {
     let version = channel.schema_version();
-    if held.version > version {
+    if raw.version > version {
         return Err("a later version of the code stored it".into());
     }
-    if held.version < version {
-        let upgraded = into.upgrade(json(held)?, held.version);
-        return upgraded.unwrap_or_else(|| Err(format!("nothing upgrades version {}", held.version)));
+    if raw.version < version {
+        let upgraded = into.upgrade(json(raw)?, raw.version);
+        return upgraded.unwrap_or_else(|| Err(format!("nothing upgrades version {}", raw.version)));
     }
-    if is_same_type(held.type_name, expected) {
-        return direct(held, into);
+    if is_same_type(raw.type_name, expected) {
+        return direct(raw, into);
     }
-    if held.type_name == PAIRED || expected == PAIRED {
+    if raw.type_name == PAIRED || expected == PAIRED {
         return Err("it was kept in another way".into());
     }
-    let stored = json(held)?;
-    let read = match held.codec {
-        Codec::MessagePack => direct(held, into)?,
+    let stored = json(raw)?;
+    let read = match raw.codec {
+        Codec::MessagePack => direct(raw, into)?,
         Codec::Bincode => into.take(stored.clone()).map_err(|error| error.to_string())?,
     };
-    kept(&stored, into.shown(&read))?;
+    check_lossless(&stored, into.shown(&read))?;
     Ok(read)
 }
 
-fn direct<I: Target>(held: &Held<'_>, into: &mut I) -> Result<I::Read, String> {
-    match held.codec {
-        Codec::MessagePack => into.take(&mut value_deserializer(held.body)).map_err(|error| error.to_string()),
+fn direct<I: Target>(raw: &StoredValue<'_>, into: &mut I) -> Result<I::Read, String> {
+    match raw.codec {
+        Codec::MessagePack => into.take(&mut value_deserializer(raw.body)).map_err(|error| error.to_string()),
         Codec::Bincode => {
-            let limit = options().with_limit(held.body.len() as u64);
-            let mut from = bincode::Deserializer::from_slice(held.body, limit);
+            let limit = options().with_limit(raw.body.len() as u64);
+            let mut from = bincode::Deserializer::from_slice(raw.body, limit);
             into.take(&mut from).map_err(|error| error.to_string())
         }
     }
 }
 
-/// Another type reads a value only if it keeps all of it.
-fn kept(stored: &Value, now: Result<Value, String>) -> Result<(), String> {
-    match lost(stored, &now?) {
+fn check_lossless(stored: &Value, now: Result<Value, String>) -> Result<(), String> {
+    match first_lost_field(stored, &now?) {
         Some(loss) => Err(format!("it would not be the same: {loss}")),
         None => Ok(()),
     }
@@ -255,6 +254,6 @@ fn misread(channel: &Channel, expected: &str, stored: Option<(&str, u32)>, reaso
         stored_version,
         expected: expected.to_owned(),
         expected_version: channel.schema_version(),
-        reason: channel.told(reason),
+        reason: channel.redact(reason),
     }
 }

@@ -1,4 +1,4 @@
-//! The ready-made reducers. Each takes the channel's value and one write; none knows where they come from.
+//! The built-in reducers. Each takes the channel's value and one write, and knows nothing else.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -14,10 +14,10 @@ pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
 
 /// Adds to a sum. `#[channel(add)]`
 ///
-/// Integers and [`Duration`](std::time::Duration) are checked, in every build; other types are added by their `+=`.
+/// Integers and [`Duration`](std::time::Duration) are checked for overflow in every build; other types use their `+=`.
 ///
 /// # Errors
-/// If the sum would be out of the type's range; it stays as it was.
+/// If the sum is out of the type's range; the value is unchanged.
 pub fn add<T: AddAssign + 'static>(sum: &mut T, more: T) -> Result<(), String> {
     match checked_sum(sum, &more) {
         Some(true) => {}
@@ -27,8 +27,8 @@ pub fn add<T: AddAssign + 'static>(sum: &mut T, more: T) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds to a number whose sum may be out of range, and returns whether it is not; none for other types. Which type it is is
-/// known when it is compiled, so nothing is looked up when it runs.
+/// Adds to an integer or duration, and returns false on overflow; `None` for other types. The type tests are resolved at
+/// compile time.
 fn checked_sum<T: 'static>(sum: &mut T, more: &T) -> Option<bool> {
     let (sum, more): (&mut dyn Any, &dyn Any) = (sum, more);
     macro_rules! of {
@@ -68,7 +68,7 @@ pub fn min<T: PartialOrd>(value: &mut T, other: T) {
     }
 }
 
-/// Keeps the greater value; the first write is taken as it is. `#[channel(max)]` on an `Option`.
+/// Keeps the greater value, starting with the first write. `#[channel(max)]` on an `Option`.
 pub fn max_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
     match value {
         Some(value) => max(value, other),
@@ -76,7 +76,7 @@ pub fn max_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
     }
 }
 
-/// Keeps the smaller value; the first write is taken as it is. `#[channel(min)]` on an `Option`.
+/// Keeps the smaller value, starting with the first write. `#[channel(min)]` on an `Option`.
 pub fn min_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
     match value {
         Some(value) => min(value, other),
@@ -84,18 +84,18 @@ pub fn min_of_any<T: PartialOrd>(value: &mut Option<T>, other: T) {
     }
 }
 
-/// What can be merged by id; see [`messages`].
+/// A value that can be merged by id; see [`messages`].
 pub trait Keyed {
-    /// Returns the id that makes a later entry replace an earlier one; empty: it has none yet.
+    /// Returns the id, by which a later entry replaces an earlier one; empty if it has none yet.
     fn id(&self) -> &str;
 
-    /// Gives an id to an entry without one. Unless this is implemented, entries without ids stay so: none replaces another.
+    /// Sets the id of an entry without one. The default does nothing: entries without ids never replace each other.
     fn set_id(&mut self, id: String) {
         let _ = id;
     }
 }
 
-/// One change to a list that is merged by id: what the setter of a `#[channel(messages)]` field takes.
+/// A change to a list that is merged by id: the argument of a `#[channel(messages)]` field's setter.
 ///
 /// ```
 /// # use superstep::graph::reducers::{Change, Keyed};
@@ -130,8 +130,8 @@ impl<T> From<T> for Change<T> {
     }
 }
 
-/// Merges changes into a list by id. `#[channel(messages)]`; LangGraph: `add_messages`. Entries without an id are added, and
-/// given one of their place and content, so that a write that is applied again gives the same.
+/// Merges changes into a list by id. `#[channel(messages)]`; LangGraph: `add_messages`. Entries without an id get one from
+/// their position and content, so that applying a write again gives the same.
 ///
 /// # Errors
 /// If an id to remove is not in the list; a later [`Change::Put`] of that id in the same write brings it back in place.
@@ -182,7 +182,7 @@ fn give_ids<T: Keyed + Serialize>(list: &[T], changes: &mut [Change<T>]) {
     }
 }
 
-/// Makes an id of the place and the content of an entry; counts on while one is taken.
+/// Makes an unused id from the position and content of an entry.
 pub(crate) fn free_id(taken: &mut HashSet<String>, mut position: usize, content: u32) -> String {
     loop {
         let id = format!("m{position}-{content:08x}");

@@ -1,12 +1,12 @@
-//! Names of Rust types for people.
+//! Names of Rust types for messages.
 
-/// Two type names without their modules, unless only the modules tell them apart.
-pub(crate) fn told_apart(first: &str, second: &str) -> (String, String) {
+/// Returns two type names without their modules, unless they differ only in those.
+pub(crate) fn distinct_names(first: &str, second: &str) -> (String, String) {
     let (brief, other) = (short(first), short(second));
     if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
 }
 
-/// A type's name without the modules it is in: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
+/// Returns a type's name without modules: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
 pub(crate) fn short(type_name: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();

@@ -1,5 +1,5 @@
-//! User values as bytes: a small header (codec, schema version, type name), then named MessagePack or bincode. The way back
-//! is in `reading`.
+//! Encodes user values: a small header (codec, schema version, type name), then named MessagePack or bincode. `reading`
+//! decodes them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::canon::Canon;
 use super::channel::{Channel, Codec};
 use super::channels::State;
-use super::held::{BINCODE, Held, MESSAGE_PACK, options};
+use super::header::{BINCODE, MESSAGE_PACK, StoredValue, options};
 use super::reading::{decode, decode_channel, decode_write};
-use super::serialized::{Valued, Written};
+use super::serialized::{ChannelValue, WriteValue};
 use super::value_error::ValueError;
 use crate::checkpoint::panics::{caught, caught_as, serialize_panicked};
 use crate::checkpoint::{CheckpointError, encode_value};
 
-/// The largest value a store is given, in bytes.
+/// Size limit of a stored value, in bytes.
 pub(crate) const VALUE_LIMIT: usize = 64 << 20;
 
 fn header(codec: u8, version: u32, type_name: &str) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn header(codec: u8, version: u32, type_name: &str) -> Vec<u8> {
     out
 }
 
-/// Encodes a value that is in no channel: a payload, a question, an answer. `what` names it in errors.
+/// Encodes a value that belongs to no channel: a payload, question or answer. `what` names it in errors.
 pub(crate) fn encode<T: Serialize + ?Sized>(
     what: impl Fn() -> String,
     type_name: &str,
@@ -41,12 +41,11 @@ pub(crate) fn encode<T: Serialize + ?Sized>(
     Ok(out)
 }
 
-/// Whether a value was stored under this type name.
 pub(crate) fn is_named(bytes: &[u8], type_name: &str) -> bool {
-    Held::of(bytes).is_ok_and(|held| held.type_name == type_name)
+    StoredValue::of(bytes).is_ok_and(|raw| raw.type_name == type_name)
 }
 
-/// The same, of a type that is read back too.
+/// Encodes a value of a type that is decoded too.
 pub(crate) fn encode_both_ways<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     type_name: &str,
@@ -54,44 +53,42 @@ pub(crate) fn encode_both_ways<T: Serialize + DeserializeOwned>(
 ) -> Result<Vec<u8>, ValueError> {
     let bytes = encode(&what, type_name, value)?;
     if cfg!(debug_assertions) {
-        reread(what, decode::<T>(&bytes))?;
+        check_decoded(what, decode::<T>(&bytes))?;
     }
     Ok(bytes)
 }
 
-/// Debug and test builds read every value they write, so that a type whose two ways do not agree is found at once.
-pub(crate) fn reread<T>(what: impl Fn() -> String, read: Result<T, String>) -> Result<(), ValueError> {
+/// Returns an error if a value that was just encoded cannot be decoded. Debug and test builds check every value.
+pub(crate) fn check_decoded<T>(what: impl Fn() -> String, read: Result<T, String>) -> Result<(), ValueError> {
     let differs = |reason| CheckpointError::Codec { what: what(), reason: format!("it cannot be read back: {reason}") };
     Ok(read.map(drop).map_err(differs)?)
 }
 
-/// Encodes the value a write carries.
 pub(crate) fn encode_write<S: State>(schema: &S::Schema, write: &S::Write) -> Result<Vec<u8>, ValueError> {
     let at = S::channel_of(write);
     let channel = &S::channels(schema)[at];
     let type_name = if S::overwrites(write) { channel.type_name() } else { channel.write_type() };
-    let bytes = encode_in(channel, type_name, &Written::<S>(schema, write))?;
+    let bytes = encode_in(channel, type_name, &WriteValue::<S>(schema, write))?;
     if cfg!(debug_assertions) {
         let read = decode_write::<S>(schema, at, S::overwrites(write), &bytes);
-        reread(|| format!("channel `{}`", channel.name()), read.map_err(|misread| misread.reason))?;
+        check_decoded(|| format!("channel `{}`", channel.name()), read.map_err(|misread| misread.reason))?;
     }
     Ok(bytes)
 }
 
-/// Encodes the value of a channel.
 pub(crate) fn encode_channel<S: State>(schema: &S::Schema, state: &S, at: usize) -> Result<Vec<u8>, ValueError> {
     let channel = &S::channels(schema)[at];
-    let bytes = encode_in(channel, channel.type_name(), &Valued(schema, state, at))?;
+    let bytes = encode_in(channel, channel.type_name(), &ChannelValue(schema, state, at))?;
     if cfg!(debug_assertions) {
         let read = decode_channel::<S>(schema, &mut S::empty(schema), at, &bytes);
-        reread(|| format!("channel `{}`", channel.name()), read.map_err(|misread| misread.reason))?;
+        check_decoded(|| format!("channel `{}`", channel.name()), read.map_err(|misread| misread.reason))?;
     }
     Ok(bytes)
 }
 
 fn encode_in(channel: &Channel, type_name: &str, value: &impl Serialize) -> Result<Vec<u8>, ValueError> {
     let refused = |error| match error {
-        CheckpointError::Codec { reason, .. } => codec(channel, channel.told(reason)),
+        CheckpointError::Codec { reason, .. } => codec(channel, channel.redact(reason)),
         other => other.into(),
     };
     let what = || format!("channel `{}`", channel.name());
@@ -107,7 +104,7 @@ fn encode_in(channel: &Channel, type_name: &str, value: &impl Serialize) -> Resu
             let mut out = header(BINCODE, version, type_name);
             let mut serialize = || value.serialize(&mut bincode::Serializer::new(&mut out, options()));
             let done = caught_as(|| serialize().map_err(|error| error.to_string()), serialize_panicked);
-            done.map_err(|reason| codec(channel, channel.told(reason)))?;
+            done.map_err(|reason| codec(channel, channel.redact(reason)))?;
             check_size(what, &out)?;
             Ok(out)
         }
@@ -121,26 +118,24 @@ fn check_size(what: impl Fn() -> String, out: &[u8]) -> Result<(), CheckpointErr
     Ok(())
 }
 
-/// The value a write carries, in canonical form.
 pub(crate) fn canon_write<S: State>(schema: &S::Schema, write: &S::Write) -> Result<Canon, ValueError> {
     let what = || format!("channel `{}`", S::channels(schema)[S::channel_of(write)].name());
-    Ok(Canon::of(what, &Written::<S>(schema, write))?)
+    Ok(Canon::of(what, &WriteValue::<S>(schema, write))?)
 }
 
-/// The value of a channel, in canonical form.
 pub(crate) fn canon_channel<S: State>(schema: &S::Schema, state: &S, at: usize) -> Result<Canon, ValueError> {
     let what = || format!("channel `{}`", S::channels(schema)[at].name());
-    Ok(Canon::of(what, &Valued(schema, state, at))?)
+    Ok(Canon::of(what, &ChannelValue(schema, state, at))?)
 }
 
-/// A value that is in no channel, in canonical form.
+/// Returns the canonical form of a value that belongs to no channel.
 pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, ValueError> {
     let unreadable = |reason| CheckpointError::Codec { what: "a stored value".into(), reason };
-    let held = Held::of(bytes).map_err(unreadable)?;
-    Ok(Canon::read(held.body).map_err(|error| unreadable(error.to_string()))?)
+    let raw = StoredValue::of(bytes).map_err(unreadable)?;
+    Ok(Canon::read(raw.body).map_err(|error| unreadable(error.to_string()))?)
 }
 
-/// A value as JSON; null if it cannot be.
+/// Returns a value as JSON; null if it cannot be converted.
 pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Value {
     caught(|| serde_json::to_value(value).unwrap_or_default()).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! An update as a list of writes, and what setters take. Knows no channel's rule.
+//! An update as a list of writes, and the arguments of setters. Knows no channel's rule.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::channels::State;
 use super::put::{ByOverwrite, ByReduce, IntoPut, Overwrite, Put};
 
-/// What one task changes: writes in order. The generated `…Update` types are faces over this.
+/// The writes of one task, in order. The generated `…Update` types wrap this.
 #[must_use]
 pub struct Writes<S: State>(pub Vec<S::Write>);
 
@@ -16,7 +16,7 @@ impl<S: State> Writes<S> {
         self
     }
 
-    /// Returns whether nothing is written.
+    /// Returns true if nothing is written.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,7 +40,7 @@ impl<S: State> std::fmt::Debug for Writes<S> {
     }
 }
 
-/// What a run, an update or a command is given: the `…Update` of a state, or [`Writes`].
+/// An argument for runs, updates and commands: the `…Update` of a state, or [`Writes`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an update of `{S}`",
     label = "an update of `{S}` is expected here",
@@ -60,7 +60,7 @@ impl<S: State, T: Into<Writes<S>>> IntoWrites<S> for T {
 
 /// Marks a value as replacing the whole channel, instead of going through its reducer. LangGraph: `Overwrite`.
 ///
-/// Two overwrites of a channel in one superstep are an error; its ordinary writes of that superstep are lost to one.
+/// Two overwrites of a channel in one superstep are an error; ordinary writes of that superstep are dropped for one.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -73,12 +73,12 @@ pub fn overwrite<V>(value: V) -> Overwrite<V> {
 }
 
 impl<V, W> Put<V, W> {
-    /// Returns whether the write replaces the value.
+    /// Returns true if the write replaces the value.
     pub fn overwrites(&self) -> bool {
         matches!(self, Self::Overwrite(_))
     }
 
-    /// Encodes what the write carries.
+    /// Encodes the value of the write.
     ///
     /// # Errors
     /// Whatever the serializer fails with.
@@ -93,7 +93,7 @@ impl<V, W> Put<V, W> {
         }
     }
 
-    /// Decodes what a write carries.
+    /// Decodes the value of a write.
     ///
     /// # Errors
     /// Whatever the deserializer fails with.
@@ -118,7 +118,7 @@ impl<V, W> IntoPut<V, W, ByOverwrite> for Overwrite<V> {
     }
 }
 
-/// What a setter of a list field takes: anything that yields its items, or [`overwrite`]`(list)`.
+/// The argument of a list field's setter: an iterator of its items, or [`overwrite`]`(list)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to this list",
     note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
@@ -140,8 +140,8 @@ impl<V, T> IntoList<V, T> for Overwrite<V> {
     }
 }
 
-/// What a setter of a list of numbers takes: anything that yields them, or [`overwrite`]`(list)`. The items are of the
-/// list's own type, so that literals need no suffix.
+/// The argument of a number list's setter: an iterator of numbers, or [`overwrite`]`(list)`. The items have the list's own
+/// type, so that literals need no suffix.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to this list",
     note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
@@ -163,7 +163,7 @@ impl<V, T> IntoItems<V, T> for Overwrite<V> {
     }
 }
 
-/// What the setter of an `Option<String>` takes: a text, or an option of one.
+/// The argument of an `Option<String>` field's setter: a text, or an option of one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to a channel of type `Option<String>`",
     note = "give a `&str`, a `String`, or an `Option<String>`"

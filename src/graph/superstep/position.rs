@@ -398,7 +398,7 @@ pub(crate) fn named<S: State, N: NodeId, C>(
             RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }
         }
         ApplyError::Refused { channel, reason } => {
-            let reason = S::channels(&table.schema)[channel].told(reason);
+            let reason = S::channels(&table.schema)[channel].redact(reason);
             RunError::Refused { channel: table.channel(channel).to_owned(), step, nodes, reason }
         }
     }

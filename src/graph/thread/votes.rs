@@ -5,7 +5,7 @@ use super::handle::Thread;
 use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{
-    Answer, Closed, Closing, EXPIRY, InterruptId, To,
+    Answer, CloseReason, Closed, EXPIRY, InterruptId, To,
     terms::{terms_of, votes_of},
 };
 use crate::graph::node::NodeId;
@@ -89,7 +89,7 @@ pub(crate) fn came(
     }
     if is_hopeless(terms, &votes) {
         let by = names(&votes);
-        let closed = Closed { how: Closing::Disagreed, by: by.clone(), note: None };
+        let closed = Closed { how: CloseReason::Disagreed, by: by.clone(), note: None };
         return Ok(Came::Decides { bytes: closed.encode()?, by });
     }
     Ok(Came::Counts(vote))

@@ -1,4 +1,4 @@
-//! What a data-defined channel does with its writes: one table from kinds to defaults, rules and storage.
+//! The kinds of data-defined channels: defaults, merge rules and storage.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::reduce::Reducer;
 use super::{messages, reduce};
 use crate::graph::state::channel::Stored;
 
-/// What a data-defined channel does with its writes. As text, and in documents, it is a word: `append`, `topic:accumulate`.
+/// The kind of a data-defined channel. As text, and in documents, it is a word: `append`, `topic:accumulate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -23,63 +23,63 @@ pub enum Kind {
     Add,
     /// Joins strings. Starts as `""`.
     Concat,
-    /// Collects the items of lists once each, sorted by type, then value. Starts as `[]`; holds no lists or objects.
+    /// Collects the distinct items of lists, sorted by type, then value. Starts as `[]`; holds no lists or objects.
     Union,
     /// Merges objects, entry by entry. Starts as `{}`.
     Merge,
     /// Keeps the greatest number. Starts as 0.
     Max,
-    /// Keeps the smallest number or string. Starts without a value, so the first write is kept as it is.
+    /// Keeps the smallest number or string. Starts without a value, so the first write is kept.
     OptMin,
     /// Merges messages by id. Starts as `[]`. LangGraph: `add_messages`.
     ///
-    /// A write is one message or a list. A message is an object, replaces the one with its `id` in place, and is given
-    /// an id if it has none. `{"$remove": id}` and `{"$remove_all": true}` remove.
+    /// A write is one message or a list. A message is an object, replaces the one with its `id` in place, and gets an id if
+    /// it has none. `{"$remove": id}` and `{"$remove_all": true}` remove.
     Messages,
     /// Keeps a value for the superstep after the write only. LangGraph: `EphemeralValue`.
     Ephemeral {
-        /// Whether a second write in one superstep is an error; else the last one wins.
+        /// True if a second write in one superstep is an error; else the last one wins.
         guard: bool,
     },
     /// Keeps a value for one run, never saved. LangGraph: `UntrackedValue`.
     Untracked {
-        /// Whether a second write in one superstep is an error; else the last one wins.
+        /// True if a second write in one superstep is an error; else the last one wins.
         guard: bool,
     },
     /// Keeps the last write; emptied by a superstep that does not write it. LangGraph: `AnyValue`.
     AnyValue,
-    /// Lists all writes, the items of lists one by one. Without items it has no value. LangGraph: `Topic`.
+    /// Lists all writes, the items of lists one by one. Has no value while it has no items. LangGraph: `Topic`.
     Topic {
-        /// Whether items outlive the superstep.
+        /// True if items outlive the superstep.
         accumulate: bool,
     },
     /// Keeps the last write, readable when the run is about to end. LangGraph: `LastValueAfterFinish`.
     AfterFinish,
-    /// Does what [`Append`](Kind::Append) does, stored as a value and the writes since. LangGraph: `DeltaChannel`.
+    /// Appends lists like [`Append`](Kind::Append), but stored as a value and the writes since. LangGraph: `DeltaChannel`.
     DeltaAppend,
 }
 
-/// How a write meets the value before it.
+/// The rule that merges a write into a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// Replaces it, once per superstep.
     Single,
     /// Replaces it.
     Last,
-    /// Replaces it, and cannot be read until the run goes quiet.
-    Held,
-    /// Joins it in a list.
+    /// Replaces it, and cannot be read until the run is about to end.
+    AfterFinish,
+    /// Is added to a list.
     Topic { accumulate: bool },
     /// Is reduced into it.
     Reduced(Reducer),
 }
 
-/// A word that is no kind of channel.
+/// An unknown kind of channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a kind of channel: {known}", known = Kind::ALL.map(|kind| kind.to_string()).join(", "))]
 pub struct UnknownKind(String);
 
-/// The name, and `:accumulate` or `:unguarded` where it is so: `topic:accumulate`.
+/// Formats the name, with `:accumulate` or `:unguarded` if set: `topic:accumulate`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
@@ -113,7 +113,7 @@ impl<'de> Deserialize<'de> for Kind {
 }
 
 impl Kind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 18] = [
         Self::LastValue,
         Self::Append,
@@ -135,7 +135,7 @@ impl Kind {
         Self::DeltaAppend,
     ];
 
-    /// Returns the kind's name as data spell it, such as `last_value`.
+    /// Returns the kind's name in documents, such as `last_value`.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -167,7 +167,7 @@ impl Kind {
         match self {
             Self::LastValue | Self::Ephemeral { guard: true } | Self::Untracked { guard: true } => Rule::Single,
             Self::AnyValue | Self::Ephemeral { guard: false } | Self::Untracked { guard: false } => Rule::Last,
-            Self::AfterFinish => Rule::Held,
+            Self::AfterFinish => Rule::AfterFinish,
             Self::Topic { accumulate } => Rule::Topic { accumulate },
             Self::Append | Self::DeltaAppend => Rule::Reduced(reduce::append),
             Self::Add => Rule::Reduced(reduce::add),
@@ -180,17 +180,16 @@ impl Kind {
         }
     }
 
-    /// Returns whether a write can replace the value instead of joining it.
+    /// True if a write can replace the value instead of being merged.
     pub(super) fn takes_overwrites(self) -> bool {
         matches!(self.rule(), Rule::Topic { .. } | Rule::Reduced(_))
     }
 
-    /// Returns whether a superstep that does not write the channel empties it.
+    /// True if a superstep that does not write the channel clears it.
     pub(super) fn lives_one_step(self) -> bool {
         matches!(self, Self::Ephemeral { .. } | Self::AnyValue | Self::Topic { accumulate: false })
     }
 
-    /// Checks that the channel can have this value.
     pub(super) fn check(self, value: &Value) -> Result<(), String> {
         let (fits, wanted) = match self {
             Self::Append | Self::Union | Self::Messages => (value.is_array(), reduce::LIST),
@@ -202,15 +201,15 @@ impl Kind {
             Self::LastValue | Self::Ephemeral { .. } | Self::Untracked { .. } => (true, ""),
             Self::AnyValue | Self::AfterFinish => (true, ""),
         };
-        if fits { Ok(()) } else { Err(reduce::not(wanted, value)) }
+        if fits { Ok(()) } else { Err(reduce::type_error(wanted, value)) }
     }
 
-    /// Returns a value in the form the channel keeps it in: sorted, with ids.
-    pub(super) fn whole(self, value: Value) -> Result<Value, String> {
+    /// Returns a value in the channel's form: sorted, with ids.
+    pub(super) fn normalize(self, value: Value) -> Result<Value, String> {
         self.check(&value)?;
         if self == Self::Union {
             return reduce::sorted(value);
         }
-        if self == Self::Messages { messages::whole(value) } else { Ok(value) }
+        if self == Self::Messages { messages::normalize(value) } else { Ok(value) }
     }
 }

@@ -1,18 +1,17 @@
-//! Messages as JSON, merged by id: reads changes out of a write, gives ids, leaves the merging to the one reducer.
+//! Messages as JSON: parses a write into changes and assigns ids; the typed reducer merges.
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::reduce::not;
+use super::reduce::type_error;
 use crate::graph::state::reducers::{self, Change, Keyed};
 
 const MESSAGE: &str = "a message or a list of messages";
 const REMOVE: &str = "$remove";
 const REMOVE_ALL: &str = "$remove_all";
 
-/// A message with an id.
 #[derive(Serialize)]
 struct Entry(Value);
 
@@ -22,22 +21,21 @@ impl Keyed for Entry {
     }
 }
 
-/// Merges one message or a list of them into the list.
 pub(crate) fn messages(list: &mut Value, write: Value) -> Result<(), String> {
-    let Value::Array(list) = list else { return Err(not(MESSAGE, &write)) };
-    let mut news = if let Value::Array(many) = write { many } else { vec![write] };
-    news.iter().try_for_each(check)?;
-    give_ids(list, &mut news);
-    let changes = news.into_iter().map(change).collect();
+    let Value::Array(list) = list else { return Err(type_error(MESSAGE, &write)) };
+    let mut incoming = if let Value::Array(many) = write { many } else { vec![write] };
+    incoming.iter().try_for_each(check)?;
+    give_ids(list, &mut incoming);
+    let changes = incoming.into_iter().map(change).collect();
     let mut entries = std::mem::take(list).into_iter().map(Entry).collect();
     let merged = reducers::messages(&mut entries, changes);
     list.extend(entries.into_iter().map(|entry| entry.0));
     merged
 }
 
-/// Returns a list that replaces all messages, with ids given.
-pub(crate) fn whole(list: Value) -> Result<Value, String> {
-    let Value::Array(mut list) = list else { return Err(not("a list of messages", &list)) };
+/// Returns the messages of an overwrite, with ids assigned.
+pub(crate) fn normalize(list: Value) -> Result<Value, String> {
+    let Value::Array(mut list) = list else { return Err(type_error("a list of messages", &list)) };
     list.iter().try_for_each(check)?;
     if list.iter().any(|message| message.get(REMOVE).or(message.get(REMOVE_ALL)).is_some()) {
         return Err("cannot remove messages while all are replaced".into());
@@ -47,7 +45,7 @@ pub(crate) fn whole(list: Value) -> Result<Value, String> {
 }
 
 fn check(message: &Value) -> Result<(), String> {
-    let Value::Object(fields) = message else { return Err(not(MESSAGE, message)) };
+    let Value::Object(fields) = message else { return Err(type_error(MESSAGE, message)) };
     let (id, remove, all) = (fields.get("id"), fields.get(REMOVE), fields.get(REMOVE_ALL));
     if !matches!(id, None | Some(Value::Null | Value::String(_))) {
         return Err("takes messages whose `id` is a string".into());
@@ -73,20 +71,20 @@ fn id_of(message: &Value) -> Option<&str> {
     message.get("id")?.as_str()
 }
 
-fn is_nameless(fields: &Map<String, Value>) -> bool {
+fn has_no_id(fields: &Map<String, Value>) -> bool {
     !fields.contains_key(REMOVE) && !fields.contains_key(REMOVE_ALL) && !fields.get("id").is_some_and(Value::is_string)
 }
 
-/// Gives an id to every message without one. A write that is applied again gives the same ids.
-fn give_ids(list: &[Value], news: &mut [Value]) {
-    if !news.iter().filter_map(Value::as_object).any(is_nameless) {
+/// Assigns an id to each message without one. Applying a write again assigns the same ids.
+fn give_ids(list: &[Value], incoming: &mut [Value]) {
+    if !incoming.iter().filter_map(Value::as_object).any(has_no_id) {
         return;
     }
-    let known = list.iter().chain(news.iter()).filter_map(id_of).map(str::to_owned);
+    let known = list.iter().chain(incoming.iter()).filter_map(id_of).map(str::to_owned);
     let mut taken: HashSet<String> = known.collect();
-    for (at, message) in news.iter_mut().enumerate() {
+    for (at, message) in incoming.iter_mut().enumerate() {
         let content = crc32c::crc32c(message.to_string().as_bytes());
-        if let Some(fields) = message.as_object_mut().filter(|fields| is_nameless(fields)) {
+        if let Some(fields) = message.as_object_mut().filter(|fields| has_no_id(fields)) {
             let id = reducers::free_id(&mut taken, list.len() + at, content);
             fields.insert("id".into(), id.into());
         }

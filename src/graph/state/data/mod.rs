@@ -1,4 +1,4 @@
-//! States whose channels are known only at run time: values are JSON, the rules are those of every other state.
+//! States whose channels are known only at run time: values are JSON, the merge rules those of typed states.
 
 mod kind;
 mod messages;

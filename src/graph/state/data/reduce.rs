@@ -1,4 +1,4 @@
-//! The ready-made reducers over JSON. Each takes a channel's value, which fits its kind, and one write, which may not.
+//! The built-in reducers over JSON. Each takes a channel's value, which fits its kind, and a write, which may not.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use crate::graph::state::reducers;
 
-/// Reduces a write into a value, or says why not.
+/// Reduces a write into a value, or returns the reason why not.
 pub(crate) type Reducer = fn(&mut Value, Value) -> Result<(), String>;
 
 pub(crate) const LIST: &str = "a list";
@@ -15,8 +15,8 @@ pub(crate) const STRING: &str = "a string";
 pub(crate) const OBJECT: &str = "an object";
 pub(crate) const ORDERED: &str = "a number or a string";
 
-/// Says that a value is of the wrong type. Never shows the value, which may be secret.
-pub(crate) fn not(wanted: &str, given: &Value) -> String {
+/// Returns the error for a value of the wrong type. Never shows the value, which may be secret.
+pub(crate) fn type_error(wanted: &str, given: &Value) -> String {
     format!("takes {wanted}, not {}", type_of(given))
 }
 
@@ -34,12 +34,12 @@ fn type_of(value: &Value) -> &'static str {
 pub(crate) fn append(list: &mut Value, write: Value) -> Result<(), String> {
     match (list, write) {
         (Value::Array(list), Value::Array(more)) => reducers::append(list, more),
-        (_, write) => return Err(not(LIST, &write)),
+        (_, write) => return Err(type_error(LIST, &write)),
     }
     Ok(())
 }
 
-/// Adds to a topic: a list is added item by item.
+/// Adds to a topic: a list item by item.
 pub(super) fn publish(list: &mut Value, write: Value) -> Result<(), String> {
     let items = if write.is_array() { write } else { Value::Array(vec![write]) };
     append(list, items)
@@ -48,7 +48,7 @@ pub(super) fn publish(list: &mut Value, write: Value) -> Result<(), String> {
 pub(crate) fn concat(text: &mut Value, write: Value) -> Result<(), String> {
     match (text, write) {
         (Value::String(text), Value::String(more)) => text.push_str(&more),
-        (_, write) => return Err(not(STRING, &write)),
+        (_, write) => return Err(type_error(STRING, &write)),
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ pub(crate) fn concat(text: &mut Value, write: Value) -> Result<(), String> {
 pub(crate) fn merge(map: &mut Value, write: Value) -> Result<(), String> {
     match (map, write) {
         (Value::Object(map), Value::Object(more)) => map.extend(more),
-        (_, write) => return Err(not(OBJECT, &write)),
+        (_, write) => return Err(type_error(OBJECT, &write)),
     }
     Ok(())
 }
@@ -64,14 +64,14 @@ pub(crate) fn merge(map: &mut Value, write: Value) -> Result<(), String> {
 pub(crate) fn add(sum: &mut Value, write: Value) -> Result<(), String> {
     *sum = match (&*sum, &write) {
         (Value::Number(a), Value::Number(b)) => Value::Number(plus(a, b)?),
-        (_, write) => return Err(not(NUMBER, write)),
+        (_, write) => return Err(type_error(NUMBER, write)),
     };
     Ok(())
 }
 
 pub(crate) fn max(value: &mut Value, write: Value) -> Result<(), String> {
     if !write.is_number() {
-        return Err(not(NUMBER, &write));
+        return Err(type_error(NUMBER, &write));
     }
     if compare(&write, value) == Some(Ordering::Greater) {
         *value = write;
@@ -79,10 +79,10 @@ pub(crate) fn max(value: &mut Value, write: Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps the smaller value. Null stands for none so far.
+/// Keeps the smaller value. Null means no value yet.
 pub(crate) fn opt_min(value: &mut Value, write: Value) -> Result<(), String> {
     if !(write.is_number() || write.is_string()) {
-        return Err(not(ORDERED, &write));
+        return Err(type_error(ORDERED, &write));
     }
     let order = if value.is_null() { Some(Ordering::Less) } else { compare(&write, value) };
     match order {
@@ -100,12 +100,11 @@ pub(crate) fn union(set: &mut Value, write: Value) -> Result<(), String> {
             set.extend(more);
             sort(set);
         }
-        (_, write) => return Err(not(LIST, &write)),
+        (_, write) => return Err(type_error(LIST, &write)),
     }
     Ok(())
 }
 
-/// Returns a list as the union of its items.
 pub(crate) fn sorted(list: Value) -> Result<Value, String> {
     let mut set = Value::Array(vec![]);
     union(&mut set, list)?;
@@ -138,7 +137,6 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Orders two simple values of one type; none for others.
 fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => match (integer(a), integer(b)) {
@@ -159,7 +157,7 @@ fn plus(a: &Number, b: &Number) -> Result<Number, String> {
     fits.or_else(float).ok_or_else(|| "the sum is too great for a number".to_owned())
 }
 
-/// Any sum of two fits.
+/// Returns the number as an integer whose sums cannot overflow.
 fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }

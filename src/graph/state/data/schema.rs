@@ -1,4 +1,4 @@
-//! The table of data-defined channels, and the writes it makes: names become indexes here, once.
+//! The table of data-defined channels and their writes, with names resolved to indexes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,8 +11,8 @@ use crate::graph::state::channel::Channel;
 use crate::graph::state::channels::no_channel;
 use crate::graph::state::put::Put;
 
-/// The channels of a [`DataState`](crate::graph::DataState), known at run time. A graph takes it by `StateGraph::with_schema(schema)`; its node ids are
-/// [`Name`](crate::graph::Name)s.
+/// The channels of a [`DataState`](crate::graph::DataState), known at run time. Pass it to `StateGraph::with_schema`; the
+/// node ids of such a graph are [`Name`](crate::graph::Name)s.
 ///
 /// ```
 /// use serde_json::json;
@@ -27,7 +27,6 @@ use crate::graph::state::put::Put;
 #[derive(Clone, Debug, Default)]
 pub struct DataSchema(Arc<Table>);
 
-/// The table itself; states share it.
 #[derive(Clone, Debug, Default)]
 struct Table {
     channels: Vec<Channel>,
@@ -37,7 +36,7 @@ struct Table {
     upgrades: HashMap<usize, Upgrade>,
 }
 
-/// Makes a value of what an earlier version stored.
+/// The user's function from an earlier version's value to the current one.
 #[derive(Clone)]
 struct Upgrade(Arc<dyn Fn(Value, u32) -> Result<Value, String> + Send + Sync>);
 
@@ -47,7 +46,7 @@ impl fmt::Debug for Upgrade {
     }
 }
 
-/// What is wrong with a table of channels.
+/// The error of a table of channels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -58,7 +57,7 @@ pub enum SchemaError {
         /// The name.
         channel: String,
     },
-    /// A name that no channel has.
+    /// An unknown channel name.
     #[error("no channel is named `{channel}`")]
     Unknown {
         /// The name.
@@ -67,7 +66,7 @@ pub enum SchemaError {
 }
 
 impl SchemaError {
-    /// Returns what to do about it.
+    /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
             Self::Twice { channel } => format!("remove one `{channel}`, or give it another name"),
@@ -77,7 +76,7 @@ impl SchemaError {
 }
 
 impl DataSchema {
-    /// Returns a table of channels, whose indexes follow the order given.
+    /// Returns a table of channels, indexed in the given order.
     ///
     /// # Errors
     /// [`SchemaError::Twice`] if two channels have one name.
@@ -93,7 +92,7 @@ impl DataSchema {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Marks a channel as never to be printed or exported.
+    /// Marks a channel as secret: never printed or exported.
     ///
     /// # Errors
     /// [`SchemaError::Unknown`] if no channel has this name.
@@ -103,7 +102,7 @@ impl DataSchema {
         Ok(self)
     }
 
-    /// Says that a channel had another name before: what is stored under it is the channel's own.
+    /// Adds a former name of a channel: values stored under it are the channel's own.
     ///
     /// # Errors
     /// [`SchemaError::Unknown`] if no channel has this name, [`SchemaError::Twice`] if one has the old name.
@@ -114,7 +113,7 @@ impl DataSchema {
         Ok(self)
     }
 
-    /// Says that a channel is new: a thread that never stored it starts with its default, whatever else it has stored.
+    /// Marks a channel as new: threads stored without it start with its default, whatever else they store.
     ///
     /// # Errors
     /// [`SchemaError::Unknown`] if no channel has this name.
@@ -124,7 +123,7 @@ impl DataSchema {
         Ok(self)
     }
 
-    /// Says that a channel is gone for good: what is stored of it is dropped.
+    /// Declares a removed channel: its stored values are dropped.
     ///
     /// # Errors
     /// [`SchemaError::Twice`] if a channel has this name.
@@ -134,7 +133,7 @@ impl DataSchema {
         Ok(self)
     }
 
-    /// Gives a channel's values a version, and what makes a value (or a write) of it from what an earlier one stored.
+    /// Sets the version of a channel's values, and the function that converts an earlier version's value (or write).
     ///
     /// # Errors
     /// [`SchemaError::Unknown`] if no channel has this name.
@@ -157,7 +156,7 @@ impl DataSchema {
         }
     }
 
-    pub(super) fn gone(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn removed_names(&self) -> impl Iterator<Item = &str> {
         self.0.removed.iter().map(String::as_str)
     }
 
@@ -175,15 +174,15 @@ impl DataSchema {
         self.0.channels.iter().map(Channel::name)
     }
 
-    /// Returns the kind of a channel. An index that no channel has is a bug of the caller.
+    /// Returns the kind of a channel. Panics on an unknown index.
     pub fn kind(&self, channel: usize) -> Kind {
         self.0.kinds.get(channel).copied().unwrap_or_else(|| no_channel(channel))
     }
 
-    /// Returns a write to the channel with this name; none if there is no such channel.
+    /// Returns a write to the channel with this name; `None` if there is no such channel.
     ///
-    /// `{"$overwrite": v}`, `{"__overwrite__": v}` and `{"type": "__overwrite__", "value": v}` replace a reduced value.
-    /// Where every write replaces the value, they are the same as `v`.
+    /// `{"$overwrite": v}`, `{"__overwrite__": v}` and `{"type": "__overwrite__", "value": v}` replace a reduced value. On
+    /// a channel that every write replaces, they are the same as `v`.
     pub fn write(&self, name: &str, value: Value) -> Option<DataWrite> {
         let channel = self.channel(name)?;
         Some(match unwrap_overwrite(value) {
@@ -192,7 +191,7 @@ impl DataSchema {
         })
     }
 
-    /// Returns a write that replaces the value of the channel with this name; none if there is no such channel.
+    /// Returns a write that replaces the value of the channel with this name; `None` if there is no such channel.
     pub fn overwrite(&self, name: &str, value: Value) -> Option<DataWrite> {
         let channel = self.channel(name)?;
         Some(DataWrite::replacing(self.kind(channel), channel, value))
@@ -218,7 +217,7 @@ impl Table {
     }
 }
 
-/// A write to one channel of a [`DataState`](crate::graph::DataState). Its `Debug` shows no value, as the channel may be secret.
+/// A write to a channel of a [`DataState`](crate::graph::DataState). Its `Debug` hides the value, which may be secret.
 #[derive(Clone, PartialEq)]
 pub struct DataWrite {
     pub(super) channel: usize,
@@ -226,13 +225,13 @@ pub struct DataWrite {
 }
 
 impl DataWrite {
-    /// Returns what the write carries.
+    /// Returns the value of the write.
     pub fn value(&self) -> &Value {
         let (Put::Reduce(value) | Put::Overwrite(value)) = &self.put;
         value
     }
 
-    /// Returns the write that sets a channel to a value, whatever it had before.
+    /// Returns the write that sets a channel to a value, whatever its present one.
     pub(super) fn replacing(kind: Kind, channel: usize, value: Value) -> Self {
         let put = if kind.takes_overwrites() { Put::Overwrite(value) } else { Put::Reduce(value) };
         Self { channel, put }
@@ -246,7 +245,7 @@ impl fmt::Debug for DataWrite {
     }
 }
 
-/// Takes the value out of any spelling of an overwrite; an error is the value as it was.
+/// Returns the value of an overwrite in any spelling; other values as an error.
 fn unwrap_overwrite(mut value: Value) -> Result<Value, Value> {
     let key = match value.as_object() {
         Some(map) if map.len() == 1 => ["$overwrite", "__overwrite__"].into_iter().find(|key| map.contains_key(*key)),

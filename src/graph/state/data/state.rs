@@ -18,7 +18,7 @@ use crate::graph::state::merge::{ApplyError, Merge};
 use crate::graph::state::put::Put;
 use crate::graph::state::writes::Writes;
 
-/// A state whose channels are those of a [`DataSchema`]. A channel may have no value.
+/// A state with the channels of a [`DataSchema`]. A channel may have no value.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -41,24 +41,24 @@ use crate::graph::state::writes::Writes;
 pub struct DataState {
     schema: DataSchema,
     values: Vec<Option<Value>>,
-    /// Channels whose value waits for the run to go quiet.
-    held: BTreeSet<usize>,
+    /// Channels whose value is not readable until the run is about to end.
+    deferred: BTreeSet<usize>,
     returned: Option<Arc<Map<String, Value>>>,
 }
 
 impl DataState {
-    /// Returns the value of a channel; none if it has none that can be read.
+    /// Returns the value of a channel; `None` if it has no readable value.
     pub fn get(&self, channel: usize) -> Option<&Value> {
         let value = self.values.get(channel)?.as_ref();
-        value.filter(|_| !self.held.contains(&channel))
+        value.filter(|_| !self.deferred.contains(&channel))
     }
 
-    /// Returns the value of the channel with this name; none if there is no such channel, or it has no value that can be read.
+    /// Returns the value of the channel with this name; `None` if there is no such channel, or no readable value.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.by_name(&self.schema, name)
     }
 
-    /// Returns the writes of an object, one for each key, which names a channel.
+    /// Returns the writes of an object, one for each key.
     ///
     /// # Errors
     /// If it is no object, or a key names no channel.
@@ -71,21 +71,21 @@ impl DataState {
         self.get(schema.channel(name)?)
     }
 
-    /// Returns the channels that have a value, as an object, without the secret ones: ask for such a value by
-    /// [`get`](Self::get) or [`by_name`](Self::by_name).
+    /// Returns the channels that have a value, as an object, without secret ones; read those with [`get`](Self::get) or
+    /// [`by_name`](Self::by_name).
     pub fn to_json(&self, schema: &DataSchema) -> Value {
         let channels = schema.channels().iter().enumerate().filter(|(_, channel)| !channel.is_secret());
         let set = channels.filter_map(|(at, channel)| Some((channel.name().to_owned(), self.get(at)?.clone())));
         Value::Object(set.collect::<Map<_, _>>())
     }
 
-    /// Returns what the node returned whose routers are to choose, keys that are no channels included; none elsewhere.
+    /// Returns the object that the node before a router returned, unknown keys included; `None` outside routers.
     pub fn returned(&self) -> Option<&Map<String, Value>> {
         self.returned.as_deref()
     }
 
-    /// Returns a value that is kept, whether or not it can be read yet.
-    fn kept<E: serde::ser::Error>(&self, schema: &DataSchema, channel: usize) -> Result<&Value, E> {
+    /// Returns a channel's value, readable or not.
+    fn stored_value<E: serde::ser::Error>(&self, schema: &DataSchema, channel: usize) -> Result<&Value, E> {
         let missing = || E::custom(format_args!("channel `{}` has no value", schema.channels()[channel].name()));
         self.values[channel].as_ref().ok_or_else(missing)
     }
@@ -94,7 +94,7 @@ impl DataState {
 /// Two states are equal if their values are.
 impl PartialEq for DataState {
     fn eq(&self, other: &Self) -> bool {
-        (&self.values, &self.held, &self.returned) == (&other.values, &other.held, &other.returned)
+        (&self.values, &self.deferred, &self.returned) == (&other.values, &other.deferred, &other.returned)
     }
 }
 
@@ -128,7 +128,7 @@ impl State for DataState {
         Self {
             schema: schema.clone(),
             values: schema.kinds().map(Kind::start).collect(),
-            held: BTreeSet::new(),
+            deferred: BTreeSet::new(),
             returned: None,
         }
     }
@@ -137,15 +137,15 @@ impl State for DataState {
         let DataWrite { channel, put } = write;
         let (kind, slot) = (schema.kind(channel), &mut self.values[channel]);
         match kind.rule() {
-            Rule::Single => return merge.last_value(channel, slot, Some(carried(put))),
-            Rule::Last => merge.any_value(channel, slot, Some(carried(put))),
-            Rule::Held => {
-                self.held.insert(channel);
-                merge.any_value(channel, slot, Some(carried(put)));
+            Rule::Single => return merge.last_value(channel, slot, Some(into_value(put))),
+            Rule::Last => merge.any_value(channel, slot, Some(into_value(put))),
+            Rule::AfterFinish => {
+                self.deferred.insert(channel);
+                merge.any_value(channel, slot, Some(into_value(put)));
             }
             Rule::Topic { accumulate } => return apply_topic(channel, slot, put, accumulate, merge),
             Rule::Reduced(reduce) => {
-                let put = checked(kind, channel, put)?;
+                let put = validated(kind, channel, put)?;
                 return merge.try_reduce(channel, slot, put, |slot, write| reduce(slot.get_or_insert_default(), write));
             }
         }
@@ -161,7 +161,7 @@ impl State for DataState {
     }
 
     fn finish(&mut self, _: &DataSchema, changed: &mut Mask) {
-        for channel in std::mem::take(&mut self.held) {
+        for channel in std::mem::take(&mut self.deferred) {
             changed.insert(channel);
         }
     }
@@ -179,7 +179,7 @@ impl State for DataState {
     }
 
     fn show_channel<E: Serializer>(&self, schema: &DataSchema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
-        self.kept(schema, channel)?.serialize(out)
+        self.stored_value(schema, channel)?.serialize(out)
     }
 
     fn channel_of(write: &DataWrite) -> usize {
@@ -217,7 +217,7 @@ impl State for DataState {
     ) -> Option<Result<(), String>> {
         let kind = schema.kind(channel);
         Some(schema.upgrade(channel, value, from)?.and_then(|value| {
-            self.values[channel] = Some(kind.whole(value)?);
+            self.values[channel] = Some(kind.normalize(value)?);
             Ok(())
         }))
     }
@@ -234,19 +234,19 @@ impl State for DataState {
     }
 
     fn removed(schema: &DataSchema) -> Vec<&str> {
-        schema.gone().collect()
+        schema.removed_names().collect()
     }
 
-    /// Encodes what is kept: for [`Kind::AfterFinish`] the value and whether it can be read. Fails if there is none.
+    /// Encodes the value, for [`Kind::AfterFinish`] together with whether it is readable. Fails if there is none.
     fn encode_channel<E: Serializer>(&self, schema: &DataSchema, channel: usize, out: E) -> Result<E::Ok, E::Error> {
-        let value = self.kept(schema, channel)?;
+        let value = self.stored_value(schema, channel)?;
         match schema.kind(channel).rule() {
-            Rule::Held => (value, !self.held.contains(&channel)).serialize(out),
+            Rule::AfterFinish => (value, !self.deferred.contains(&channel)).serialize(out),
             Rule::Single | Rule::Last | Rule::Topic { .. } | Rule::Reduced(_) => value.serialize(out),
         }
     }
 
-    /// Decodes what [`encode_channel`](State::encode_channel) wrote. Fails if the value does not fit the kind.
+    /// Decodes the output of [`encode_channel`](State::encode_channel). Fails if the value does not fit the kind.
     fn decode_channel<'de, D: Deserializer<'de>>(
         &mut self,
         schema: &DataSchema,
@@ -255,35 +255,34 @@ impl State for DataState {
     ) -> Result<(), D::Error> {
         let kind = schema.kind(channel);
         let (value, readable) = match kind.rule() {
-            Rule::Held => Deserialize::deserialize(from)?,
+            Rule::AfterFinish => Deserialize::deserialize(from)?,
             Rule::Single | Rule::Last | Rule::Topic { .. } | Rule::Reduced(_) => (Value::deserialize(from)?, true),
         };
         kind.check(&value).map_err(serde::de::Error::custom)?;
         self.values[channel] = Some(value).filter(|value| !is_empty_topic(kind, value));
         if readable {
-            self.held.remove(&channel)
+            self.deferred.remove(&channel)
         } else {
-            self.held.insert(channel)
+            self.deferred.insert(channel)
         };
         Ok(())
     }
 }
 
-fn carried(put: Put<Value, Value>) -> Value {
+fn into_value(put: Put<Value, Value>) -> Value {
     let (Put::Reduce(value) | Put::Overwrite(value)) = put;
     value
 }
 
-/// Looks at what replaces a reduced value before it does.
-fn checked(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Option<Value>, Value>, ApplyError> {
+fn validated(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Option<Value>, Value>, ApplyError> {
     let refused = |reason| ApplyError::Refused { channel, reason };
     Ok(match put {
         Put::Reduce(write) => Put::Reduce(write),
-        Put::Overwrite(value) => Put::Overwrite(Some(kind.whole(value).map_err(refused)?)),
+        Put::Overwrite(value) => Put::Overwrite(Some(kind.normalize(value).map_err(refused)?)),
     })
 }
 
-/// Adds to a topic. One without items has no value; a write without items is none.
+/// Adds to a topic. A topic without items has no value, and a write without items does nothing.
 fn apply_topic(
     channel: usize,
     slot: &mut Option<Value>,
@@ -291,7 +290,7 @@ fn apply_topic(
     accumulate: bool,
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
-    let put = checked(Kind::Topic { accumulate }, channel, put)?;
+    let put = validated(Kind::Topic { accumulate }, channel, put)?;
     if matches!(&put, Put::Reduce(Value::Array(items)) if items.is_empty()) {
         return Ok(());
     }

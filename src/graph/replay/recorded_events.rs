@@ -1,9 +1,9 @@
-//! Telling the events of recorded supersteps again, in canonical order: a checkpoint, the tasks that started, then of each
-//! what it emitted, its subgraphs, what it asked and was answered, how it ended; then the state. Runs nothing.
+//! Emits the events of recorded supersteps in canonical order: the checkpoint, the tasks that started, then for each
+//! task its emitted events, subgraphs, questions, answers and end; then the state. Runs nothing.
 
 use std::sync::Arc;
 
-use super::walk::{Recorded, Walk};
+use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{AnswerRecord, BoxFuture, CheckpointId, Key, QuestionRecord, RowId, Source, TaskStatus};
 use crate::graph::build::Table;
 use crate::graph::diff::outline::called;
@@ -19,56 +19,54 @@ use crate::graph::view::{
     AnyChild, CheckpointView, EventKind, EventTask, Ledger, Mode, TaskView, Telling, Told, View, origin::task_id,
 };
 
-/// Tells the supersteps of one graph.
-pub(crate) struct Teller<'a, S: State, N, C> {
+pub(crate) struct RecordedEvents<'a, S: State, N, C> {
     pub table: &'a Arc<Table<S, N, C>>,
     pub reader: &'a Reader,
     pub telling: &'a Telling,
-    /// The nodes on the way down.
+    /// Nodes from the root graph down to this one.
     pub names: Arc<[String]>,
-    /// The same with their tasks, as events have them.
+    /// The same with task ids, as events carry them.
     pub places: Arc<[String]>,
-    /// The channels it shows, if not all.
+    /// The output channels, if not all.
     pub output: Option<&'a Mask>,
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
-    /// Tells up to so many supersteps; returns how many there were.
-    pub(crate) async fn tell(&self, mut walk: Walk<S, N, C>, limit: u64) -> Result<u64, RunError> {
-        let (mut told, mut ran, mut first) = (0, vec![], true);
-        while told < limit
+impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> {
+    /// Emits up to `limit` supersteps, and returns their number.
+    pub(crate) async fn emit(&self, mut walk: Walk<S, N, C>, limit: u64) -> Result<u64, RunError> {
+        let (mut supersteps, mut ran, mut first) = (0, vec![], true);
+        while supersteps < limit
             && let Some(step) = walk.next().await?
         {
             if std::mem::take(&mut first) && step.made.meta.parent.is_none() && step.made.meta.source == Source::Loop {
                 self.gap(CheckpointId(0), step.made.meta.id).await?;
             }
             self.checkpoint(&step.made, &ran).await;
-            if tells_tasks(&step) {
+            if includes_tasks(&step) {
                 self.hear(step.made.meta.id, step.made.meta.id).await?;
                 self.tasks(&step).await?;
                 self.rest().await;
             }
-            if let Some(after) =
-                step.after.as_ref().filter(|after| after.meta.source == Source::Loop && !step.is_whole())
-            {
+            let gap_before = |after: &&Position<S>| after.meta.source == Source::Loop && !step.is_applied();
+            if let Some(after) = step.after.as_ref().filter(gap_before) {
                 self.gap(step.made.meta.id, after.meta.id).await?;
             }
             self.end(&step).await;
             let nodes = step.tasks.iter().map(|task| self.name(task.node).to_string());
-            ran = if step.is_whole() { nodes.collect() } else { vec![] };
-            told += u64::from(step.after.is_some() || !step.records.is_empty());
+            ran = if step.is_applied() { nodes.collect() } else { vec![] };
+            supersteps += u64::from(step.after.is_some() || !step.records.is_empty());
         }
-        Ok(told)
+        Ok(supersteps)
     }
 
     async fn hear(&self, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
         if !self.names.is_empty() || !self.telling.listens {
-            return Ok(()); // what subgraphs emit is heard with the superstep of the root graph
+            return Ok(()); // events of subgraphs are loaded with the superstep of the root graph
         }
         self.telling.heard.hear(self.reader, first, last).await
     }
 
-    /// What was emitted in the supersteps that durability `exit` left out before a checkpoint.
+    /// Emits the custom events of supersteps that durability `exit` left out before a checkpoint.
     async fn gap(&self, from: CheckpointId, to: CheckpointId) -> Result<(), RunError> {
         let newest = self.reader.made_before(to).await?;
         let first = if newest == from { from } else { CheckpointId(newest.0 + 1) };
@@ -108,7 +106,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         self.send(made.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
-    async fn tasks(&self, step: &Recorded<S>) -> Result<(), RunError> {
+    async fn tasks(&self, step: &StepRecord<S>) -> Result<(), RunError> {
         let started = |task: &&Task<S>| task.node != START_NODE && step.records.contains_key(&task.key);
         for task in step.tasks.iter().filter(started) {
             self.start(step, task).await;
@@ -126,7 +124,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         Ok(())
     }
 
-    async fn start(&self, step: &Recorded<S>, task: &Task<S>) {
+    async fn start(&self, step: &StepRecord<S>, task: &Task<S>) {
         let (state, table) = (Arc::clone(&step.before.state), Arc::clone(self.table));
         let input = match (&task.packet, &self.table.row(task.node).reads) {
             (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
@@ -138,17 +136,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         self.send(step.made.meta.step + 1, EventKind::TaskStart { node, task, input, sent, remaining_steps: 0 }).await;
     }
 
-    fn event_task(&self, step: &Recorded<S>, task: &Task<S>) -> EventTask {
+    fn event_task(&self, step: &StepRecord<S>, task: &Task<S>) -> EventTask {
         EventTask::below(&self.places, &self.name(task.node), task_id(step.made.meta.id, stored(step, task)))
     }
 
-    /// What a node emitted, and subgraphs of it that are not kept.
-    async fn emitted(&self, step: &Recorded<S>, task: &Task<S>) {
+    /// Emits the custom events of a node, those of its unsaved subgraphs included.
+    async fn emitted(&self, step: &StepRecord<S>, task: &Task<S>) {
         self.pass_on(self.telling.heard.of(step.made.meta.id, stored(step, task))).await;
     }
 
-    /// What a task of the root graph did and learned, those in its subgraphs included.
-    async fn journal(&self, step: &Recorded<S>, task: &Task<S>) -> Result<(), RunError> {
+    /// Emits the journal of a task of the root graph, entries of its subgraphs included.
+    async fn journal(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
         if !self.names.is_empty() || !self.telling.sink.wants(Mode::Journal, true) {
             return Ok(());
         }
@@ -161,14 +159,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         Ok(())
     }
 
-    async fn pass_on(&self, told: Vec<Told>) {
-        for (namespace, at, kind) in told {
+    async fn pass_on(&self, events: Vec<Told>) {
+        for (namespace, at, kind) in events {
             self.telling.sink.send(&namespace, at, kind).await;
         }
     }
 
-    /// The subgraphs that its last attempt called.
-    async fn inside(&self, step: &Recorded<S>, task: &Task<S>) -> Result<(), RunError> {
+    async fn inside(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
         let children = self.children(task.node);
         if children.is_empty() || !self.telling.sink.is_deep() {
             return Ok(());
@@ -186,8 +183,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         Ok(())
     }
 
-    /// The way down to a subgraph that a task, or its error handler, called.
-    fn below(&self, step: &Recorded<S>, task: &Task<S>, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
+    /// Returns the names and places of a subgraph that a task, or its error handler, called.
+    fn below(&self, step: &StepRecord<S>, task: &Task<S>, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
         let row = self.table.row(task.node);
         let name = if handler { &row.handler.name } else { &row.name };
         let own = EventTask::below(&self.places, name, task_id(step.made.meta.id, stored(step, task)));
@@ -196,11 +193,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         (names, own.path.iter().cloned().chain(again()).collect())
     }
 
-    /// What a task asked, and was answered. Returns whether it was.
-    async fn asked(&self, step: &Recorded<S>, task: &Task<S>) -> Result<bool, RunError> {
+    /// Emits the questions and answers of a task. Returns true if it was answered.
+    async fn asked(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<bool, RunError> {
         let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.meta.id, stored(step, task));
-        let last =
-            |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
+        let last = |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
         let values = answer_info(self.table, task);
         for (answer, info) in task.record.answers.iter().zip(&values).filter(|(answer, _)| !last(answer)) {
             if let Some(question) = self.question(step, task, answer).await? {
@@ -216,10 +212,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         Ok(!values.is_empty() || (!task.asked.is_empty() && task.is_done()))
     }
 
-    /// A question that was asked before the last ones.
     async fn question(
         &self,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         task: &Task<S>,
         answer: &AnswerRecord,
     ) -> Result<Option<Question>, RunError> {
@@ -240,7 +235,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         }))
     }
 
-    async fn questions(&self, step: &Recorded<S>, task: &Task<S>, questions: Vec<Question>) {
+    async fn questions(&self, step: &StepRecord<S>, task: &Task<S>, questions: Vec<Question>) {
         if questions.is_empty() {
             return;
         }
@@ -251,13 +246,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         self.task_end(step, task, self.name(task.node), None, Writes::default(), questions).await;
     }
 
-    async fn answer(&self, step: &Recorded<S>, task: &Task<S>, answer: AnswerInfo) {
+    async fn answer(&self, step: &StepRecord<S>, task: &Task<S>, answer: AnswerInfo) {
         let node = self.name(task.node);
         let task = self.event_task(step, task);
         self.send(step.made.meta.step + 1, EventKind::Answered { node, task, answer }).await;
     }
 
-    async fn ended(&self, step: &Recorded<S>, task: &Task<S>) {
+    async fn ended(&self, step: &StepRecord<S>, task: &Task<S>) {
         let mut node = self.name(task.node);
         if let Some(handled) = &task.record.handled {
             self.task_end(step, task, Arc::clone(&node), Some(handled.error.clone()), Writes::default(), vec![]).await;
@@ -276,7 +271,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
 
     async fn task_end(
         &self,
-        step: &Recorded<S>,
+        step: &StepRecord<S>,
         task: &Task<S>,
         node: Arc<str>,
         error: Option<String>,
@@ -288,8 +283,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
         self.send(step.made.meta.step + 1, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 
-    /// The state that a superstep led to; of one that waits, the state with the results so far.
-    async fn end(&self, step: &Recorded<S>) {
+    /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
+    async fn end(&self, step: &StepRecord<S>) {
         let done: Vec<&Finished<S>> = step.tasks.iter().filter_map(result).collect();
         let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(S::channel_of)).collect();
         let state = match &step.after {
@@ -301,7 +296,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
             None => None,
         };
         let Some(state) = state else { return };
-        if !step.is_whole() && step.after.is_some() || shows(self.table, self.output, &written, &*state) {
+        if !step.is_applied() && step.after.is_some() || shows(self.table, self.output, &written, &*state) {
             let values = self.shown(state);
             let at = step.after.as_ref().map_or(step.made.meta.step, |after| after.meta.step);
             self.send(at, EventKind::Values { values, questions: vec![] }).await;
@@ -336,19 +331,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Teller<'_, S, N, C> {
     }
 }
 
-/// Whether what the tasks of a checkpoint did belongs to the line: not if the next checkpoint is a fork, or left out what
-/// lies between, or if somebody wrote beside tasks that had all ended.
-fn tells_tasks<S: State>(step: &Recorded<S>) -> bool {
+/// True if the tasks of the checkpoint belong to the line. They do not if the next checkpoint is a fork, if checkpoints
+/// are missing in between, or if it is an external write after all tasks had ended.
+fn includes_tasks<S: State>(step: &StepRecord<S>) -> bool {
     match step.after.as_ref().map(|after| after.meta.source) {
         None => true,
-        Some(Source::Loop) => step.is_whole(),
+        Some(Source::Loop) => step.is_applied(),
         Some(Source::Fork) => false,
         Some(Source::Input | Source::Update) => step.tasks.iter().any(|task| !task.is_done()),
     }
 }
 
-/// The key that the task had in the graph which recorded it.
-fn stored<S: State>(step: &Recorded<S>, task: &Task<S>) -> u32 {
+/// Returns the key that the task had in the graph which recorded it.
+fn stored<S: State>(step: &StepRecord<S>, task: &Task<S>) -> u32 {
     step.mapping.stored_task(task.key)
 }
 
@@ -359,8 +354,8 @@ fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
     }
 }
 
-/// Tells a subgraph: the checkpoints that led to `tip` since the task above was planned.
-pub(crate) fn told<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
+/// Emits the events of a subgraph: the checkpoints that led to `tip` since the calling task was planned.
+pub(crate) fn emit_subgraph<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &'a Arc<Table<S, N, C>>,
     reader: &'a Reader,
     (since, tip): (CheckpointId, CheckpointId),
@@ -370,7 +365,7 @@ pub(crate) fn told<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     Box::pin(async move {
         let line = reader.nested_line(tip, since).await?;
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
-        let teller = Teller { table, reader, telling, names, places, output: table.channels.output.as_ref() };
-        teller.tell(walk, u64::MAX).await.map(drop)
+        let teller = RecordedEvents { table, reader, telling, names, places, output: table.channels.output.as_ref() };
+        teller.emit(walk, u64::MAX).await.map(drop)
     })
 }

@@ -7,24 +7,22 @@ use super::channel::Codec;
 pub(crate) const MESSAGE_PACK: u8 = 1;
 pub(crate) const BINCODE: u8 = 2;
 
-/// The type name of an answer that was given as JSON to a question of unknown type.
+/// The type name of an answer that was given as JSON because the question's type was unknown.
 pub(crate) const JSON: &str = "json";
 
-/// How numbers and vectors of them are written.
 pub(crate) fn options() -> impl Options {
     bincode::DefaultOptions::new()
 }
 
-/// A stored value: what its header says, and the value itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct StoredValue<'a> {
     pub codec: Codec,
     pub version: u32,
     pub type_name: &'a str,
     pub body: &'a [u8],
 }
 
-impl<'a> Held<'a> {
+impl<'a> StoredValue<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Result<Self, String> {
         let short = || "the stored value is cut short".to_owned();
         let (&codec, rest) = bytes.split_first().ok_or_else(short)?;

@@ -1,1 +1,0 @@
-//! A task of a snapshot as JSON.
