@@ -1,7 +1,7 @@
 //! Where a model's server is, and with which key it is asked.
 
 use super::key::ApiKey;
-use crate::drivers::price::Price;
+use crate::drivers::Price;
 
 /// OpenAI's own server.
 const OPENAI: &str = "https://api.openai.com/v1";

@@ -2,8 +2,7 @@
 
 use super::key::{Hide, HidePieces};
 use super::reply::Piece;
-use crate::drivers::driver::Sender;
-use crate::drivers::event::AgentEvent;
+use crate::drivers::{AgentEvent, Sender};
 
 /// How much of what was said is kept for an error, in bytes.
 const KEPT: usize = 4000;

@@ -17,7 +17,7 @@ use super::reply::{Piece, Reply};
 use super::sse::EventReader;
 use super::surrogate;
 use super::wire::Chunk;
-use crate::drivers::error::{DriverError, ErrorClass};
+use crate::drivers::{DriverError, ErrorClass};
 
 /// How much is read of one answer, wrapping and all.
 const LARGEST: usize = 64 * 1024 * 1024;

@@ -4,10 +4,13 @@
 //! What was said is on disk before the next request: a process that is killed goes on where it was, repeats at most the one
 //! request that was not answered, and may repeat the one tool call whose result was not stored (the model is told).
 
+mod blocking;
 mod config;
+mod driver;
 mod heard;
 mod http;
 mod key;
+mod parts;
 mod refusal;
 mod reply;
 mod sse;
@@ -18,109 +21,10 @@ mod usage;
 mod webhook;
 mod wire;
 
-use std::sync::Arc;
-
 pub use config::ApiConfig;
-use http::Http;
+pub use driver::Api;
 pub use key::ApiKey;
 #[cfg(feature = "app")]
 pub(crate) use webhook::post;
 
-use super::driver::{AgentEvents, Capabilities, Driver, events};
-use super::error::{DriverError, ErrorClass};
-use super::event::Finished;
 pub use super::price::Price;
-use super::request::{AgentRequest, SessionRef};
-use super::sessions::SessionStore;
-use super::tools::ToolLimits;
-use crate::checkpoint::BoxFuture;
-
-/// A model behind OpenAI's chat completions.
-///
-/// ```no_run
-/// # async fn run() -> Result<(), superstep::drivers::DriverError> {
-/// use superstep::drivers::api::{Api, ApiConfig};
-/// use superstep::drivers::{AgentRequest, DriverExt, SessionStore};
-///
-/// let api = Api::new(ApiConfig::from_env(), SessionStore::new("runs.sessions"))?;
-/// let mut request = AgentRequest::new("reviewer", "What does this program do?", ".");
-/// request.model = Some("gpt-5".to_owned());
-/// println!("{}", api.finish(request, |_| ()).await?.text);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Api {
-    name: Arc<str>,
-    parts: Arc<Parts>,
-}
-
-/// What every turn uses.
-#[derive(Debug)]
-struct Parts {
-    http: Http,
-    store: SessionStore,
-    price: Option<Price>,
-    tools: ToolLimits,
-}
-
-impl Api {
-    /// Returns the driver for a server, which keeps its sessions in a store.
-    ///
-    /// # Errors
-    /// [`ErrorClass::Fatal`] if the base URL is none, or the system's root certificates cannot be read;
-    /// [`ErrorClass::Auth`] if the key cannot be one.
-    pub fn new(config: ApiConfig, store: SessionStore) -> Result<Self, DriverError> {
-        let name = config.provider.as_ref().map_or_else(|| "api".to_owned(), |name| format!("api:{name}"));
-        let parts = Parts { http: Http::new(&config)?, store, price: config.price, tools: ToolLimits::default() };
-        Ok(Self { name: name.into(), parts: Arc::new(parts) })
-    }
-
-    /// Sets how much its tools take and give.
-    #[must_use]
-    pub fn tool_limits(self, tools: ToolLimits) -> Self {
-        let Parts { http, store, price, .. } = &*self.parts;
-        let parts = Parts { http: http.clone(), store: store.clone(), price: *price, tools };
-        Self { parts: Arc::new(parts), ..self }
-    }
-}
-
-impl Driver for Api {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { sessions: true, submits: true, tools: true, usage: true, cost: self.parts.price.is_some() }
-    }
-
-    fn continues(&self) -> bool {
-        true
-    }
-
-    fn keeps_limits(&self) -> bool {
-        true
-    }
-
-    fn run(&self, request: AgentRequest) -> AgentEvents {
-        let parts = Arc::clone(&self.parts);
-        events(|tell| turn::carry_out(parts, request, tell))
-    }
-
-    fn ended<'a>(
-        &'a self,
-        session: Option<&'a SessionRef>,
-        turn: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        let (store, session, turn) = (self.parts.store.clone(), session.cloned(), turn.to_owned());
-        Box::pin(async move { blocking(move || store.ended(session.as_ref(), &turn)).await })
-    }
-}
-
-/// Runs what may block where it may.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
-) -> Result<T, DriverError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(DriverError::new(ErrorClass::Fatal, format!("a session's file: {error}"))))
-}

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
 use super::key::Hide;
-use crate::drivers::error::{DriverError, ErrorClass, tells_refusal};
+use crate::drivers::{DriverError, ErrorClass, error::tells_refusal};
 
 /// How much of a server's message is passed on, in characters.
 const SHOWN: usize = 1000;

@@ -7,18 +7,20 @@ use std::time::Instant;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::blocking::blocking;
 use super::heard::{Heard, append_bounded};
 use super::key::Hide;
+use super::parts::Parts;
 use super::reply::Reply;
+use super::usage;
 use super::wire::{self, Assistant, ToolCall};
-use super::{Parts, blocking, usage};
 use crate::checkpoint::fnv::Fnv;
-use crate::drivers::driver::Sender;
-use crate::drivers::error::{DriverError, ErrorClass, tells_refusal};
-use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
-use crate::drivers::request::{AgentRequest, Session};
-use crate::drivers::sessions::{OpenTurn, Opening, Said};
-use crate::drivers::tools::{ToolAnswer, Toolbox, beginning};
+use crate::drivers::{
+    Access, AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Sender, Session, Status, Usage,
+    error::tells_refusal,
+    sessions::{OpenTurn, Opening, Said},
+    tools::{ToolAnswer, Toolbox, beginning},
+};
 
 /// How much of a tool's answer an event shows, in bytes.
 const SHOWN: usize = 4000;
@@ -265,7 +267,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn open_tools(directory: &std::path::Path, access: crate::drivers::Access) -> Result<Toolbox, DriverError> {
+fn open_tools(directory: &std::path::Path, access: Access) -> Result<Toolbox, DriverError> {
     Toolbox::open(directory, access).map_err(|error| {
         DriverError::new(ErrorClass::Fatal, format!("the folder {} cannot be opened: {error}", directory.display()))
     })

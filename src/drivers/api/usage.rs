@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::drivers::event::Usage;
-use crate::drivers::price::Price;
+use crate::drivers::{Price, Usage};
 
 /// A token is about so many bytes of English or code.
 const BYTES: u64 = 4;

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::drivers::request::SubmitTool;
-use crate::drivers::tools::ToolSpec;
+use crate::drivers::{SubmitTool, tools::ToolSpec};
 
 /// A message of the assistant, as it is kept and sent back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::turn::{ANSWER, End, Turn, cut};
 use super::{failure, strict};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{AgentEvent, Status, Usage};
-use crate::drivers::request::{AgentRequest, Session};
+use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Status, Usage};
 
 /// What it may see of our environment besides.
 pub(super) const VARIABLES: [&str; 3] = ["ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];

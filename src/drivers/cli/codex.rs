@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::turn::{ANSWER, End, Turn, cut};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{AgentEvent, Usage};
-use crate::drivers::request::{AgentRequest, Session};
+use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Usage};
 
 /// What it may see of our environment besides.
 pub(super) const VARIABLES: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::drivers::error::{DriverError, ErrorClass, tells_refusal};
+use crate::drivers::{DriverError, ErrorClass, error::tells_refusal};
 
 /// Words and what they tell of; the first that is found counts.
 const WORDS: [(ErrorClass, &[&str]); 5] = [

@@ -1,7 +1,7 @@
 //! What an agent's program reads: the prompt, what holds for the session when it begins, and how the result is to be handed
 //! over. Pure.
 
-use crate::drivers::request::{AgentRequest, Session, SubmitTool};
+use crate::drivers::{AgentRequest, Session, SubmitTool};
 
 pub(super) fn of(request: &AgentRequest) -> String {
     let system = match request.session {

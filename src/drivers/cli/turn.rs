@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Dialect, failure, strict};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
-use crate::drivers::fenced_json;
-use crate::drivers::request::{AgentRequest, Limits, Session, SessionRef};
+use super::dialect::Dialect;
+use super::{failure, strict};
+use crate::drivers::{
+    AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Limits, Session, SessionRef, Status, Usage,
+    fenced_json,
+};
 use crate::process::{Exit, Stopped};
 
 /// How much of what was said an error carries, in bytes.

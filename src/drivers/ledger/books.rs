@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::account::{Account, Left, RunLimits, TurnName, millis};
 use super::file::{LedgerFile, Line};
-use super::{Account, Ledger, Left, LimitsAnswer, NewLimits, RunLimits, TurnName, millis};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{Finished, Status, Usage};
+use super::new_limits::{LimitsAnswer, NewLimits};
+use crate::drivers::{DriverError, ErrorClass, Usage};
 
 /// The ledger's data.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(in crate::drivers) struct Books {
     pub(super) spent: Usage,
     /// What each turn used, by its name: once for each try.
     turns: BTreeMap<String, Vec<Usage>>,
-    held: BTreeMap<u64, Charge>,
+    pub(super) held: BTreeMap<u64, Charge>,
     next: u64,
     worked: Worked,
     file: Option<LedgerFile>,
@@ -231,50 +231,5 @@ impl Books {
 
     fn write(&mut self, line: &Line) -> Result<(), DriverError> {
         self.file.as_mut().map_or(Ok(()), |file| file.append(line))
-    }
-}
-
-/// A reservation; given back when dropped, less what was used.
-pub(in crate::drivers) struct Hold {
-    pub(super) ledger: Ledger,
-    pub(super) number: u64,
-    /// Whether the turn's limits of tokens, of cost, are what is left of the budget, and not its own.
-    pub(super) lowered: (bool, bool),
-}
-
-impl Hold {
-    /// Notes what the turn has used so far.
-    pub(in crate::drivers) fn used(&self, usage: Usage) {
-        if let Some(charge) = self.ledger.books().held.get_mut(&self.number) {
-            charge.used = usage;
-        }
-    }
-
-    /// Fails if the turn ended at a limit that is the budget's.
-    pub(in crate::drivers) fn end(&self, finished: Finished) -> Result<Finished, DriverError> {
-        match (finished.status, self.lowered) {
-            (Status::TokenLimit, (true, _)) | (Status::CostLimit, (_, true)) => {
-                Err(self.ledger.books().used_up().transcript(finished.text))
-            }
-            _ => Ok(finished),
-        }
-    }
-
-    /// Fails if the turn, which has used more than it reserved, leaves nothing.
-    pub(in crate::drivers) fn check(&self) -> Result<(), DriverError> {
-        let books = self.ledger.books();
-        let left = books.left();
-        let charge = books.held.get(&self.number).copied().unwrap_or_default();
-        let over_tokens = left.tokens == Some(0) && charge.used.tokens() > charge.tokens;
-        let over_cost = left.cost == Some(0) && charge.used.cost > charge.cost;
-        if over_tokens || over_cost { Err(books.used_up()) } else { Ok(()) }
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let mut books = self.ledger.books();
-        let charge = books.held.remove(&self.number).unwrap_or_default();
-        books.spent += charge.used;
     }
 }

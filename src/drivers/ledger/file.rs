@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::RunLimits;
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::Usage;
+use super::account::RunLimits;
+use crate::drivers::{DriverError, ErrorClass, Usage};
 
 /// A change.
 #[derive(Debug, Serialize, Deserialize)]

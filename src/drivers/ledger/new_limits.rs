@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Account, RunLimits};
-use crate::drivers::price::dollars;
+use super::account::{Account, RunLimits, time};
+use crate::drivers::dollars;
 
 /// The limits of a run that people set in place of those it began with. Of two answers, the later one counts for each limit.
 ///
@@ -96,7 +96,7 @@ impl Account {
         let shown = |name: &str| match name {
             "cost" => (dollars(cost.unwrap_or_default()), dollars(self.spent.cost)),
             "tokens" => (tokens.unwrap_or_default().to_string(), self.spent.tokens().to_string()),
-            _ => (super::time(wall.unwrap_or_default().as_secs()), super::time(self.worked_ms / 1000)),
+            _ => (time(wall.unwrap_or_default().as_secs()), time(self.worked_ms / 1000)),
         };
         let with = |name| {
             let (limit, used) = shown(name);

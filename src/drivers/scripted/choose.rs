@@ -2,9 +2,7 @@
 
 use super::log::{Entry, Log, What};
 use super::scenario::{Begun, Fits, Scenario, Turn};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::Finished;
-use crate::drivers::request::{AgentRequest, Session};
+use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session};
 
 /// The turn a request got.
 pub(super) struct Chosen<'a> {

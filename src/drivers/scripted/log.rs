@@ -8,10 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::fnv::Fnv;
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::Finished;
-use crate::drivers::jsonl;
-use crate::drivers::request::AgentRequest;
+use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, jsonl};
 
 /// A line of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]

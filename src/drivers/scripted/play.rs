@@ -10,10 +10,9 @@ use super::files;
 use super::scenario::Scenario;
 use super::step::{Failure, Step, ToolUse};
 use crate::checkpoint::fnv::Fnv;
-use crate::drivers::driver::Sender;
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
-use crate::drivers::request::{AgentRequest, Session, SessionRef};
+use crate::drivers::{
+    AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Sender, Session, SessionRef, Status, Usage,
+};
 
 pub(super) async fn turn(
     scenario: &Scenario,

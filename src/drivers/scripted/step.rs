@@ -6,8 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::words::{Span, UsageSaid};
-use crate::drivers::error::ErrorClass;
-use crate::drivers::tools::Inside;
+use crate::drivers::{ErrorClass, tools::Inside};
 
 /// One thing that happens in a turn.
 #[derive(Clone, Debug, Deserialize)]

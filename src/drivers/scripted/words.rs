@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::drivers::event::Usage;
+use crate::drivers::Usage;
 
 /// A text that may be written as a whole number.
 #[derive(Clone, Debug, Deserialize)]

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::{Line, unusable};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{Finished, Usage};
+use super::line::Line;
+use super::unusable::unusable;
+use crate::drivers::{DriverError, ErrorClass, Finished, Usage};
 
 /// How long a turn that was just dropped may hold its file: until its last line is on disk.
 const PATIENCE: Duration = Duration::from_secs(3);

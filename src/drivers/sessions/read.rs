@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::{Header, Line, unusable};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{Finished, Usage};
+use super::line::{Header, Line};
+use super::unusable::unusable;
+use crate::drivers::{DriverError, ErrorClass, Finished, Usage};
 
 /// What a file tells after its header.
 pub(super) enum Told {

@@ -8,9 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
+use super::limits::ToolLimits;
 use super::path::Inside;
+use super::refused::Refused;
 use super::root::{Root, failed, regular};
-use super::{Refused, ToolLimits};
 use crate::checkpoint::fnv::Fnv;
 
 /// Writes a file, with the folders it is in.

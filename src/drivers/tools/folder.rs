@@ -4,9 +4,11 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
+use super::limits::ToolLimits;
 use super::path::{Inside, is_kept_away};
+use super::refused::Refused;
 use super::root::{Root, failed};
-use super::{Refused, ToolLimits, short};
+use super::text::short;
 
 /// More entries than this are not even looked at.
 const LOOKED_AT: usize = 100_000;

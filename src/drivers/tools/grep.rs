@@ -11,10 +11,11 @@ use regex::bytes::{Regex, RegexBuilder};
 use rustix::fs::FileType;
 
 use super::folder::{Entry, entries};
+use super::limits::ToolLimits;
 use super::path::Inside;
 use super::read::is_binary;
+use super::refused::Refused;
 use super::root::{Root, enter_in, read_in};
-use super::{Refused, ToolLimits};
 
 /// How much of a line is shown, in bytes.
 const SHOWN: usize = 400;

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Refused, short};
+use super::refused::Refused;
+use super::text::short;
 
 /// Names that are no files of the agent's, in whatever way they are spelt.
 const KEPT_AWAY: [&str; 4] = [".git", "git~1", ".superstep", "supers~1"];

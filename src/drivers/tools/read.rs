@@ -1,8 +1,10 @@
 //! `read`: a file as text.
 
+use super::limits::ToolLimits;
 use super::path::Inside;
+use super::refused::Refused;
 use super::root::Root;
-use super::{Refused, ToolLimits, beginning};
+use super::text::beginning;
 
 /// How far a file is looked at to tell whether it is text.
 const LOOKED_AT: usize = 8 * 1024;

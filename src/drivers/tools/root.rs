@@ -9,8 +9,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 
-use super::Refused;
 use super::path::Inside;
+use super::refused::Refused;
 
 /// How folders are opened on the way: the next name, no link.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

@@ -5,8 +5,13 @@ use std::path::Path;
 
 use tokio::time::Duration;
 
-use super::{Refused, ToolLimits};
+use super::limits::ToolLimits;
+use super::refused::Refused;
 use crate::process::{Bounds, Environment, How, Program, Ran, Tail};
+
+/// What people should know before an agent gets a shell with nothing before its commands.
+pub const UNCONFINED: &str = "the agent may run commands without a sandbox: they reach everything this user reaches; set \
+                              `command_prefix` to run them in one";
 
 /// How long outputs are read after the command has ended and its group was killed.
 const AFTER: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::drivers::request::Access;
+use crate::drivers::Access;
 
 /// A tool as it is offered to a model.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::checkpoint::fnv::Fnv;
-use crate::drivers::request::{AgentRequest, Session};
+use crate::drivers::{AgentRequest, Session};
 
 /// What stands for the folder an agent works in.
 const FOLDER: &str = "{directory}";

@@ -1,11 +1,10 @@
 //! Keeps many turns, also at the same time, within one budget.
 
+use super::passes_on::passes_on;
 use crate::checkpoint::BoxFuture;
-use crate::drivers::driver::{AgentEvents, Capabilities, Driver, events};
-use crate::drivers::error::DriverError;
-use crate::drivers::event::{AgentEvent, Finished};
-use crate::drivers::ledger::Ledger;
-use crate::drivers::request::{AgentRequest, SessionRef};
+use crate::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Ledger, SessionRef, events,
+};
 
 /// Carries turns out as long as a [`Ledger`] allows. A turn with limits of its own reserves them before it begins, as far as
 /// they are there, and gives back what it did not use; one without is ended once all is used up. Fails with

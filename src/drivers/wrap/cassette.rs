@@ -6,9 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{AgentEvent, Finished};
-use crate::drivers::jsonl;
+use crate::drivers::{AgentEvent, DriverError, ErrorClass, Finished, jsonl};
 
 /// A line.
 #[derive(Debug, Serialize, Deserialize)]

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::passes_on::passes_on;
 use crate::checkpoint::BoxFuture;
-use crate::drivers::driver::{AgentEvents, Capabilities, Driver, events};
-use crate::drivers::error::DriverError;
-use crate::drivers::event::{AgentEvent, Finished, Status, Usage};
-use crate::drivers::ledger::{Ledger, TurnName};
-use crate::drivers::price::Price;
-use crate::drivers::request::{AgentRequest, Limits, SessionRef};
+use crate::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Ledger, Limits, Price,
+    SessionRef, Status, Usage, events, ledger::TurnName,
+};
 
 /// How long a turn that is over a limit may take to end by itself: it may have been at its end.
 const GRACE: Duration = Duration::from_secs(5);

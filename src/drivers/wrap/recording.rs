@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::asked::Asked;
 use super::cassette::{self, Line, What, unkept};
+use super::passes_on::passes_on;
 use crate::checkpoint::BoxFuture;
-use crate::drivers::driver::{AgentEvents, Capabilities, Driver, events};
-use crate::drivers::error::DriverError;
-use crate::drivers::event::{AgentEvent, Finished};
-use crate::drivers::jsonl;
-use crate::drivers::request::{AgentRequest, SessionRef};
+use crate::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, events, jsonl,
+};
 
 /// Carries turns out and writes them to a cassette, to be given again by [`Replaying`](super::Replaying): JSON lines, one
 /// for what was asked, one for each event, one for the end; on disk before the turn begins, and before its end is told.

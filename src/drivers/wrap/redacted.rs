@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::passes_on::passes_on;
 use crate::checkpoint::BoxFuture;
-use crate::drivers::driver::{AgentEvents, Capabilities, Driver, events};
-use crate::drivers::error::DriverError;
-use crate::drivers::event::{AgentEvent, Finished};
-use crate::drivers::request::{AgentRequest, SessionRef};
+use crate::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, events,
+};
 use crate::process::Redactor;
 
 /// Carries turns out and hides secrets in their texts, tool calls and errors; what is submitted is left as it is.

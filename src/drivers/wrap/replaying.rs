@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::asked::Asked;
 use super::cassette::{self, Recorded, unkept};
 use crate::checkpoint::BoxFuture;
-use crate::drivers::driver::{AgentEvents, Capabilities, Driver, events};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::Finished;
-use crate::drivers::request::{AgentRequest, SessionRef};
+use crate::drivers::{
+    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, SessionRef, events,
+};
 
 /// Gives turns from a cassette that [`Recording`](super::Recording) made. Files are not changed again.
 ///

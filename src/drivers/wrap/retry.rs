@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::passes_on::passes_on;
 use crate::checkpoint::BoxFuture;
-use crate::drivers::driver::{AgentEvents, Capabilities, Driver, Sender, events};
-use crate::drivers::error::{DriverError, ErrorClass};
-use crate::drivers::event::{AgentEvent, Finished};
-use crate::drivers::request::{AgentRequest, SessionRef};
+use crate::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
+    events,
+};
 
 /// How often, and how long, requests to a service are repeated that cannot be reached or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

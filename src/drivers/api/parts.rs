@@ -1,0 +1,13 @@
+//! The parts of the driver that all its turns share: its server, its sessions, its limits. Data only.
+
+use super::http::Http;
+use crate::drivers::{Price, SessionStore, tools::ToolLimits};
+
+/// What every turn uses.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) http: Http,
+    pub(super) store: SessionStore,
+    pub(super) price: Option<Price>,
+    pub(super) tools: ToolLimits,
+}
