@@ -1,50 +1,27 @@
 //! Ids of trees and commits, as text that can be stored. Knows no repository.
 
 use std::fmt;
-use std::str::FromStr;
 
 use git2::Oid;
 use serde::{Deserialize, Serialize};
 
-use super::error::WorkspaceError;
-
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+    ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(pub(super) String);
 
         impl $name {
             /// Returns the id as hexadecimal digits.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
-
-            pub(super) fn oid(&self) -> Result<Oid, WorkspaceError> {
-                Oid::from_str(&self.0).map_err(|_| self.missing())
-            }
-
-            pub(super) fn missing(&self) -> WorkspaceError {
-                WorkspaceError::NoSuchObject { id: self.0.clone(), kind: $kind }
-            }
         }
 
         impl From<Oid> for $name {
             fn from(oid: Oid) -> Self {
                 Self(oid.to_string())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = WorkspaceError;
-
-            fn from_str(text: &str) -> Result<Self, WorkspaceError> {
-                let id = Self(text.to_owned());
-                if text.len() != 40 {
-                    return Err(id.missing());
-                }
-                id.oid().map(Self::from)
             }
         }
 
@@ -58,12 +35,12 @@ macro_rules! id {
 
 id! {
     /// The id of a tree: all files at one moment.
-    TreeId, "tree"
+    TreeId
 }
 
 id! {
     /// The id of a commit.
-    CommitId, "commit"
+    CommitId
 }
 
 impl CommitId {

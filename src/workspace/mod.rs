@@ -75,6 +75,7 @@ mod merge;
 mod message;
 mod names;
 mod objects;
+mod oid;
 mod ongoing;
 mod open;
 mod options;
