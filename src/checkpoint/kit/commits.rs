@@ -1,7 +1,7 @@
 //! Checks of commits: atomic, ordered, compared with the head, and refused alone. Knows the contract only.
 
+use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, checkpoint, head, record, value};
-use super::{Broken, Harness, ensure_eq, ensure_matches, list};
 use crate::checkpoint::{CheckpointError, CheckpointId, Commit, Key, Order};
 
 list![

@@ -1,8 +1,8 @@
 //! Checks of what outlives a handle, and of what happens when the ground gives way. Each passes at once where the harness
 //! offers no way to try. Knows the contract only.
 
+use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, checkpoint, head, record, value};
-use super::{Broken, Harness, ensure_eq, ensure_matches, list};
 use crate::checkpoint::{CheckpointError, Key, Order};
 
 list![

@@ -1,7 +1,7 @@
 //! Checks of leases: one writer per thread, taken over or let go. Knows the contract only.
 
+use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, record};
-use super::{Broken, Harness, ensure_eq, ensure_matches, list};
 use crate::checkpoint::{CheckpointError, Claim};
 
 list![

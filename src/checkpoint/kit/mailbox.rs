@@ -1,8 +1,8 @@
 //! Checks of the mailbox: records posted without a lease, beside the commits of whoever holds it. Each passes at once where the
 //! store provides no `post`. Knows the contract only.
 
+use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, head, record, value};
-use super::{Broken, Harness, ensure_eq, ensure_matches, list};
 use crate::checkpoint::{CheckpointError, Commit, Key, Order, Record};
 
 list![

@@ -1,7 +1,7 @@
 //! Checks of scans: ordered as keys are, both ways, bounded, and within one thread. Knows the contract only.
 
+use super::check::{Broken, Harness, ensure_eq, list};
 use super::scene::{Scene, checkpoint, record, value};
-use super::{Broken, Harness, ensure_eq, list};
 use crate::checkpoint::{CheckpointId, Key, Order, Record, RowId};
 
 list![

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Broken, Harness};
+use super::check::{Broken, Harness};
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
 };

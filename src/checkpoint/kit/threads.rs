@@ -1,7 +1,7 @@
 //! Checks of threads: any name, apart from each other, listed, deleted. Knows the contract only.
 
+use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, checkpoint, record};
-use super::{Broken, Harness, ensure_eq, ensure_matches, list};
 use crate::checkpoint::{CheckpointError, Commit, Key, Order, ThreadId};
 
 list![

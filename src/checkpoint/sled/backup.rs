@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::SledCheckpointer;
+use super::directory::sync_path;
 use super::files::io_at;
-use super::open::sync_path;
+use super::store::SledCheckpointer;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
 
 impl SledCheckpointer {

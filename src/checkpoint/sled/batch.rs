@@ -8,8 +8,10 @@ use super::disk::Disk;
 use super::read::thread_name;
 use super::rows::{cut, gone, row_key};
 use super::view::Before;
-use crate::checkpoint::envelope::{Envelope, name_of};
-use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record};
+use crate::checkpoint::{
+    CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record,
+    envelope::{Envelope, name_of},
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::batch::{Batch, Newest};
 use super::delete::Deletion;
 use super::disk::Disk;
+use super::epoch::EPOCH_SHIFT;
 use super::queue::{Answer, Order, Queue, Task};
 use super::reserve;
 use super::rows::STORE;
@@ -37,6 +38,21 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn new(disk: Disk, tip: Tip, epoch: u64, spends_reserve: bool) -> Self {
+        let disk = Arc::new(disk);
+        Self {
+            view: View::new(disk.clone()),
+            disk,
+            tip,
+            epoch,
+            queue: Queue::default(),
+            leases: Leases::above(epoch << EPOCH_SHIFT),
+            commits: AtomicU64::new(epoch << EPOCH_SHIFT),
+            spends_reserve,
+            poison: OnceLock::new(),
+        }
+    }
+
     /// Writes until the queue is closed and empty.
     pub(super) fn run(&self) {
         let _end = End(&self.queue);

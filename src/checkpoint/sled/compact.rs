@@ -1,33 +1,30 @@
-//! A store written anew, without what sled keeps of deleted rows, and put in place of the old one.
-//!
-//! Everything happens inside the store's directory, under its lock. The new database grows in `compacted/`; when it is whole
-//! and on disk, the file `swap` says so, and from then on the new one counts: whoever opens the store finishes the move.
-//! Before that the old one counts, and `compacted/` is removed. So a crash at any point leaves the old store or the new one.
+//! A store written anew, without what sled keeps of deleted rows. It is put in place of the old one by `swap`.
 
-use std::fs::File;
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{fmt, fs};
 
 use serde::Serialize;
 use sled::Batch;
 
+use super::directory::{restrict, sync_directories};
 use super::disk::{Disk, guarded};
-use super::files::io_at;
-use super::open::{Opened, sync_path};
+use super::epoch::EPOCH_SHIFT;
+use super::files::{self, io_at};
+use super::open::{self, Opened};
+use super::options::SledOptions;
 use super::rows::{GONE, RECORDS, STORE, row_key};
+use super::store::SledCheckpointer;
+use super::swap::{NEW, declare, settle};
 use super::tip::Tip;
-use super::{EPOCH_SHIFT, SledCheckpointer, SledOptions, files, open};
-use crate::checkpoint::CheckpointError;
-use crate::checkpoint::envelope::{Envelope, damaged};
+use crate::checkpoint::{
+    CheckpointError,
+    envelope::{Envelope, damaged},
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Where the new database grows.
-const NEW: &str = "compacted";
-/// Says that the new database is whole.
-const SWAP: &str = "swap";
 /// The most bytes of rows in one batch.
 const BATCH: usize = 4 << 20;
 
@@ -79,7 +76,7 @@ impl SledCheckpointer {
         let settled = settle(path);
         let rows = swapped?;
         settled?;
-        open::restrict(path)?;
+        restrict(path)?;
         let after = size(path);
         drop(lock); // last: until here nobody may open it
         Ok(Compacted { before, after, rows })
@@ -100,7 +97,7 @@ fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
     })?;
     Tip::open(new)?.write(epoch << EPOCH_SHIFT, STORE);
     wait_until_closed(new)?;
-    open::sync_directories(new)?;
+    sync_directories(new)?;
     Ok(rows)
 }
 
@@ -147,91 +144,6 @@ fn verify(key: &[u8], row: &[u8]) -> Result<()> {
                 Err(damaged(&key[1..], "it holds another record"))
             }
         }
-        _ => Ok(()),
-    }
-}
-
-/// From here on the new database counts.
-fn declare(path: &Path) -> Result<()> {
-    let begun = path.join("swap.begun");
-    let opened = files::open(&begun, File::options().write(true).create(true).truncate(true));
-    let written = opened.and_then(|file| file.sync_all());
-    io_at(&begun, "write the file", written)?;
-    io_at(&begun, "rename the file", fs::rename(&begun, path.join(SWAP)))?;
-    sync_path(path.into())
-}
-
-/// Returns whether a new database is to be put in place.
-pub(super) fn is_declared(path: &Path) -> bool {
-    path.join(SWAP).exists()
-}
-
-/// Brings a directory to rest: finishes a move that was declared, or removes what was not. Before sled opens it.
-pub(super) fn settle(path: &Path) -> Result<()> {
-    remove_file(&path.join("swap.begun"))?;
-    if is_declared(path) {
-        finish(path)?;
-    }
-    let new = path.join(NEW);
-    if new.exists() {
-        io_at(&new, "remove the directory", fs::remove_dir_all(&new))?;
-    }
-    Ok(())
-}
-
-/// Moves the new database into place. Each step may have been done before.
-fn finish(path: &Path) -> Result<()> {
-    let new = path.join(NEW);
-    if new.join("db").exists() {
-        // Until the log is replaced, snapshots here are the old log's; afterwards they are the new one's.
-        snapshots(path)?.iter().try_for_each(|old| remove_file(old))?;
-        sync_path(path.into())?;
-        rename(&new.join("db"), &path.join("db"))?;
-        sync_path(path.into())?;
-    }
-    if new.join("blobs").exists() {
-        let blobs = path.join("blobs");
-        if blobs.exists() {
-            io_at(&blobs, "remove the directory", fs::remove_dir_all(&blobs))?;
-        }
-        rename(&new.join("blobs"), &blobs)?;
-    }
-    for name in ["conf", "tip"].map(PathBuf::from).into_iter().chain(snapshots(&new)?) {
-        let name = name.file_name().unwrap_or_default();
-        if new.join(name).exists() {
-            rename(&new.join(name), &path.join(name))?;
-        }
-    }
-    sync_path(path.into())?;
-    if new.exists() {
-        io_at(&new, "remove the directory", fs::remove_dir_all(&new))?;
-    }
-    sync_path(path.into())?;
-    remove_file(&path.join(SWAP))?;
-    sync_path(path.into())
-}
-
-fn snapshots(directory: &Path) -> Result<Vec<PathBuf>> {
-    if !directory.exists() {
-        return Ok(vec![]);
-    }
-    let mut found = vec![];
-    for entry in io_at(directory, "list the files", fs::read_dir(directory))? {
-        let entry = io_at(directory, "list the files", entry)?;
-        if entry.file_name().to_string_lossy().starts_with("snap.") {
-            found.push(entry.path());
-        }
-    }
-    Ok(found)
-}
-
-fn rename(from: &Path, to: &Path) -> Result<()> {
-    io_at(to, "replace the file", fs::rename(from, to))
-}
-
-fn remove_file(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => io_at(path, "remove the file", Err(error)),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use ::sled::Batch;
 
 use super::disk::{Disk, Tree};
-use super::open::store_row;
+use super::epoch::store_row;
 use super::read::thread_name;
 use super::rows::{DELETING, GONE, RECORDS, STORE, after, gone, in_space};
 use super::view::View;

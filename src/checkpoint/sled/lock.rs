@@ -5,10 +5,12 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
+use super::directory::writable;
 use super::files::{self, io_at};
-use super::open::writable;
-use crate::checkpoint::CheckpointError;
-use crate::checkpoint::time::{date, now};
+use crate::checkpoint::{
+    CheckpointError,
+    time::{date, now},
+};
 
 /// The file that is locked and holds the name of the process.
 const NAME: &str = "holder";

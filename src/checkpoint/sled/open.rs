@@ -1,26 +1,24 @@
 //! Opening: directory, lock, database, the store's own record. Knows the order in which these must happen, so that a crash
 //! at any point leaves something that opens.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
-use serde::{Deserialize, Serialize};
-use sled::Batch;
-
+use super::directory::{keep_private, restrict, sync_directories, writable};
 use super::disk::{Disk, Tree, broken};
+use super::epoch::{EPOCH_SHIFT, raise_epoch, read_store};
 use super::files::{Access, io_at};
 use super::image::Image;
 use super::lock::Lock;
+use super::options::SledOptions;
 use super::rows::STORE;
 use super::tip::{Tip, Witness};
 use super::view::View;
-use super::{EPOCH_SHIFT, SledOptions, compact, delete, files, reserve, small, survey};
-use crate::checkpoint::envelope::{Envelope, Flaw};
-use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
+use super::{delete, files, reserve, small, survey, swap};
+use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -38,12 +36,6 @@ pub(super) struct Opened {
     pub(super) epoch: u64,
 }
 
-/// The store's own record.
-#[derive(Debug, Serialize, Deserialize)]
-struct StoreRecord {
-    epoch: u64,
-}
-
 /// Opens or creates the store in the directory `path`.
 pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
     create_directory(path)?;
@@ -51,7 +43,7 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
         check(path)?; // a damaged store gets no file that it does not have
     }
     let lock = Lock::take(path)?;
-    compact::settle(path)?;
+    swap::settle(path)?;
     let is_old = check_marker(path)?;
     let witness = check(path)?;
     if options.spend_reserve {
@@ -82,7 +74,7 @@ pub(super) fn read(path: &Path) -> Result<Readable> {
     }
     files::check(path, Access::Read)?;
     let lock = Lock::share(path)?;
-    if compact::is_declared(path) {
+    if swap::is_declared(path) {
         let reason = "a compaction has to be finished first, which writes".into();
         return Err(CheckpointError::NotWritable { path: path.into(), reason });
     }
@@ -159,26 +151,6 @@ fn is_ours(path: &Path) -> bool {
     (is_there(MARKER) && (is_there("db") || is_there("conf"))) || is_there("holder")
 }
 
-/// Lets nobody but the owner into the directory of a store. One that its owner made unwritable stays so.
-fn keep_private(path: &Path) -> Result<()> {
-    let permissions = writable(path, fs::metadata(path))?.permissions();
-    if permissions.readonly() {
-        let reason = "its directory has no write permission".into();
-        return Err(CheckpointError::NotWritable { path: path.into(), reason });
-    }
-    writable(path, private(path, &permissions))
-}
-
-/// Names a store that the system does not let us write, or what else it said.
-pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
-    match tried {
-        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
-            Err(CheckpointError::NotWritable { path: store.into(), reason: error.to_string() })
-        }
-        tried => io_at(store, "use the directory of the store", tried),
-    }
-}
-
 /// Returns whether a store was written here before.
 fn check_marker(path: &Path) -> Result<bool> {
     let marker = path.join(MARKER);
@@ -233,71 +205,4 @@ fn open_disk(path: &Path, options: &SledOptions) -> Result<Disk> {
             opened => return opened,
         }
     }
-}
-
-fn raise_epoch(disk: &Disk, path: &Path, is_old: bool) -> Result<u64> {
-    let epoch = match disk.get(STORE)? {
-        Some(row) => read_store(path, &row)?.epoch,
-        None if is_old => return Err(broken(path, "its records are gone")),
-        None => 0,
-    };
-    let epoch = epoch + 1;
-    let mut batch = Batch::default();
-    batch.insert(STORE, store_row(epoch, epoch << EPOCH_SHIFT)?);
-    disk.write(batch)?;
-    Ok(epoch)
-}
-
-/// Returns the row of the store's own record, as commit `number` writes it.
-pub(super) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8>> {
-    let payload = encode_record(&StoreRecord { epoch })?;
-    Ok(Envelope { name: STORE, part: 0, parts: 1, commit: number, payload: &payload }.seal())
-}
-
-fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
-    let row = Envelope::carve(row).map_err(|flaw| match flaw {
-        Flaw::Damaged(reason) => broken(path, reason),
-        Flaw::Newer(format) => broken(path, &format!("it has rows of format {format}")),
-    })?;
-    decode_record(&ThreadId::from(""), "store", row.payload)
-}
-
-/// Lets nobody but the owner read the files.
-pub(super) fn restrict(path: &Path) -> Result<()> {
-    for entry in io_at(path, "list the files", fs::read_dir(path))? {
-        let entry = io_at(path, "list the files", entry)?.path();
-        let mode = if entry.is_dir() { 0o700 } else { 0o600 };
-        io_at(&entry, "set the permissions", files::set_mode(&entry, mode))?;
-    }
-    Ok(())
-}
-
-/// Makes the names of the files durable, and the name of the directory.
-pub(super) fn sync_directories(path: &Path) -> Result<()> {
-    let inside = ["db", "conf", "blobs", "."].map(|name| path.join(name));
-    let outside = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
-    inside.into_iter().chain(outside).try_for_each(sync_path)
-}
-
-#[cfg(unix)]
-pub(super) fn sync_path(path: PathBuf) -> Result<()> {
-    io_at(&path, "sync the file", File::open(&path).and_then(|file| file.sync_all()))
-}
-
-#[cfg(not(unix))]
-pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
-    Ok(())
-}
-
-/// Takes the permissions of all others away, if there are any.
-#[cfg(unix)]
-fn private(path: &Path, permissions: &fs::Permissions) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_private = permissions.mode() & 0o777 == 0o700;
-    if is_private { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(0o700)) }
-}
-
-#[cfg(not(unix))]
-fn private(_path: &Path, _permissions: &fs::Permissions) -> io::Result<()> {
-    Ok(())
 }

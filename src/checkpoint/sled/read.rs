@@ -7,9 +7,11 @@ use ::sled::IVec;
 use super::disk::Row;
 use super::rows::{RECORDS, after, in_space, record_key, row_key};
 use super::view::Moment;
-use crate::checkpoint::envelope::{Envelope, damaged};
-use crate::checkpoint::key_bytes::{put_thread, take_key, take_thread};
-use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
+use crate::checkpoint::{
+    CheckpointError, Head, Key, Order, Record, ThreadId, decode_record,
+    envelope::{Envelope, damaged},
+    key_bytes::{put_thread, take_key, take_thread},
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

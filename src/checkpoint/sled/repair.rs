@@ -7,15 +7,14 @@ use std::{fs, io};
 
 use super::backup::{built_beside, refuse_existing};
 use super::disk::broken;
-use super::files::{Access, io_at};
+use super::files::{self, Access, io_at};
 use super::lock::Lock;
+use super::store::SledCheckpointer;
 use super::tip::Witness;
 use super::tracked::Tracked;
-use super::{SledCheckpointer, files};
-use crate::checkpoint::repair::carve::Carved;
-use crate::checkpoint::threads::deposit::deposit;
-use crate::checkpoint::threads::foreign::mark;
-use crate::checkpoint::{CheckpointError, Repaired};
+use crate::checkpoint::{
+    CheckpointError, Repaired, repair::carve::Carved, threads::deposit::deposit, threads::foreign::mark,
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -2,9 +2,11 @@
 //!
 //! A row of more than 32 KiB could end up in one of sled's blob files, which are never synced.
 
-use crate::checkpoint::envelope::Envelope;
-use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
-use crate::checkpoint::{Key, ThreadId};
+use crate::checkpoint::{
+    Key, ThreadId,
+    envelope::Envelope,
+    key_bytes::{put_key, put_number, put_thread},
+};
 
 /// The most bytes in one row, name and envelope included.
 const ROW_BYTES: usize = 32 << 10;

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use super::SledCheckpointer;
 use super::committer::Shared;
 use super::rows::row_key;
-use crate::checkpoint::envelope::name_of;
-use crate::checkpoint::{Key, ThreadId};
+use super::store::SledCheckpointer;
+use crate::checkpoint::{Key, ThreadId, envelope::name_of};
 
 /// Makes an open store fail, for tests. Does not keep the store open.
 #[derive(Clone, Debug)]

@@ -17,8 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::disk::{Tree, broken};
 use super::files::{self, io_at};
-use crate::checkpoint::CheckpointError;
-use crate::checkpoint::envelope::Envelope;
+use crate::checkpoint::{CheckpointError, envelope::Envelope};
 
 const NAME: &str = "tip";
 /// The room of a slot in bytes: keys are shorter.

@@ -1,0 +1,71 @@
+//! The directory of a store: its permissions, and its names made durable. Must not know what is in its files.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::files::{self, io_at};
+use crate::checkpoint::CheckpointError;
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Lets nobody but the owner into the directory of a store. One that its owner made unwritable stays so.
+pub(super) fn keep_private(path: &Path) -> Result<()> {
+    let permissions = writable(path, fs::metadata(path))?.permissions();
+    if permissions.readonly() {
+        let reason = "its directory has no write permission".into();
+        return Err(CheckpointError::NotWritable { path: path.into(), reason });
+    }
+    writable(path, private(path, &permissions))
+}
+
+/// Names a store that the system does not let us write, or what else it said.
+pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
+    match tried {
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+            Err(CheckpointError::NotWritable { path: store.into(), reason: error.to_string() })
+        }
+        tried => io_at(store, "use the directory of the store", tried),
+    }
+}
+
+/// Lets nobody but the owner read the files.
+pub(super) fn restrict(path: &Path) -> Result<()> {
+    for entry in io_at(path, "list the files", fs::read_dir(path))? {
+        let entry = io_at(path, "list the files", entry)?.path();
+        let mode = if entry.is_dir() { 0o700 } else { 0o600 };
+        io_at(&entry, "set the permissions", files::set_mode(&entry, mode))?;
+    }
+    Ok(())
+}
+
+/// Makes the names of the files durable, and the name of the directory.
+pub(super) fn sync_directories(path: &Path) -> Result<()> {
+    let inside = ["db", "conf", "blobs", "."].map(|name| path.join(name));
+    let outside = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    inside.into_iter().chain(outside).try_for_each(sync_path)
+}
+
+/// Makes a file durable, or the names in a directory.
+#[cfg(unix)]
+pub(super) fn sync_path(path: PathBuf) -> Result<()> {
+    io_at(&path, "sync the file", File::open(&path).and_then(|file| file.sync_all()))
+}
+
+#[cfg(not(unix))]
+pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
+    Ok(())
+}
+
+/// Takes the permissions of all others away, if there are any.
+#[cfg(unix)]
+fn private(path: &Path, permissions: &fs::Permissions) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_private = permissions.mode() & 0o777 == 0o700;
+    if is_private { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(0o700)) }
+}
+
+#[cfg(not(unix))]
+fn private(_path: &Path, _permissions: &fs::Permissions) -> io::Result<()> {
+    Ok(())
+}

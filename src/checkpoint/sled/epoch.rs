@@ -1,0 +1,54 @@
+//! The number of an opening, kept in the store's own record.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sled::Batch;
+
+use super::disk::{Disk, broken};
+use super::rows::STORE;
+use crate::checkpoint::{
+    CheckpointError, ThreadId, decode_record, encode_record,
+    envelope::{Envelope, Flaw},
+};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Numbers of leases and commits begin with the number of the opening, so that they grow over all openings: each has 2^40
+/// of them.
+pub(super) const EPOCH_SHIFT: u32 = 40;
+
+/// The store's own record.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StoreRecord {
+    epoch: u64,
+}
+
+/// Counts an opening of the store and returns how many there were, this one included.
+pub(super) fn raise_epoch(disk: &Disk, path: &Path, is_old: bool) -> Result<u64> {
+    let epoch = match disk.get(STORE)? {
+        Some(row) => read_store(path, &row)?.epoch,
+        None if is_old => return Err(broken(path, "its records are gone")),
+        None => 0,
+    };
+    let epoch = epoch + 1;
+    let mut batch = Batch::default();
+    batch.insert(STORE, store_row(epoch, epoch << EPOCH_SHIFT)?);
+    disk.write(batch)?;
+    Ok(epoch)
+}
+
+/// Returns the row of the store's own record, as commit `number` writes it.
+pub(super) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8>> {
+    let payload = encode_record(&StoreRecord { epoch })?;
+    Ok(Envelope { name: STORE, part: 0, parts: 1, commit: number, payload: &payload }.seal())
+}
+
+/// Reads the store's own record.
+pub(super) fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
+    let row = Envelope::carve(row).map_err(|flaw| match flaw {
+        Flaw::Damaged(reason) => broken(path, reason),
+        Flaw::Newer(format) => broken(path, &format!("it has rows of format {format}")),
+    })?;
+    decode_record(&ThreadId::from(""), "store", row.payload)
+}
