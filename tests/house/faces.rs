@@ -18,25 +18,31 @@ struct Module {
     paths: Vec<Vec<String>>,
 }
 
-/// The modules of one crate, by their paths from its root.
-#[derive(Default)]
-pub(crate) struct Modules(BTreeMap<Vec<String>, Module>);
+/// The modules of one crate.
+pub(crate) struct Modules {
+    /// By their paths from the crate's root.
+    modules: BTreeMap<Vec<String>, Module>,
+    /// The words that lead to the crate's root.
+    root_names: &'static [&'static str],
+}
 
 impl Modules {
     /// Reads the files below `root`, such as `src/`; what is compiled for tests alone is left out.
     pub(crate) fn of(root: &str, files: &[(String, String)]) -> Self {
-        let mut modules = Self::default();
+        let mut modules = BTreeMap::new();
         for (name, source) in files {
             let Some(inside) = name.strip_prefix(root) else { continue };
             let Ok(tokens) = source.parse::<TokenStream>() else { continue };
-            modules.0.insert(module_path(inside), Module::read(name, shipped(tokens)));
+            modules.insert(module_path(inside), Module::read(name, shipped(tokens)));
         }
-        modules
+        // The macros and the command line name the library as another crate.
+        let root_names: &[&str] = if root == "src/" { &["crate", "superstep"] } else { &["crate"] };
+        Self { modules, root_names }
     }
 
     /// Returns which other files each file names an item of. A name that a face passes on leads to the file that declares it.
     pub(crate) fn arrows(&self) -> BTreeMap<String, BTreeSet<String>> {
-        let arrows = self.0.iter().map(|(at, module)| {
+        let arrows = self.modules.iter().map(|(at, module)| {
             let named = module.paths.iter().filter_map(|path| self.file_of(at, path, 0));
             (module.file.clone(), named.filter(|file| *file != module.file).collect())
         });
@@ -45,10 +51,11 @@ impl Modules {
 
     /// Returns the file in which the item is declared that `path` names from the module `at`.
     fn file_of(&self, at: &[String], path: &[String], depth: usize) -> Option<String> {
-        let absolute = self.absolute(at, path)?;
-        let known = (0..=absolute.len()).rev().find(|length| self.0.contains_key(&absolute[..*length]))?;
+        // The root alone, as in `pub(crate)`, names no item.
+        let absolute = self.absolute(at, path).filter(|absolute| !absolute.is_empty())?;
+        let known = (0..=absolute.len()).rev().find(|length| self.modules.contains_key(&absolute[..*length]))?;
         let (owner, rest) = absolute.split_at(known);
-        let module = &self.0[owner];
+        let module = &self.modules[owner];
         let Some(name) = rest.first() else { return (!is_face(&module.file)).then(|| module.file.clone()) };
         if module.declared.contains(name) || depth > 8 {
             return Some(module.file.clone());
@@ -66,15 +73,15 @@ impl Modules {
         let (first, rest) = path.split_first()?;
         let join = |base: &[String], rest: &[String]| Some([base, rest].concat());
         match first.as_str() {
-            "crate" | "superstep" => Some(rest.to_vec()),
+            root if self.root_names.contains(&root) => Some(rest.to_vec()),
             "self" => join(at, rest),
             "super" => {
                 let climbed = path.iter().take_while(|segment| *segment == "super").count();
                 join(&at[..at.len().checked_sub(climbed)?], &path[climbed..])
             }
-            _ if self.0.contains_key(&[at, std::slice::from_ref(first)].concat()) => join(at, path),
+            _ if self.modules.contains_key(&[at, std::slice::from_ref(first)].concat()) => join(at, path),
             _ if path.len() > 1 => {
-                let imported = self.0.get(at)?.imported.get(first).filter(|imported| imported[0] != *first)?;
+                let imported = self.modules.get(at)?.imported.get(first).filter(|imported| imported[0] != *first)?;
                 self.absolute(at, &[imported.as_slice(), rest].concat())
             }
             _ => None,

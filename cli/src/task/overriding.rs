@@ -9,6 +9,7 @@ use superstep::app::{Exit, Found, Pending, Refusal, Said};
 use superstep::decide::{Kind, Override};
 use superstep::workflows::code_task::CodeTaskState;
 
+use super::state;
 use crate::code_task;
 
 /// The arguments of `override`.
@@ -36,7 +37,7 @@ pub(crate) struct Overriding {
 
 /// Decides in place of the rules, and goes on.
 pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, Refusal> {
-    let state = super::task(&found)?;
+    let state = state::task(&found)?;
     let by = args.by.unwrap_or_else(|| user(&state.settings.repository));
     let over = code_task::overriding(&args.decision, &args.why, &by)?;
     match waiting(&found, args.interrupt.as_deref())? {

@@ -9,6 +9,7 @@ use superstep::nodes::{Base, Folder};
 use superstep::workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
 use superstep::workspace::{CommitId, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escaped};
 
+use super::state::{state, task};
 use crate::salvage::refused;
 
 /// The arguments of `rewind`.
@@ -66,7 +67,7 @@ pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, R
 
 /// Finds the checkpoint at which an attempt was recorded.
 async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
-    let last = super::task(stored.found())?;
+    let last = task(stored.found())?;
     let number = |line: &serde_json::Value| line["past"]["number"].as_u64();
     let changes = stored.changes("attempts").await?;
     let is_it = |value: &serde_json::Value| {
@@ -75,7 +76,7 @@ async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
     let known = last.attempts.iter().any(|line| line.past.number == attempt);
     let found = changes.iter().find(|change| known && is_it(&change.value));
     let found = found.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
-    let state = super::state(&stored.state_at(found.checkpoint).await?)?;
+    let state = state(&stored.state_at(found.checkpoint).await?)?;
     let begun = state.start.clone().zip(state.attempt.files.clone());
     let (start, files) = begun.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
     let commit = state.attempt.base.as_ref().unwrap_or(&start.base).at.commit.clone();

@@ -10,7 +10,7 @@ use superstep::drivers::{Usage, dollars};
 use superstep::spec::TaskSpec;
 use superstep::workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, finding_lines, run_folder};
 
-use super::records;
+use super::{records, state};
 
 /// The arguments of `task show`.
 #[derive(Args)]
@@ -43,7 +43,7 @@ struct ShownAttempt {
 
 /// Lists the attempts of a task and of its children.
 pub(crate) async fn show(_: Show, found: Found) -> Result<Said, Refusal> {
-    let state = super::task(&found)?;
+    let state = state::task(&found)?;
     let shown = of_state(&state)?;
     let mut lines = vec![];
     shown.tell("", &mut lines);

@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Ident, LitStr};
 
-use super::Names;
 use super::channel::Channel;
+use super::names::Names;
 
 /// Returns the write enum and the impl of `State`.
 pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitStr]) -> TokenStream {

@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::channel::Channel;
-use super::{Names, setter};
+use super::names::Names;
+use super::setter;
 
 /// Returns the update type.
 pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {

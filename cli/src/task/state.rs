@@ -1,0 +1,23 @@
+//! The state of the task that a thread is about.
+
+use serde::Deserialize;
+use superstep::app::{Exit, Found, Refusal};
+use superstep::workflows::code_task::CodeTaskState;
+
+/// The name of the graph.
+pub(crate) const GRAPH: &str = "code-task";
+
+/// Returns the state of the task that a thread is about.
+pub(super) fn task(found: &Found) -> Result<CodeTaskState, Refusal> {
+    if found.graph != GRAPH {
+        let error = format!("thread `{}` is of the graph `{}`: there is no task in it", found.thread, found.graph);
+        return Err(Refusal::new(error).help(format!("name a thread of the graph `{GRAPH}`")));
+    }
+    state(&found.state)
+}
+
+/// Reads the state of a task.
+pub(super) fn state(json: &serde_json::Value) -> Result<CodeTaskState, Refusal> {
+    let unread = |error| Refusal::new(format!("the state of the task cannot be read: {error}")).exit(Exit::Failed);
+    CodeTaskState::deserialize(json).map_err(unread)
+}
