@@ -23,7 +23,6 @@ const LEFT: &[&str] = &[
     "src/drivers/sessions/",
     "src/drivers/tools/",
     "src/nodes/prompts/",
-    "src/nodes/verifier/",
     "src/workspace/",
 ];
 

@@ -1,7 +1,7 @@
 //! The judgement on the acceptance criteria as findings, and whether its quotes are in the files. Pure.
 
-use super::RunVerifier;
 use super::answers::{Alignment, CriterionMet, Met, Shown};
+use super::job::RunVerifier;
 use super::remarks::evidence;
 use crate::findings::{Finding, FindingKind};
 

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunVerifier, Said, failed_report};
+use super::job::RunVerifier;
+use super::said::{Said, failed_report};
 use crate::checkpoint::panics::caught_in;
 use crate::findings::VerifierReport;
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::agents::Agents;
-use crate::nodes::folder::failed;
+use crate::nodes::{agents::Agents, folder::failed};
 use crate::process::Key;
 use crate::verifiers::{Changes, DynVerifier, KnownKey, VerifierJob};
 use crate::workspace::{LeakedKey, TreeId, Workspace, WorkspaceError};

@@ -3,11 +3,13 @@
 use std::fs::{self, File};
 use std::io::Write;
 
-use super::RunVerifier;
+use super::job::RunVerifier;
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::changes::{DIFF_LIMIT, TOLD, lines};
-use crate::nodes::folder::failed;
-use crate::nodes::prompts::Diff;
+use crate::nodes::{
+    changes::{DIFF_LIMIT, TOLD, lines},
+    folder::failed,
+    prompts::Diff,
+};
 
 /// Returns the changes, at most as much of them as the verifier's settings allow.
 pub(super) async fn shown<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Diff, NodeError> {

@@ -1,6 +1,7 @@
 //! The report of a verifier as its output: with fingerprints, within its limits, and without the errors that others remove. Pure.
 
-use super::{RunVerifier, Said};
+use super::job::RunVerifier;
+use super::said::Said;
 use crate::decide::excuse;
 use crate::findings::{Finding, Fingerprint, Identity, Normalizer, Severity, Verdict, VerifierOutput, VerifierReport};
 use crate::spec::VerifierEntry;

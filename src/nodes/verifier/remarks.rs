@@ -1,7 +1,7 @@
 //! Risks, suggestions and findings of models as findings. Pure.
 
-use super::RunVerifier;
 use super::answers::{Findings, ModelFinding, Relation, Risk, Risks, Shown, Style, Suggestion};
+use super::job::RunVerifier;
 use crate::findings::{Evidence, Finding, FindingKind, Severity};
 
 /// Returns the risks as warnings; those for tasks that are not known are infos.

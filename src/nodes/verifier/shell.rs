@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::code::Timed;
 use super::command::{MAKEFILES, Purpose, Top, discovered};
-use super::{RunVerifier, Said, failed_report};
+use super::job::RunVerifier;
+use super::said::{Said, failed_report};
 use crate::findings::{Exit, Finding, FindingKind, ReportReader, ShellOutput, VerifierReport};
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::activity::Activity;
-use crate::nodes::folder::failed;
+use crate::nodes::{activity::Activity, folder::failed};
 use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
 use crate::spec::VerifierEntry;
 use crate::workspace::{TreeId, Workspace};

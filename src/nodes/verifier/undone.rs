@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunVerifier, failure};
+use super::job::RunVerifier;
+use super::said::failure;
 use crate::findings::{Finding, FindingKind};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::folder::failed;
