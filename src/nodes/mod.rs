@@ -82,7 +82,6 @@ mod verify;
 mod whole_file;
 mod worktree;
 
-pub use crate::nodes::prompts::{BriefPhase, BriefTask, ToSplit};
 pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
@@ -115,7 +114,7 @@ pub use phase_event::{PhaseEvent, Place};
 pub use plan_file::{Adopted, PlanFile};
 pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
-pub use prompts::{Brief, Diff, Feedback, Prompt, Section, Work};
+pub use prompts::{Brief, BriefPhase, BriefTask, Diff, Feedback, Prompt, Section, ToSplit, Work};
 pub use questions::{
     AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, HaltedPhasePlace,
     PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,

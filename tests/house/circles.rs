@@ -22,7 +22,6 @@ const LEFT: &[&str] = &[
     "src/drivers/ledger/",
     "src/drivers/sessions/",
     "src/drivers/tools/",
-    "src/nodes/prompts/",
     "src/workspace/",
 ];
 

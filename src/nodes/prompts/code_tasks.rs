@@ -1,26 +1,13 @@
 //! The prompts of code tasks: of the developer, and of whoever splits a task that keeps failing. Pure.
 
-use serde::{Deserialize, Serialize};
-
+use super::brief::{Brief, BriefTask};
+use super::feedback::{Feedback, salvaged};
 use super::parts::Parts;
-use super::template::{Template, listed};
-use super::{Brief, Feedback, Prompt, salvaged};
+use super::prompt::Prompt;
+use super::template::{Template, listed, template};
 
 const CODE_TASK: Template = template!("code-task");
 const SPLITTER: Template = template!("splitter");
-
-/// The place of a code task: how deep it is, and what surrounds it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BriefTask {
-    /// The depth, from 0.
-    pub depth: u32,
-    /// Conditions that the work has to keep.
-    pub constraints: Vec<String>,
-    /// The parent and the next tasks, a line each.
-    pub related: Vec<String>,
-    /// The findings that the task has to settle, a line each; empty: it was not split off another one.
-    pub origin: Vec<String>,
-}
 
 /// A task that is to be split.
 #[derive(Clone, Debug)]

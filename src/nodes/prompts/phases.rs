@@ -1,39 +1,14 @@
 //! The prompts of phases: of the developer of a subtask, and of the reviewer of a phase. Pure.
 
-use serde::{Deserialize, Serialize};
-
+use super::brief::{Brief, BriefPhase, goal_line};
+use super::feedback::{Feedback, told};
 use super::parts::Parts;
-use super::template::{Template, listed};
-use super::{Brief, Feedback, Prompt, Work, goal_line};
-use crate::nodes::contents::Content;
+use super::prompt::Prompt;
+use super::template::{Template, listed, template};
+use super::work::Work;
 
 const SUBTASK: Template = template!("subtask");
 const REVIEWER: Template = template!("phase-reviewer");
-
-/// The place of a subtask among the phases of its plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BriefPhase {
-    /// The number of the phase, from 1.
-    pub number: u32,
-    /// The number of phases.
-    pub total: u32,
-    /// The whole plan; none: it is not shown.
-    pub plan: Option<Content>,
-    /// For the reviewer of the phase: a line for each of its subtasks.
-    pub subtasks: Vec<String>,
-}
-
-impl BriefPhase {
-    fn plan(&self) -> Parts {
-        let Some(plan) = &self.plan else { return Parts::default() };
-        Parts::from("The whole plan:\n\n").with(Parts::fenced_content("markdown", plan.clone())).with("\n\n")
-    }
-
-    /// Returns the place in a line.
-    pub(super) fn line(&self) -> String {
-        format!("Phase {} of {}", self.number, self.total)
-    }
-}
 
 impl Prompt {
     /// Returns the first prompt of a subtask.
@@ -66,7 +41,7 @@ impl Prompt {
     /// Returns the prompt of the reviewer of a phase.
     pub(super) fn phase_reviewer(brief: &Brief, phase: &BriefPhase, work: &Work<'_>) -> Self {
         let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
-        let earlier = work.earlier.iter().map(super::told);
+        let earlier = work.earlier.iter().map(told);
         let earlier = listed(
             "Comments on the attempt before, which was taken back; say of each whether this one settles it, by `resolved_ids` \
              and `unresolved_ids`:",

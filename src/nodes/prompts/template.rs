@@ -8,6 +8,15 @@ pub(super) struct Template {
     pub text: &'static str,
 }
 
+/// A prompt file of this folder.
+macro_rules! template {
+    ($file:literal) => {
+        Template { name: $file, text: include_str!(concat!($file, ".md")) }
+    };
+}
+
+pub(super) use template;
+
 impl Template {
     /// Returns the text with its slots filled, in one pass: what is filled in is never read for slots. One without a value stays.
     pub(super) fn fill(&self, slots: &[(&str, Parts)]) -> Parts {

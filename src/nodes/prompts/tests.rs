@@ -1,14 +1,19 @@
 //! The prompts as agents read them.
 
+use super::fence::fenced;
+use super::plans::{ARCHITECT, DEVELOPER, FINAL, FORMER, REPLY, RETRY, REVIEWER, WISHES};
+use super::prompt::{FRAME, REPAIR};
+use super::template::Template;
 use super::verifiers::Verification;
-use super::*;
+use super::{Brief, Diff, Feedback, Prompt, Work};
+use crate::plan::{Comment, Issue, Severity, hash};
 use crate::verifiers::{Neighbour, TaskView};
 
 const ALL: [Template; 10] = [FRAME, ARCHITECT, FORMER, WISHES, DEVELOPER, RETRY, REPLY, REVIEWER, FINAL, REPAIR];
 
 fn comment() -> Comment {
     let text = String::new;
-    let severity = crate::plan::Severity::Major;
+    let severity = Severity::Major;
     Comment {
         id: "c1".into(),
         severity,
@@ -93,7 +98,7 @@ fn every_slot_is_filled_and_nothing_that_fills_one_is_read_for_slots() {
 
 #[test]
 fn every_file_is_used_and_has_a_hash_of_its_own() {
-    let hashes: std::collections::BTreeSet<String> = ALL.iter().map(|file| crate::plan::hash(file.text)).collect();
+    let hashes: std::collections::BTreeSet<String> = ALL.iter().map(|file| hash(file.text)).collect();
     assert_eq!(hashes.len(), ALL.len());
 }
 

@@ -1,9 +1,10 @@
 //! The prompts of model verifiers. Pure.
 
+use super::diff::Diff;
 use super::fence::fenced;
 use super::parts::Parts;
-use super::template::{Template, listed};
-use super::{Diff, FRAME, Prompt};
+use super::prompt::{FRAME, Prompt};
+use super::template::{Template, listed, template};
 use crate::verifiers::{Neighbour, TaskView};
 
 const ALIGNMENT: Template = template!("verifier-alignment");

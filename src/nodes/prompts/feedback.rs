@@ -1,0 +1,62 @@
+//! Why an attempt was not accepted, and where its work is kept. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use super::fence::fenced;
+use super::template::listed;
+use crate::plan::Comment;
+
+/// Why an attempt was not accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// What a reviewer found.
+    pub comments: Vec<Comment>,
+    /// What failed: checks with the end of their output, an attempt without changes.
+    pub failures: Vec<String>,
+    /// What a person said.
+    pub note: String,
+    /// What verifiers found, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+}
+
+impl Feedback {
+    /// Returns whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.comments.is_empty() && self.failures.is_empty() && self.note.is_empty() && self.findings.is_empty()
+    }
+
+    pub(super) fn text(&self, heading: &str) -> String {
+        let heading = |when: bool| if when && !heading.is_empty() { format!("{heading}\n\n") } else { String::new() };
+        let comments = listed("A reviewer found:", self.comments.iter().map(told));
+        let failures: String = self.failures.iter().map(|failure| format!("{}\n\n", fenced("text", failure))).collect();
+        let failures = if failures.is_empty() { failures } else { format!("This failed:\n\n{failures}") };
+        let note = if self.note.is_empty() { String::new() } else { format!("A person says: {}\n\n", self.note) };
+        let findings = match self.findings.join("\n") {
+            lines if lines.is_empty() => lines,
+            lines => format!("Verifiers found:\n\n{}\n\n", fenced("text", &lines)),
+        };
+        let text = [comments, findings, failures, note].concat();
+        format!("{}{text}", heading(!text.is_empty()))
+    }
+}
+
+/// Where the work of an attempt that was taken back is kept.
+pub(super) fn salvaged(at: Option<&str>) -> String {
+    let told = |at| {
+        format!("The work of the attempt before was taken back; it is kept in git as `{at}` (`git show {at}`).\n\n")
+    };
+    at.map(told).unwrap_or_default()
+}
+
+/// Returns a comment in a line.
+pub(super) fn told(comment: &Comment) -> String {
+    let Comment { id, severity, file, line, issue, why, fix } = comment;
+    let place = match (file, line) {
+        (Some(file), Some(line)) => format!(" {file}:{line}"),
+        (Some(file), None) => format!(" {file}"),
+        (None, _) => String::new(),
+    };
+    let more = |label: &str, text: &str| if text.is_empty() { String::new() } else { format!(" {label}: {text}") };
+    format!("[{id}] ({severity}){place}: {issue}{}{}", more("Why", why), more("To do", fix))
+}
