@@ -14,7 +14,6 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 const LEFT: &[&str] = &[
     "src/app/args/",
     "src/app/commands/",
-    "src/app/control/",
     "src/checkpoint/kit/",
     "src/checkpoint/sled/",
     "src/drivers/api/",

@@ -9,12 +9,13 @@ use serde_json::Value;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 
-use super::Reached;
 use super::socket::connect;
 use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, say};
-use crate::app::desk::{Ask, Desk, Tell};
-use crate::app::erased::Call;
-use crate::app::failure::Failure;
+use crate::app::{
+    desk::{Ask, Desk, Tell},
+    erased::Call,
+    failure::Failure,
+};
 
 /// How long the first line may take.
 const GREETING: Duration = Duration::from_secs(2);
@@ -36,17 +37,18 @@ struct Wires {
 }
 
 impl Remote {
-    pub(super) async fn connect(store: &Path) -> Result<Reached, Failure> {
+    /// Connects to the process that holds the store; none: it does not listen.
+    pub(super) async fn connect(store: &Path) -> Result<Option<Self>, Failure> {
         let peer = match connect(store).await {
             Ok(peer) => peer,
-            Err(error) if is_absence(&error) => return Ok(Reached::Nobody),
+            Err(error) if is_absence(&error) => return Ok(None),
             Err(error) => return Err(Failure::new("cannot ask the process that holds the store").because(&error)),
         };
         let (read, write) = peer.into_split();
         let mut read = Lines::new(read);
         match read.said::<Greeting>(GREETING).await {
             Ok(Some(Greeting { superstep: VERSION, pid })) => {
-                Ok(Reached::Desk(Self { pid, left: AtomicBool::new(false), wires: Mutex::new(Wires { read, write }) }))
+                Ok(Some(Self { pid, left: AtomicBool::new(false), wires: Mutex::new(Wires { read, write }) }))
             }
             Ok(Some(Greeting { superstep, pid })) => {
                 let error = format!(
@@ -54,8 +56,8 @@ impl Remote {
                 );
                 Err(Failure::new(error).help("use the release that it is made with, or wait until it ends"))
             }
-            Ok(None) => Ok(Reached::Nobody), // it just ended
-            Err(error) if is_absence(&error) => Ok(Reached::Nobody),
+            Ok(None) => Ok(None), // it just ended
+            Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(Failure::new("the process that holds the store does not answer").because(&error)),
         }
     }
