@@ -2,10 +2,12 @@
 
 use clap::{ArgMatches, Command};
 
-use super::Wish;
 use super::runs::{self, RunArgs};
-use crate::app::erased::AnyGraph;
-use crate::app::own::{Added, Own, first};
+use super::wish::Wish;
+use crate::app::{
+    erased::AnyGraph,
+    own::{Added, Own, first},
+};
 
 /// Returns the commands that a program adds, in the order in which it added them.
 pub(super) fn commands(graphs: &[Box<dyn AnyGraph>], added: &Added) -> Vec<Command> {

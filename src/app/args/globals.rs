@@ -1,0 +1,31 @@
+//! What every command takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::app::log::Level;
+
+/// What every command takes.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Globals {
+    /// Where threads are kept: a directory
+    #[arg(long, global = true, value_name = "PATH", env = "SUPERSTEP_STORE", default_value = ".superstep/store")]
+    #[arg(hide_env_values = true)]
+    pub store: PathBuf,
+
+    /// Only look at the store, and write nothing there
+    #[arg(long, global = true)]
+    pub read_only: bool,
+
+    /// Print JSON for programs; errors too, on standard error
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn, info
+    #[arg(hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "LEVEL", env = "SUPERSTEP_LOG", hide_env_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "info")]
+    pub log: Option<Level>,
+}
