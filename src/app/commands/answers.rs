@@ -1,13 +1,17 @@
 //! Commands that answer a question.
 
-use super::{Session, Told, given};
-use crate::app::args::{AnswerTo, Decision, Resume, StopArgs};
-use crate::app::decide::Verdict;
-use crate::app::desk::{AnswerAsk, Ask, Saying};
-use crate::app::erased::Go;
-use crate::app::failure::Failure;
-use crate::app::local::answer;
-use crate::app::shapes::Stand;
+use super::given;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{AnswerTo, Decision, Resume, StopArgs},
+    decide::Verdict,
+    desk::{AnswerAsk, Ask, Saying},
+    erased::Go,
+    failure::Failure,
+    local::answer,
+    shapes::Stand,
+};
 
 impl Session {
     pub(super) async fn resume(&self, args: Resume) -> Result<Told, Failure> {

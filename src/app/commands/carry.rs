@@ -7,11 +7,14 @@ use std::path::Path;
 use serde_json::json;
 
 use super::keeps::lines;
-use super::{Session, Told};
-use crate::app::args::{Export, Import, Repair, Trust};
-use crate::app::failure::Failure;
-use crate::app::local::Local;
-use crate::app::text::clean;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{Export, Import, Repair, Trust},
+    failure::Failure,
+    local::Local,
+    text::clean,
+};
 use crate::checkpoint::{
     ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, foreign, trust, unpack,
 };

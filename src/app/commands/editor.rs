@@ -5,11 +5,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Session, Told};
-use crate::app::args::{AnswerTo, Edit};
-use crate::app::desk::{Ask, Saying};
-use crate::app::failure::Failure;
-use crate::app::shapes::Draft;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{AnswerTo, Edit},
+    desk::{Ask, Saying},
+    failure::Failure,
+    shapes::Draft,
+};
 
 impl Session {
     pub(super) async fn edit(&self, args: Edit) -> Result<Told, Failure> {

@@ -2,11 +2,15 @@
 
 use serde_json::json;
 
-use super::{Session, Told, given};
-use crate::app::args::{Delete, Fork, Update};
-use crate::app::erased::AnyThread;
-use crate::app::failure::Failure;
-use crate::app::local::Local;
+use super::given;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{Delete, Fork, Update},
+    erased::AnyThread,
+    failure::Failure,
+    local::Local,
+};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
 

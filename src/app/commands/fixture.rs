@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::carry::to_file;
 use super::keeps::lines;
-use super::{Session, Told};
-use crate::app::failure::Failure;
-use crate::app::local::Local;
-use crate::app::text::clean;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{failure::Failure, local::Local, text::clean};
 use crate::checkpoint::{ExportOptions, ImportOptions, MemoryCheckpointer, ThreadId, import_thread, trust};
 use crate::graph::Verdict;
 

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
-use super::Session;
-use crate::app::control::{Reached, reach};
-use crate::app::desk::{Ask, Desk, Tell};
-use crate::app::failure::Failure;
-use crate::app::local::{Access, Local, Opening};
+use super::session::Session;
+use crate::app::{
+    control::{Reached, reach},
+    desk::{Ask, Desk, Tell},
+    failure::Failure,
+    local::{Access, Local, Opening},
+};
 
 /// How long a command that needs the store waits for one that only looks, which is over soon.
 const PATIENCE: Duration = Duration::from_secs(1);

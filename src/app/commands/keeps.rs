@@ -2,10 +2,13 @@
 
 use serde_json::json;
 
-use super::{Session, Told};
-use crate::app::args::{Gc, Tag};
-use crate::app::failure::Failure;
-use crate::app::text::clean;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{Gc, Tag},
+    failure::Failure,
+    text::clean,
+};
 use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, tag, tags, untag};
 
 impl Session {

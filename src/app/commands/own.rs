@@ -5,15 +5,18 @@ use std::sync::Arc;
 use clap::ArgMatches;
 
 use super::keeps::lines;
-use super::{Session, Told};
-use crate::app::desk::{AnswerAsk, Ask, Saying};
-use crate::app::erased::Go;
-use crate::app::failure::Failure;
-use crate::app::local::{Local, answer};
-use crate::app::own::{Own, Performer};
-use crate::app::said::{Next, Said};
-use crate::app::shapes::Stand;
-use crate::app::stored::StoredThread;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    desk::{AnswerAsk, Ask, Saying},
+    erased::Go,
+    failure::Failure,
+    local::{Local, answer},
+    own::{Own, Performer},
+    said::{Next, Said},
+    shapes::Stand,
+    stored::StoredThread,
+};
 
 impl Session {
     pub(super) async fn own(&self, own: &Own, thread: &str, matches: &ArgMatches) -> Result<Told, Failure> {

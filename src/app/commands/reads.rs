@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Session, Told};
-use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads};
-use crate::app::desk::{Ask, ThreadsAsk};
-use crate::app::failure::Failure;
-use crate::app::print::try_say;
-use crate::app::shapes::{GraphLine, Shown, Stand, Step, ThreadLine};
-use crate::app::text::{self, safe_json};
-use crate::app::watch::View;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{Completions, Draw, Events, History, Show, Status, Threads},
+    desk::{Ask, ThreadsAsk},
+    failure::Failure,
+    print::try_say,
+    shapes::{GraphLine, Shown, Stand, Step, ThreadLine},
+    text::{self, safe_json},
+    watch::View,
+};
 
 impl Session {
     pub(super) async fn threads(&self, args: Threads) -> Result<Told, Failure> {

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::keeps::lines;
-use super::{Session, Told};
-use crate::app::args::{Diff, Mode, Replay};
-use crate::app::erased::{AnyThread, Go};
-use crate::app::exit::Exit;
-use crate::app::failure::Failure;
-use crate::app::happened::gap;
-use crate::app::print::say;
-use crate::app::shapes::Step;
-use crate::app::text;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{Diff, Mode, Replay},
+    erased::{AnyThread, Go},
+    exit::Exit,
+    failure::Failure,
+    happened::gap,
+    print::say,
+    shapes::Step,
+    text,
+};
 use crate::checkpoint::CheckpointId;
 use crate::graph::Verdict;
 

@@ -4,23 +4,25 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Session, Told, commands};
-use crate::app::args::Runner;
-use crate::app::caller::Caller;
-use crate::app::driven::Registered;
-use crate::app::failure::Failure;
-use crate::app::graphs::Graphs;
-use crate::app::hooks::Hook;
-use crate::app::local::{Local, json};
-use crate::app::print::{complain, say};
-use crate::app::shapes::Stand;
-use crate::app::signal;
-use crate::app::text::clean;
-use crate::app::watch::View;
+use super::replies::commands;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::Runner,
+    caller::Caller,
+    driven::Registered,
+    failure::Failure,
+    graphs::Graphs,
+    hooks::Hook,
+    local::{Local, json},
+    print::{complain, say},
+    shapes::Stand,
+    signal,
+    text::clean,
+    watch::View,
+};
 use crate::checkpoint::Checkpointer;
-use crate::graph::runner::Driven;
-use crate::graph::shape::fields::time;
-use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, Standing, Until};
+use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, Standing, Until, runner::Driven, shape::fields::time};
 
 impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<Told, Failure> {

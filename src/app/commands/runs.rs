@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
+use super::given;
 use super::own::said;
-use super::{Session, Told, given};
-use crate::app::args::{RunArgs, StopArgs, Talk};
-use crate::app::desk::Ask;
-use crate::app::erased::{AnyThread, Go, Read};
-use crate::app::exit::Exit;
-use crate::app::failure::Failure;
-use crate::app::happened::happened_now;
-use crate::app::held::Held;
-use crate::app::local::Local;
-use crate::app::shapes::Stand;
-use crate::app::{signal, time, watch};
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{RunArgs, StopArgs, Talk},
+    desk::Ask,
+    erased::{AnyThread, Go, Read},
+    exit::Exit,
+    failure::Failure,
+    happened::happened_now,
+    held::Held,
+    local::Local,
+    shapes::Stand,
+    signal, time, watch,
+};
 use crate::checkpoint::ThreadId;
 use crate::graph::{Event, RunError, ThreadInfo};
 

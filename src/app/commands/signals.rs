@@ -1,11 +1,15 @@
 //! The command that sends a signal, or discards one.
 
-use super::{Session, Told, given};
-use crate::app::args::Signal;
-use crate::app::desk::{Ask, SignalAsk};
-use crate::app::failure::Failure;
-use crate::app::shapes::{Sent, Stand};
-use crate::app::text::clean;
+use super::given;
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::Signal,
+    desk::{Ask, SignalAsk},
+    failure::Failure,
+    shapes::{Sent, Stand},
+    text::clean,
+};
 
 impl Session {
     pub(super) async fn signal(&self, args: Signal) -> Result<Told, Failure> {

@@ -4,14 +4,17 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::{Session, Told};
-use crate::app::args::Log;
-use crate::app::desk::Ask;
-use crate::app::failure::Failure;
-use crate::app::print::try_say;
-use crate::app::shapes::Stand;
-use crate::app::text::{self, Part, safe_json};
-use crate::app::watch::{self, View};
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::Log,
+    desk::Ask,
+    failure::Failure,
+    print::try_say,
+    shapes::Stand,
+    text::{self, Part, safe_json},
+    watch::{self, View},
+};
 
 impl Session {
     /// Shows the run of a thread in another process until it ends.

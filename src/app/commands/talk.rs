@@ -5,15 +5,18 @@ use std::io::stdin;
 use serde_json::Value;
 
 use super::editor::{Edited, edited};
-use super::{Session, Told};
-use crate::app::args::Talk;
-use crate::app::desk::{AnswerAsk, Saying};
-use crate::app::erased::{AnyThread, Go};
-use crate::app::failure::Failure;
-use crate::app::local;
-use crate::app::print::{complain, note};
-use crate::app::shapes::Asked;
-use crate::app::{signal, text};
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::Talk,
+    desk::{AnswerAsk, Saying},
+    erased::{AnyThread, Go},
+    failure::Failure,
+    local,
+    print::{complain, note},
+    shapes::Asked,
+    signal, text,
+};
 use crate::graph::Answer;
 
 impl Session {

@@ -1,0 +1,59 @@
+//! Which command does what was asked for.
+
+use super::session::Session;
+use super::told::Told;
+use crate::app::{
+    args::{Verb, Wish},
+    desk::Saying,
+    failure::Failure,
+};
+
+impl Session {
+    /// Does what was asked for.
+    pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<Told, Failure> {
+        let told = match wish {
+            Wish::Run(args) => self.run(&args).await,
+            Wish::Do(verb) => self.verb(verb).await,
+            Wish::Own(own, thread, matches) => self.own(own, thread, matches).await,
+        };
+        self.control.close().await;
+        told
+    }
+
+    async fn verb(&self, verb: Verb) -> Result<Told, Failure> {
+        match verb {
+            Verb::Resume(args) => self.resume(args).await,
+            Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.talk).await,
+            Verb::Retry(args) => self.retry(&args.on.thread, args.talk).await,
+            Verb::Approve(args) => self.decided(args.into()).await,
+            Verb::Reject(args) => self.decided(args.into()).await,
+            Verb::Revise(args) => self.decided(args.into()).await,
+            Verb::Edit(args) => self.edit(args).await,
+            Verb::Dismiss(args) => self.answered(args.thread, Saying::Cancel, args.to).await,
+            Verb::Signal(args) => self.signal(args).await,
+            Verb::Cancel(args) => self.cancel(args.on.thread).await,
+            Verb::Threads(args) => self.threads(args).await,
+            Verb::Status(args) => self.status(args).await,
+            Verb::History(args) => self.history(args).await,
+            Verb::Show(args) => self.show(args).await,
+            Verb::Diff(args) => self.diff(&args).await,
+            Verb::Replay(args) => self.replay(&args).await,
+            Verb::Tag(args) => self.tag(args).await,
+            Verb::Gc(args) => self.gc(args).await,
+            Verb::Runner(args) => self.runner(args).await,
+            Verb::Export(args) => self.export(args).await,
+            Verb::Import(args) => self.import(args).await,
+            Verb::Trust(args) => self.trust(args).await,
+            Verb::Repair(args) => self.repair(args).await,
+            Verb::Events(args) => self.events(args).await,
+            Verb::Watch(args) => self.watch(args.thread).await,
+            Verb::Log(args) => self.log(args).await,
+            Verb::Update(args) => self.update(args).await,
+            Verb::Fork(args) => self.fork(args).await,
+            Verb::Delete(args) => self.delete(args).await,
+            Verb::Graphs(_) => self.list_graphs(),
+            Verb::Graph(args) => self.draw(args).await,
+            Verb::Completions(args) => self.completions(&args),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What a command has to say.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::app::{failure::Failure, local::json};
+
+/// What a command has to say once it is done.
+pub(crate) struct Told {
+    pub text: String,
+    pub json: Value,
+    pub code: u8,
+}
+
+impl Told {
+    /// All has been said.
+    pub(super) fn nothing() -> Self {
+        Self { text: String::new(), json: Value::Null, code: 0 }
+    }
+
+    pub(super) fn new(text: impl Into<String>, json: &impl Serialize) -> Result<Self, Failure> {
+        Ok(Self { text: text.into(), json: self::json(json)?, code: 0 })
+    }
+}
