@@ -1,0 +1,89 @@
+//! A run as it is told while it goes on, in one of the ways of [`View`].
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::lines::Lines;
+use super::tree::Tree;
+use super::view::View;
+use crate::app::{
+    print::{height, say, width},
+    text::clean,
+    time,
+};
+
+/// How often the elapsed times on a terminal are drawn anew.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// How often the lines above what runs are made anew.
+pub(crate) const BOARD: Duration = Duration::from_secs(1);
+
+/// Tells a run.
+pub(crate) enum Watch {
+    Quiet,
+    Lines(Lines),
+    Tree(Tree),
+}
+
+impl Watch {
+    pub(crate) fn new(view: View, thread: &str) -> Self {
+        let head = format!("thread {}", clean(thread));
+        match view {
+            View::Quiet => Self::Quiet,
+            View::Lines => {
+                say(&format!("{head}\n"));
+                Self::Lines(Lines::default())
+            }
+            View::Tree { colours } => {
+                let tree = Tree::new(colours);
+                say(&format!("{}\n", tree.dim(&head)));
+                Self::Tree(tree)
+            }
+        }
+    }
+
+    /// Something happened: an event as [`happened`](crate::app::happened) makes it, with the time.
+    pub(crate) fn tell(&mut self, event: &Value) {
+        show(&match self {
+            Self::Quiet => String::new(),
+            Self::Lines(lines) => lines.tell(event),
+            Self::Tree(tree) => {
+                tree.widen(width(), height());
+                tree.tell(event)
+            }
+        });
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, cancelled: bool) {
+        show(&match self {
+            Self::Quiet => String::new(),
+            Self::Lines(lines) => lines.tick(time::now()),
+            Self::Tree(tree) => {
+                tree.widen(width(), height());
+                tree.draw(time::now(), cancelled)
+            }
+        });
+    }
+
+    /// Shows these lines above what runs.
+    pub(crate) fn post(&mut self, board: Vec<String>) {
+        if let Self::Tree(tree) = self {
+            tree.post(board);
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn end(&mut self) {
+        if let Self::Tree(tree) = self {
+            show(&tree.end());
+        }
+    }
+}
+
+fn show(text: &str) {
+    if !text.is_empty() {
+        say(text);
+    }
+}

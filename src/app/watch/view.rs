@@ -1,0 +1,30 @@
+//! How a run is told: which way fits the standard output.
+
+use std::io::{IsTerminal, stdout};
+
+/// How a run is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Not at all: a program reads.
+    Quiet,
+    /// A line for each task, as it ends, and for what agents do.
+    Lines,
+    /// A tree that moves.
+    Tree { colours: bool },
+}
+
+impl View {
+    pub(crate) fn is_tree(self) -> bool {
+        matches!(self, Self::Tree { .. })
+    }
+
+    /// What fits the standard output. A tree that moves and a log on one terminal would write over each other.
+    pub(crate) fn fitting(json: bool, log: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        match (json, stdout().is_terminal() && !dumb && !log) {
+            (true, _) => Self::Quiet,
+            (false, false) => Self::Lines,
+            (false, true) => Self::Tree { colours: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) },
+        }
+    }
+}
