@@ -291,7 +291,8 @@ pub(crate) fn without_routes<S: State>(recorded: &Finished<S>) -> Box<Finished<S
 }
 
 pub(crate) fn copy_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
-    (now.routing.targets, now.routing.sends, now.routing.is_done) = (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
+    (now.routing.targets, now.routing.sends, now.routing.is_done) =
+        (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
 }
 
 /// Returns why a task is not compared: it may read channels whose values are unknown.

@@ -196,7 +196,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     /// Emits the questions and answers of a task. Returns true if it was answered.
     async fn asked(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<bool, RunError> {
         let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.meta.id, stored(step, task));
-        let last = |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
+        let last =
+            |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
         let values = answer_info(self.table, task);
         for (answer, info) in task.record.answers.iter().zip(&values).filter(|(answer, _)| !last(answer)) {
             if let Some(question) = self.question(step, task, answer).await? {

@@ -176,7 +176,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         if changed.is_empty() {
             return Ok(Arc::clone(&before.state));
         }
-        let steps: Option<Vec<_>> = changed.iter().map(|&at| Change::between(&before.channels.slots[at], &slots[at])).collect();
+        let steps: Option<Vec<_>> =
+            changed.iter().map(|&at| Change::between(&before.channels.slots[at], &slots[at])).collect();
         let mut state = S::clone(&before.state);
         let Some(steps) = steps.filter(|_| clear_ephemeral(table, &mut state, &slots, &changed)) else {
             return Ok(Arc::new(reader.settled(table, path, slots, mapping, Reading::Whole).await?.state));

@@ -26,7 +26,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let to = to.into();
         let (reader, head) = self.reader("copying a thread").await?;
         let line = reader.line(at).await?;
-        let way: BTreeSet<CheckpointId> = line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
+        let way: BTreeSet<CheckpointId> =
+            line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
         let lease = reader.store.claim(&to, Claim::IfFree).await?;
         if to.as_str().is_empty() {
             return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
