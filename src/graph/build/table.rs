@@ -149,10 +149,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Showing<S> for Table<S, N, C
     }
 }
 
-pub(crate) fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
-    if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
-}
+impl<S: State, N: NodeId, C> Table<S, N, C> {
+    /// Returns a node's name; START's for the index of no node.
+    pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
+        if node == START_NODE { "__start__".into() } else { Arc::clone(&self.row(node).name) }
+    }
 
-pub(crate) fn children_of<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> &[AnyChild] {
-    if node == START_NODE { &[] } else { &table.row(node).children }
+    /// Returns the subgraphs that a node stands for or calls.
+    pub(crate) fn children_of(&self, node: u32) -> &[AnyChild] {
+        if node == START_NODE { &[] } else { &self.row(node).children }
+    }
 }

@@ -61,17 +61,13 @@ pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
         step: record.step,
         source: record.source,
         graph: table.identity.fingerprint,
-        next: tasks.iter().map(|task| name(table, task.node)).chain(lost).collect(),
+        next: tasks.iter().map(|task| table.node_name(task.node).to_string()).chain(lost).collect(),
         questions,
         slots: reader.slots(&record, &mapping).await?.0,
         path: record.namespace,
         inside,
     };
     Ok(Box::new(CheckpointFace { table: Arc::clone(table), facts, mapping }))
-}
-
-fn name<S: State, N: NodeId, C>(table: &Table<S, N, C>, node: u32) -> String {
-    if node == START_NODE { "__start__".into() } else { table.row(node).name.to_string() }
 }
 
 async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(

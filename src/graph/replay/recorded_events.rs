@@ -11,12 +11,12 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
-use crate::graph::run::apply::shows;
-use crate::graph::state::{Mask, State, Writes};
+use crate::graph::run::{Emitter, EventOrigin, apply::shows};
+use crate::graph::state::{Mask, State};
 use crate::graph::superstep::{Finished, Position, Stand, Task, task::planned};
 use crate::graph::thread::{snapshot::with_results, task_values::answer_info};
 use crate::graph::view::{
-    AnyChild, CheckpointView, EventKind, EventTask, Ledger, Mode, TaskView, Telling, Told, View, origin::task_id,
+    CheckpointView, EventKind, EventTask, Ledger, Mode, TaskView, Telling, Told, View, origin::task_id,
 };
 
 pub(crate) struct RecordedEvents<'a, S: State, N, C> {
@@ -52,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
                 self.gap(step.made.meta.id, after.meta.id).await?;
             }
             self.end(&step).await;
-            let nodes = step.tasks.iter().map(|task| self.name(task.node).to_string());
+            let nodes = step.tasks.iter().map(|task| self.table.node_name(task.node).to_string());
             ran = if step.is_applied() { nodes.collect() } else { vec![] };
             supersteps += u64::from(step.after.is_some() || !step.records.is_empty());
         }
@@ -87,16 +87,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         }
         let tasks = planned(self.table, made);
         let view = |task: &Task<S>| TaskView {
-            name: self.name(task.node).to_string(),
+            name: self.table.node_name(task.node).to_string(),
             error: None,
             result: None,
             questions: vec![],
-            subgraph: !self.children(task.node).is_empty(),
+            subgraph: !self.table.children_of(task.node).is_empty(),
         };
         let view = CheckpointView {
             id: Some(made.meta.id),
             values: View::of_state(Arc::clone(&made.state), Arc::clone(self.table)),
-            next: tasks.iter().map(|task| self.name(task.node).to_string()).collect(),
+            next: tasks.iter().map(|task| self.table.node_name(task.node).to_string()).collect(),
             tasks: tasks.iter().map(view).collect(),
             step: made.meta.step,
             source: made.meta.source,
@@ -124,20 +124,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         Ok(())
     }
 
-    async fn start(&self, step: &StepRecord<S>, task: &Task<S>) {
-        let (state, table) = (Arc::clone(&step.before.state), Arc::clone(self.table));
-        let input = match (&task.packet, &self.table.row(task.node).reads) {
-            (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
-            (None, Some(only)) => View::of_part(state, table, only.clone()),
-            (None, None) => View::of_state(state, table),
-        };
-        let (node, sent) = (self.name(task.node), task.packet.is_some());
-        let task = self.event_task(step, task);
-        self.send(step.made.meta.step + 1, EventKind::TaskStart { node, task, input, sent, remaining_steps: 0 }).await;
+    fn emitter(&self) -> Emitter<'_, S, N, C> {
+        Emitter { table: self.table, sink: &self.telling.sink, namespace: &self.places, output: self.output }
     }
 
-    fn event_task(&self, step: &StepRecord<S>, task: &Task<S>) -> EventTask {
-        EventTask::below(&self.places, &self.name(task.node), task_id(step.made.meta.id, stored(step, task)))
+    fn origin(&self, step: &StepRecord<S>, task: &Task<S>) -> EventOrigin {
+        let (node, id) = (self.table.node_name(task.node), task_id(step.made.meta.id, stored(step, task)));
+        let task = EventTask::below(&self.places, &node, id);
+        EventOrigin { step: step.made.meta.step + 1, node, task }
+    }
+
+    async fn start(&self, step: &StepRecord<S>, task: &Task<S>) {
+        self.emitter().started(self.origin(step, task), task, &step.before.state, 0).await;
     }
 
     /// Emits the custom events of a node, those of its unsaved subgraphs included.
@@ -153,8 +151,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         let own = (step.made.meta.id, stored(step, task));
         let ledger = Ledger::of(self.table, self.reader, &step.before, own, task, true);
         for entry in ledger.entries().await? {
-            let (node, task) = (self.name(task.node), self.event_task(step, task));
-            self.send(step.made.meta.step + 1, EventKind::Journal { node, task, entry: Box::new(entry) }).await;
+            let EventOrigin { step, node, task } = self.origin(step, task);
+            self.send(step, EventKind::Journal { node, task, entry: Box::new(entry) }).await;
         }
         Ok(())
     }
@@ -166,7 +164,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     async fn inside(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
-        let children = self.children(task.node);
+        let children = self.table.children_of(task.node);
         if children.is_empty() || !self.telling.sink.is_deep() {
             return Ok(());
         }
@@ -226,7 +224,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         Ok(Some(Question {
             id: InterruptId { birth: self.reader.birth, checkpoint, task: key, place: answer.place },
             name: answer.name.clone(),
-            node: self.name(task.node).to_string(),
+            node: self.table.node_name(task.node).to_string(),
             namespace: self.names.to_vec(),
             payload,
             shows,
@@ -237,51 +235,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     async fn questions(&self, step: &StepRecord<S>, task: &Task<S>, questions: Vec<Question>) {
-        if questions.is_empty() {
-            return;
-        }
-        let at = step.made.meta.step + 1;
-        self.send(at, EventKind::Interrupt { questions: questions.clone() }).await;
-        let values = self.shown(Arc::clone(&step.before.state));
-        self.send(at, EventKind::Values { values, questions: questions.clone() }).await;
-        self.task_end(step, task, self.name(task.node), None, Writes::default(), questions).await;
+        self.emitter().interrupted(self.origin(step, task), questions, &step.before.state).await;
     }
 
     async fn answer(&self, step: &StepRecord<S>, task: &Task<S>, answer: AnswerInfo) {
-        let node = self.name(task.node);
-        let task = self.event_task(step, task);
-        self.send(step.made.meta.step + 1, EventKind::Answered { node, task, answer }).await;
+        let EventOrigin { step, node, task } = self.origin(step, task);
+        self.send(step, EventKind::Answered { node, task, answer }).await;
     }
 
     async fn ended(&self, step: &StepRecord<S>, task: &Task<S>) {
-        let mut node = self.name(task.node);
+        let (emitter, mut origin) = (self.emitter(), self.origin(step, task));
         if let Some(handled) = &task.record.handled {
-            self.task_end(step, task, Arc::clone(&node), Some(handled.error.clone()), Writes::default(), vec![]).await;
-            node = Arc::clone(&self.table.row(task.node).handler.name);
+            emitter.failed(origin.clone(), Some(handled.error.clone())).await;
+            origin.node = Arc::clone(&self.table.row(task.node).handler.name);
         }
         if let Stand::Done(done) = &task.stand {
-            let writes = View::of_writes(self.shown_writes(done), Arc::clone(self.table));
-            let event_task = self.event_task(step, task);
-            let update = EventKind::Update { node: Arc::clone(&node), task: event_task, writes, cached: false };
-            self.send(step.made.meta.step + 1, update).await;
-            self.task_end(step, task, node, None, done.writes.clone(), vec![]).await;
+            emitter.done(origin, &done.writes, false).await;
         } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
-            self.task_end(step, task, node, task.record.error.clone(), Writes::default(), vec![]).await;
+            emitter.failed(origin, task.record.error.clone()).await;
         }
-    }
-
-    async fn task_end(
-        &self,
-        step: &StepRecord<S>,
-        task: &Task<S>,
-        node: Arc<str>,
-        error: Option<String>,
-        writes: Writes<S>,
-        questions: Vec<Question>,
-    ) {
-        let writes = View::of_writes(writes, Arc::clone(self.table));
-        let task = self.event_task(step, task);
-        self.send(step.made.meta.step + 1, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 
     /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
@@ -298,33 +270,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         };
         let Some(state) = state else { return };
         if !step.is_applied() && step.after.is_some() || shows(self.table, self.output, &written, &*state) {
-            let values = self.shown(state);
             let at = step.after.as_ref().map_or(step.made.meta.step, |after| after.meta.step);
-            self.send(at, EventKind::Values { values, questions: vec![] }).await;
+            self.emitter().values(at, || state, vec![]).await;
         }
-    }
-
-    fn shown(&self, state: Arc<S>) -> View {
-        match self.output {
-            Some(only) => View::of_part(state, Arc::clone(self.table), only.clone()),
-            None => View::of_state(state, Arc::clone(self.table)),
-        }
-    }
-
-    fn shown_writes(&self, done: &Finished<S>) -> Writes<S> {
-        let mut writes = done.writes.clone();
-        if let Some(only) = self.output {
-            writes.0.retain(|write| only.contains(S::channel_of(write)));
-        }
-        writes
-    }
-
-    fn name(&self, node: u32) -> Arc<str> {
-        if node == START_NODE { "__start__".into() } else { Arc::clone(&self.table.row(node).name) }
-    }
-
-    fn children(&self, node: u32) -> &[AnyChild] {
-        if node == START_NODE { &[] } else { &self.table.row(node).children }
     }
 
     async fn send(&self, step: i64, kind: EventKind) {

@@ -15,7 +15,7 @@ use crate::graph::superstep::{
     Applying, Control, Finished, Packet, SENDS_LIMIT, Stand, Task,
     position::{apply_writes, merged, named, with_returned},
 };
-use crate::graph::view::{EventKind, Mode};
+use crate::graph::view::Mode;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
@@ -214,10 +214,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn tell_values(&self) {
-        let shown = shows(&self.table, self.output(), self.reusable.merge.written(), &*self.pos.state);
-        if shown && self.wants(Mode::Values) {
-            let values = self.view();
-            self.emit(self.pos.meta.step, EventKind::Values { values, questions: vec![] }).await;
+        if shows(&self.table, self.output(), self.reusable.merge.written(), &*self.pos.state) {
+            self.emit_values().await;
         }
     }
 

@@ -131,7 +131,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     run.wake_signalled().await?;
     mapping.check(reader)?;
     run.child.has_shown = true;
-    run.tell_loaded().await;
+    run.emit_values().await;
     Ok(run)
 }
 

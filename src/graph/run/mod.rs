@@ -7,6 +7,7 @@ mod begin;
 mod cached;
 pub(crate) mod children;
 mod delta;
+mod emitter;
 pub(crate) mod enter;
 mod execute;
 mod failing;
@@ -25,6 +26,7 @@ pub(crate) mod trace;
 mod waiting;
 
 pub(crate) use delta::Delta;
+pub(crate) use emitter::{Emitter, EventOrigin};
 pub(crate) use enter::{Begin, Way};
 pub(crate) use finish::Judged;
 pub(crate) use perform::Caught;

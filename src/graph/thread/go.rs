@@ -196,7 +196,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             recorder.keep_gathered().await?;
         }
         if run.step.planned {
-            run.tell_loaded().await;
+            run.emit_values().await;
         }
         Ok(run)
     }

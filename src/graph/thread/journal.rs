@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::task_values::answer_info;
 use crate::checkpoint::{CheckpointId, EventRecord, Key, decode_record};
-use crate::graph::build::{Table, table::name};
+use crate::graph::build::Table;
 use crate::graph::context::place::escaped;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnyQuestion, Question, Shows};
@@ -33,7 +33,7 @@ impl Ledger {
         task: &Task<S>,
         is_root: bool,
     ) -> Self {
-        let (node, sent) = (name(table, task.node), task.key.checked_sub(SENT));
+        let (node, sent) = (table.node_name(task.node).to_string(), task.key.checked_sub(SENT));
         let first = (task.node != START_NODE).then(|| escaped(&table.row(task.node).facts.first_name));
         let segment = first.unwrap_or_default() + &sent.map(|at| format!(".{at:x}")).unwrap_or_default();
         let written = match &task.stand {

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use super::handle::Thread;
 use super::journal::Inside;
 use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
-use crate::graph::build::{
-    Table,
-    table::{children_of, name},
-};
+use crate::graph::build::Table;
 use crate::graph::error::{Misfit, RunError};
 use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks, mapping::refuse};
@@ -72,7 +69,7 @@ pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     let mut misfits = vec![];
     for task in tasks.iter().filter(|task| !task.is_done()) {
         let Some(ChildOf { child, id, is_sure: true, .. }) = child_of(table, reader, at, task).await? else { continue };
-        let node = name(table, task.node);
+        let node = table.node_name(task.node).to_string();
         let of = |misfit| Misfit::Inside { node: node.clone(), misfit: Box::new(misfit) };
         misfits.extend(child.0.misfits(reader, id).await?.into_iter().map(of));
     }
@@ -99,11 +96,12 @@ async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     (pos, mapping): (&Position<S>, &Mapping),
     task: &Task<S>,
 ) -> Result<Option<ChildOf<'a>>, RunError> {
-    let children = children_of(table, task.node);
+    let children = table.children_of(task.node);
     if children.is_empty() {
         return Ok(None);
     }
-    let own = pos.children.iter().find(|(known, _)| *known == name(table, task.node)).map(|(_, id)| *id);
+    let own =
+        pos.children.iter().find(|(known, _)| *known == table.node_name(task.node).to_string()).map(|(_, id)| *id);
     let key = mapping.stored_task(task.key);
     let called = reader.called(pos.meta.id, key).await?;
     let foremost = reader.foremost(&[(key, task.record.clone())].into(), called).await?;

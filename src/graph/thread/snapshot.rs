@@ -6,7 +6,7 @@ use super::migrate::{Lost, inside, nested};
 use super::task_snapshot::task_snapshot;
 use super::task_values::result;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Slot, TaskRecord, TaskStatus};
-use crate::graph::build::{Table, table::name};
+use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
@@ -59,7 +59,10 @@ impl<S: State> Snapshot<Arc<S>> {
         let values =
             if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
-        let next = next.map(|task| name(table, task.node)).chain(lost.iter().map(|lost| lost.node.clone())).collect();
+        let next = next
+            .map(|task| table.node_name(task.node).to_string())
+            .chain(lost.iter().map(|lost| lost.node.clone()))
+            .collect();
         let mut shown = vec![];
         for task in &tasks {
             let state = if deep { nested(table, reader, (&pos, &mapping), task).await? } else { None };

@@ -6,10 +6,7 @@ use super::journal::Inside;
 use super::task_values::{answer_info, input, result};
 use crate::checkpoint::FailureRecord;
 use crate::checkpoint::time::system_time;
-use crate::graph::build::{
-    Table,
-    table::{children_of, name},
-};
+use crate::graph::build::Table;
 use crate::graph::interrupt::AwaitedSignal;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Reader};
@@ -29,13 +26,13 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
     let mut shown = TaskSnapshot {
         id: task_id(pos.meta.id, task.key),
-        name: name(table, task.node),
+        name: table.node_name(task.node).to_string(),
         input: input(table, pos, task),
         error: task.record.error.clone(),
         result: result(task).filter(|_| task.record.handled.is_none()).map(writes),
         answers: answer_info(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
-        subgraph: children_of(table, task.node).iter().any(|child| child.0.is_kept()),
+        subgraph: table.children_of(task.node).iter().any(|child| child.0.is_kept()),
         state,
         attempts: task.record.attempts,
         failures: failures(task),

@@ -1,0 +1,121 @@
+//! The events of a graph's supersteps, alike for a live run and for a recorded one. Knows no run and no store.
+
+use std::sync::Arc;
+
+use crate::graph::build::Table;
+use crate::graph::interrupt::Question;
+use crate::graph::node::NodeId;
+use crate::graph::state::{Mask, State, Writes};
+use crate::graph::superstep::Task;
+use crate::graph::view::{EventKind, EventTask, Mode, Sink, View};
+
+/// Sends the events of one graph to a listener.
+pub(crate) struct Emitter<'a, S: State, N, C> {
+    pub table: &'a Arc<Table<S, N, C>>,
+    pub sink: &'a Sink,
+    /// Nodes and tasks from the root graph down to this one.
+    pub namespace: &'a Arc<[String]>,
+    /// The output channels, if not all.
+    pub output: Option<&'a Mask>,
+}
+
+/// The task that an event is about.
+#[derive(Clone)]
+pub(crate) struct EventOrigin {
+    pub step: i64,
+    pub node: Arc<str>,
+    pub task: EventTask,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
+    pub(crate) fn wants(&self, mode: Mode) -> bool {
+        self.sink.wants(mode, self.namespace.is_empty())
+    }
+
+    pub(crate) async fn send(&self, step: i64, kind: EventKind) {
+        self.sink.send(self.namespace, step, kind).await;
+    }
+
+    /// Returns the output channels of a state.
+    pub(crate) fn shown(&self, state: Arc<S>) -> View {
+        match self.output {
+            Some(only) => View::of_part(state, Arc::clone(self.table), only.clone()),
+            None => View::of_state(state, Arc::clone(self.table)),
+        }
+    }
+
+    /// Returns the writes to output channels.
+    pub(crate) fn shown_writes(&self, writes: &Writes<S>) -> Writes<S> {
+        let mut writes = writes.clone();
+        if let Some(only) = self.output {
+            writes.0.retain(|write| only.contains(S::channel_of(write)));
+        }
+        writes
+    }
+
+    /// Returns the input of a task: its payload, or what its node reads of the state.
+    pub(crate) fn input(&self, task: &Task<S>, state: &Arc<S>) -> View {
+        let (state, table) = (Arc::clone(state), Arc::clone(self.table));
+        match (&task.packet, &self.table.row(task.node).reads) {
+            (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
+            (None, Some(only)) => View::of_part(state, table, only.clone()),
+            (None, None) => View::of_state(state, table),
+        }
+    }
+
+    pub(crate) async fn started(&self, origin: EventOrigin, task: &Task<S>, state: &Arc<S>, remaining_steps: i64) {
+        if !self.wants(Mode::Tasks) {
+            return;
+        }
+        let EventOrigin { step, node, task: named } = origin;
+        let (input, sent) = (self.input(task, state), task.packet.is_some());
+        self.send(step, EventKind::TaskStart { node, task: named, input, sent, remaining_steps }).await;
+    }
+
+    pub(crate) async fn update(&self, origin: EventOrigin, writes: &Writes<S>, cached: bool) {
+        if !self.wants(Mode::Updates) {
+            return;
+        }
+        let EventOrigin { step, node, task } = origin;
+        let writes = View::of_writes(self.shown_writes(writes), Arc::clone(self.table));
+        self.send(step, EventKind::Update { node, task, writes, cached }).await;
+    }
+
+    /// Emits the end of a task with a result. A cached result shows as an update alone.
+    pub(crate) async fn done(&self, origin: EventOrigin, writes: &Writes<S>, cached: bool) {
+        self.update(origin.clone(), writes, cached).await;
+        if !cached {
+            self.ended(origin, None, writes.clone(), vec![]).await;
+        }
+    }
+
+    pub(crate) async fn failed(&self, origin: EventOrigin, error: Option<String>) {
+        self.ended(origin, error, Writes::default(), vec![]).await;
+    }
+
+    /// Emits the questions of a task, the state they were asked in, and the task's end.
+    pub(crate) async fn interrupted(&self, origin: EventOrigin, questions: Vec<Question>, state: &Arc<S>) {
+        if questions.is_empty() {
+            return;
+        }
+        self.send(origin.step, EventKind::Interrupt { questions: questions.clone() }).await;
+        self.values(origin.step, || Arc::clone(state), questions.clone()).await;
+        self.ended(origin, None, Writes::default(), questions).await;
+    }
+
+    async fn ended(&self, origin: EventOrigin, error: Option<String>, writes: Writes<S>, questions: Vec<Question>) {
+        if !self.wants(Mode::Tasks) {
+            return;
+        }
+        let EventOrigin { step, node, task } = origin;
+        let writes = View::of_writes(writes, Arc::clone(self.table));
+        self.send(step, EventKind::TaskEnd { node, task, error, writes, questions }).await;
+    }
+
+    /// Emits a state; `state` is called only if somebody wants it.
+    pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> Arc<S>, questions: Vec<Question>) {
+        if self.wants(Mode::Values) {
+            self.send(step, EventKind::Values { values: self.shown(state()), questions }).await;
+        }
+    }
+}
