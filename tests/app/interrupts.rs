@@ -1,4 +1,4 @@
-//! Signals: what runs is cancelled once, and the process ends the second time.
+//! Signals: the first one cancels the run, the second one ends the process.
 
 use std::process::{Child, Command};
 
@@ -13,7 +13,7 @@ pub(crate) fn send(signal: &str, child: &Child) {
 #[case("-INT")]
 #[case("-TERM")]
 #[case("-HUP")]
-fn a_signal_cancels_and_the_thread_goes_on_later(#[case] signal: &str) {
+fn a_signal_cancels_the_run_and_the_thread_resumes_later(#[case] signal: &str) {
     let place = Place::new();
     let mut child = place.busy("r1");
     send(signal, &child);
@@ -24,7 +24,7 @@ fn a_signal_cancels_and_the_thread_goes_on_later(#[case] signal: &str) {
 }
 
 #[test]
-fn a_killed_run_goes_on_later() {
+fn a_killed_run_resumes_later() {
     let place = Place::new();
     let mut child = place.busy("r1");
     send("-KILL", &child);

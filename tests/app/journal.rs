@@ -1,11 +1,11 @@
-//! The journals of tasks on the command line, and files for tests.
+//! The journals of tasks on the command line, and fixtures exported for tests.
 
 use serde_json::json;
 
 use crate::place::Place;
 
 #[test]
-fn a_task_is_shown_with_what_it_recorded() {
+fn a_task_is_shown_with_its_journal() {
     let place = Place::new();
     place.json(14, &["run", "nap", "--input", r#"{"millis": 3600000}"#, "--thread", "n1"]);
     let shown = place.json(0, &["show", "n1"]);
@@ -15,8 +15,8 @@ fn a_task_is_shown_with_what_it_recorded() {
     assert_eq!(listed[0]["tasks"][0]["journal"]["entries"][0], *entry);
     assert!(place.json(0, &["history", "n1"])[0].get("tasks").is_none());
     let events = place.json(0, &["events", "n1"]);
-    let told: Vec<_> = events.as_array().unwrap().iter().filter(|event| event["kind"] == "journal").collect();
-    assert_eq!((told.len(), &told[0]["entry"]["until"]), (1, &entry["until"]));
+    let journaled: Vec<_> = events.as_array().unwrap().iter().filter(|event| event["kind"] == "journal").collect();
+    assert_eq!((journaled.len(), &journaled[0]["entry"]["until"]), (1, &entry["until"]));
     for words in [&["show", "n1"][..], &["history", "n1", "--tasks"], &["events", "n1"]] {
         let text = place.call(words).out();
         let until = entry["until"].as_str().unwrap();
@@ -25,13 +25,13 @@ fn a_task_is_shown_with_what_it_recorded() {
 }
 
 #[test]
-fn a_thread_becomes_a_file_for_a_test() {
+fn a_thread_is_exported_as_a_fixture() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["approve", "r1"]);
-    let told = place.call(&["export", "r1", "--fixture", "r1.superstep"]);
-    assert_eq!(told.code(), 0, "{}", told.err());
-    let out = told.out();
+    let exported = place.call(&["export", "r1", "--fixture", "r1.superstep"]);
+    assert_eq!(exported.code(), 0, "{}", exported.err());
+    let out = exported.out();
     assert!(out.contains("written to r1.superstep"), "{out}");
     let lines: Vec<&str> = out.lines().collect();
     let test = lines[lines.len() - 3..].join("\n");

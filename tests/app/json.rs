@@ -1,4 +1,4 @@
-//! The JSON of threads, runs, events and errors: `docs/json.md` shows it, and is held to it here.
+//! The JSON of threads, runs, events and errors, compared with `docs/json.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -88,8 +88,8 @@ fn order(graph: &Orders, name: &str) -> Thread<Order, Step> {
     graph.thread(name).clock(clock)
 }
 
-/// A value as the documentation shows it: ids of questions begin with a number that differs from store to store.
-fn shown(value: impl Serialize) -> String {
+/// Formats a value as the documentation does: with the same store prefix in each id.
+fn documented(value: impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(&value).unwrap();
     let mut from = 0;
     while let Some(at) = text[from..].find("\"id\": \"").map(|at| from + at + 7) {
@@ -104,22 +104,22 @@ fn shown(value: impl Serialize) -> String {
     text
 }
 
-/// The documentation, and the blocks that it lacks.
+/// The documentation, and the blocks missing from it.
 struct Docs {
     text: String,
-    lacks: String,
+    missing: String,
 }
 
 impl Docs {
     fn read() -> Self {
         let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md")).unwrap();
-        Self { text, lacks: String::new() }
+        Self { text, missing: String::new() }
     }
 
     fn show(&mut self, what: &str, value: impl Serialize) {
-        let block = format!("```json\n{}\n```", shown(value));
+        let block = format!("```json\n{}\n```", documented(value));
         if !self.text.contains(&block) {
-            self.lacks += &format!("{what}\n\n{block}\n\n");
+            self.missing += &format!("{what}\n\n{block}\n\n");
         }
     }
 }
@@ -139,12 +139,12 @@ async fn every_shape_is_documented() {
     let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = graph(Arc::clone(&store));
     let thread = order(&graph, "order-7").metadata("user", "ada");
-    let told = events(&thread, "tea").await;
+    let emitted = events(&thread, "tea").await;
     let mut docs = Docs::read();
     let mut kinds = BTreeSet::new();
-    for event in &told {
-        let told = serde_json::to_value(event).unwrap();
-        if kinds.insert(told["kind"].as_str().unwrap().to_owned()) {
+    for event in &emitted {
+        let event_json = serde_json::to_value(event).unwrap();
+        if kinds.insert(event_json["kind"].as_str().unwrap().to_owned()) {
             docs.show("event", event);
         }
     }
@@ -179,11 +179,11 @@ async fn every_shape_is_documented() {
     docs.show("error", &error);
     let wrong = StateGraph::<Order, Step>::new().add_node(Step::Check, check).add_edge(START, Step::Check).compile();
     docs.show("compile error", wrong.map(drop).unwrap_err());
-    assert!(docs.lacks.is_empty(), "docs/json.md lacks {}", docs.lacks);
+    assert!(docs.missing.is_empty(), "docs/json.md lacks {}", docs.missing);
 }
 
 #[tokio::test]
-async fn secrets_are_in_no_shape() {
+async fn no_shape_contains_a_secret() {
     let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = graph(store);
     let thread = order(&graph, "o");
@@ -194,7 +194,7 @@ async fn secrets_are_in_no_shape() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_data_is_shown_by_its_names() {
+async fn a_data_state_is_shown_with_its_channel_names() {
     let schema =
         DataSchema::new([("topic", Kind::LastValue), ("key", Kind::LastValue)]).unwrap().secret("key").unwrap();
     let done = |_: Arc<DataState>, _: Ctx| std::future::ready(Ok::<_, NodeError>(()));
@@ -238,7 +238,7 @@ async fn threads_are_filtered_and_paged() {
 }
 
 #[tokio::test]
-async fn a_list_knows_questions_and_wake_times() {
+async fn a_list_filters_by_question_and_wake_time() {
     let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = graph(Arc::clone(&store));
     let thread = order(&graph, "o");

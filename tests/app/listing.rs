@@ -1,4 +1,4 @@
-//! Threads as a list shows them stand as their own status says.
+//! The standing of a thread in a list equals that of its status.
 
 use std::sync::Arc;
 
@@ -71,7 +71,11 @@ fn graph() -> CompiledGraph<Job, Step> {
 #[case("ends", 1, Standing::Pending)]
 #[case("ends", 2, Standing::Pending)]
 #[tokio::test]
-async fn a_list_tells_what_the_thread_tells(#[case] kind: &str, #[case] supersteps: u64, #[case] standing: Standing) {
+async fn a_list_shows_the_standing_of_the_thread_itself(
+    #[case] kind: &str,
+    #[case] supersteps: u64,
+    #[case] standing: Standing,
+) {
     let store: Arc<dyn superstep::checkpoint::Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = graph().named("job").with_shared_checkpointer(Arc::clone(&store));
     let thread = graph.thread("t").max_supersteps(supersteps);
@@ -84,7 +88,7 @@ async fn a_list_tells_what_the_thread_tells(#[case] kind: &str, #[case] superste
 }
 
 #[tokio::test]
-async fn a_thread_that_runs_is_listed_as_running() {
+async fn a_claimed_thread_is_listed_as_running() {
     let store: Arc<dyn superstep::checkpoint::Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = graph().with_shared_checkpointer(Arc::clone(&store));
     let cancelled = CancellationToken::new();

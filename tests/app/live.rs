@@ -1,4 +1,4 @@
-//! A live run is not a locked box: other processes look at its store, answer, listen and cancel, by way of its socket.
+//! A live run does not lock its store: other processes read it, answer, follow and cancel through its socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,6 @@ fn ended(mut child: Child) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
-/// Greets and returns a connection and its lines.
 fn connected(place: &Place) -> (UnixStream, BufReader<UnixStream>) {
     let stream = UnixStream::connect(place.path(SOCKET)).unwrap();
     let mut lines = BufReader::new(stream.try_clone().unwrap());
@@ -31,17 +30,17 @@ fn line(lines: &mut impl BufRead) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Asks how thread `r1` stands until it runs.
+/// Waits until thread `r1` is running.
 fn until_running(place: &Place, rest: &[&str]) {
     let words = [&["status", "r1", "--json"], rest].concat();
-    let is_running = |out: &str| serde_json::from_str::<Value>(out).is_ok_and(|stand| stand["status"] == "running");
+    let is_running = |out: &str| serde_json::from_str::<Value>(out).is_ok_and(|status| status["status"] == "running");
     assert!((0..500).any(|_| is_running(&place.call(&words).out())), "{}", place.call(&words).out());
 }
 
 #[test]
-fn a_live_run_lets_others_look() {
+fn other_processes_read_the_store_of_a_live_run() {
     let place = Place::new();
-    let asked = place.json(10, &["run", "release", "1.0.0", "--thread", "r0"]);
+    let status = place.json(10, &["run", "release", "1.0.0", "--thread", "r0"]);
     let child = place.busy("r1");
 
     let running = place.json(0, &["status", "r1"]);
@@ -51,7 +50,7 @@ fn a_live_run_lets_others_look() {
     let waiting = place.json(0, &["threads", "--waiting"]);
     assert_eq!(waiting[0]["questions"][0]["commands"][0], "own_tool approve r0");
     assert_eq!(place.json(0, &["history", "r1"])[0]["source"], "loop");
-    assert_eq!(place.json(0, &["show", "r0"])["checkpoint"], asked["checkpoint"]);
+    assert_eq!(place.json(0, &["show", "r0"])["checkpoint"], status["checkpoint"]);
     assert!(place.json(0, &["events", "r0"]).to_string().contains("may_ship"));
     let unknown = place.call(&["status", "r2"]);
     assert_eq!((unknown.code(), unknown.err().contains("did you mean")), (1, true), "{}", unknown.err());
@@ -100,7 +99,7 @@ fn an_answer_is_stored_beside_a_live_run() {
 }
 
 #[test]
-fn a_live_run_is_cancelled_from_elsewhere() {
+fn another_process_cancels_a_live_run() {
     let place = Place::new();
     let child = place.busy("r1");
     let cancelled = place.call(&["cancel", "r1"]);
@@ -121,11 +120,11 @@ fn a_live_run_is_cancelled_from_elsewhere() {
 
 #[rstest]
 #[case::a_first_run(false)]
-#[case::a_run_that_goes_on(true)]
-fn events_are_followed_until_the_run_ends(#[case] goes_on: bool) {
+#[case::a_resumed_run(true)]
+fn events_are_followed_until_the_run_ends(#[case] resumed: bool) {
     let place = Place::new();
     let mut child = place.busy("r1");
-    if goes_on {
+    if resumed {
         assert_eq!(place.call(&["cancel", "r1"]).code(), 13);
         child.wait().unwrap();
         child = place.command(&["proceed", "r1"]).stdout(Stdio::null()).spawn().unwrap();
@@ -134,28 +133,28 @@ fn events_are_followed_until_the_run_ends(#[case] goes_on: bool) {
     let mut follower = place.command(&["events", "r1", "--follow", "--json"]);
     let mut follower = follower.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap());
-    let mut told = vec![];
-    while told.last().is_none_or(|last: &Value| last["kind"] != "custom") {
-        told.push(line(&mut lines)); // while the node waits
+    let mut followed = vec![];
+    while followed.last().is_none_or(|last: &Value| last["kind"] != "custom") {
+        followed.push(line(&mut lines)); // while the node waits
     }
     place.idle();
     assert_eq!(ended(child), Some(10));
-    told.extend(lines.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
+    followed.extend(lines.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()));
     assert_eq!(ended(follower), Some(0));
 
     let kinds = |events: &[Value]| {
         let mut kinds: Vec<Value> = events.iter().map(|event| event["kind"].clone()).collect();
-        kinds.dedup(); // the cancelled attempt said the same
+        kinds.dedup(); // the cancelled attempt emitted the same
         kinds
     };
     let recorded = place.json(0, &["events", "r1"]);
-    assert_eq!(kinds(&told), kinds(recorded.as_array().unwrap()));
+    assert_eq!(kinds(&followed), kinds(recorded.as_array().unwrap()));
     let afterwards = place.call(&["events", "r1", "--follow", "--json"]);
     assert_eq!((afterwards.code(), afterwards.out().lines().count()), (0, recorded.as_array().unwrap().len()));
 }
 
 #[test]
-fn only_the_owner_may_ask() {
+fn only_the_owner_may_open_the_socket() {
     let place = Place::new();
     let child = place.busy("r1");
     let mode = |path: &str| std::fs::metadata(place.path(path)).unwrap().permissions().mode() & 0o777;
@@ -165,7 +164,7 @@ fn only_the_owner_may_ask() {
 }
 
 #[test]
-fn a_killed_owner_leaves_nothing_in_the_way() {
+fn a_stale_socket_does_not_block_the_next_run() {
     let place = Place::new();
     let mut child = place.busy("r1");
     send("-KILL", &child);
@@ -181,7 +180,7 @@ fn a_killed_owner_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn what_needs_the_store_itself_names_its_holder() {
+fn a_command_that_needs_the_store_names_the_process_that_holds_it() {
     let place = Place::new();
     let child = place.busy("r1");
     let pid = child.id();
@@ -192,17 +191,17 @@ fn what_needs_the_store_itself_names_its_holder() {
         &["delete", "r1"],
         &["run", "nap"],
     ] {
-        let told = place.call(words);
-        assert_eq!(told.code(), 1, "{words:?}: {}", told.err());
-        let named = told.err().contains(&format!("(pid {pid}, own_tool, since 20"));
-        assert!(named && told.err().contains("this command needs the store for itself"), "{}", told.err());
+        let refused = place.call(words);
+        assert_eq!(refused.code(), 1, "{words:?}: {}", refused.err());
+        let named = refused.err().contains(&format!("(pid {pid}, own_tool, since 20"));
+        assert!(named && refused.err().contains("this command needs the store for itself"), "{}", refused.err());
     }
     place.idle();
     assert_eq!(ended(child), Some(10));
 }
 
 #[test]
-fn a_hostile_client_disturbs_nobody() {
+fn a_hostile_client_does_not_disturb_the_run() {
     let place = Place::new();
     let child = place.busy("r1");
     let too_long = format!("{}\n", "[".repeat(2 << 20));
@@ -245,7 +244,7 @@ fn a_long_path_has_its_socket_too() {
 }
 
 #[test]
-fn those_who_only_look_wait_for_each_other() {
+fn concurrent_readers_wait_for_each_other() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     let call = |_| place.command(&["status", "r1"]).stdout(Stdio::null()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! What `--log` tells, and where.
+//! The output of `--log` and `SUPERSTEP_LOG`.
 
 use super::place::Place;
 
@@ -6,20 +6,20 @@ use super::place::Place;
 fn a_log_goes_to_standard_error_alone() {
     let place = Place::new();
     let words = ["run", "release", "1.2.0", "--thread", "r1"];
-    let told = place.call(&[&words[..], &["--log"]].concat());
-    let log = told.err();
-    assert_eq!(told.code(), 10);
+    let called = place.call(&[&words[..], &["--log"]].concat());
+    let log = called.err();
+    assert_eq!(called.code(), 10);
     for part in ["run{thread=\"r1\" graph=\"release\"}", "superstep{step=1", "task{node=\"Build\"", "a task asks"] {
         assert!(log.contains(part), "{part} is not in {log}");
     }
     assert!(!log.contains('\u{1b}'), "{log}");
     let other = Place::new();
-    assert_eq!(told.out().lines().count(), other.call(&words).out().lines().count());
+    assert_eq!(called.out().lines().count(), other.call(&words).out().lines().count());
     assert!(other.call(&["approve", "r1"]).err().is_empty());
 }
 
 #[test]
-fn a_log_tells_as_much_as_is_asked_for() {
+fn a_log_is_as_detailed_as_its_level() {
     let place = Place::new();
     let mut quiet = place.command(&["run", "release", "1.2.0", "--thread", "r1", "--json"]);
     let quiet = quiet.env("SUPERSTEP_LOG", "warn").output().unwrap();

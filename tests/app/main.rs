@@ -1,4 +1,4 @@
-//! A program of a user's own as a command line: `examples/own_tool.rs`, in real processes over fresh stores.
+//! A user's own program with the superstep command line: `examples/own_tool.rs`, in real processes over fresh stores.
 #![cfg(all(feature = "app", unix))]
 #![allow(clippy::unwrap_used)]
 
@@ -40,22 +40,22 @@ fn a_graph_takes_arguments_of_its_own() {
 }
 
 #[test]
-fn a_panic_is_told_once() {
+fn a_panic_is_reported_once() {
     let place = Place::new();
     std::fs::create_dir(place.path("broken")).unwrap();
     let output = place.command(&["run", "release", "1.2.0", "--json"]).env("RUST_BACKTRACE", "1").output().unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
-    assert!(told["error"].as_str().unwrap().contains("broken is a directory"), "{told}");
+    let failure: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert!(failure["error"].as_str().unwrap().contains("broken is a directory"), "{failure}");
     let called = place.call(&["run", "release", "1.2.0", "--thread", "r2"]);
     assert!(called.err().starts_with("error: "), "{}", called.err());
 }
 
 #[test]
-fn its_own_question_is_decided_in_plain_words() {
+fn a_custom_question_takes_approve_reject_and_revise() {
     let place = Place::new();
-    let asked = place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
-    assert_eq!(asked["questions"][0]["words"], json!(["approve", "reject", "revise"]));
-    assert_eq!(asked["questions"][0]["takes"], r#""ship" or {"drop": {"why": text}} or {"rebuild": {"with": text}}"#);
+    let status = place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    assert_eq!(status["questions"][0]["words"], json!(["approve", "reject", "revise"]));
+    assert_eq!(status["questions"][0]["takes"], r#""ship" or {"drop": {"why": text}} or {"rebuild": {"with": text}}"#);
     let again = place.json(10, &["revise", "r1", "--feedback", "less code"]);
     assert_eq!(again["state"]["log"], json!(["built 1.2.0", "built 1.2.0 with less code"]));
     let done = place.json(0, &["resume", "r1", "--answer", r#""ship""#]);
@@ -63,7 +63,7 @@ fn its_own_question_is_decided_in_plain_words() {
 }
 
 #[test]
-fn its_outcome_is_the_exit_code() {
+fn a_custom_outcome_sets_the_exit_code() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     let dropped = place.json(12, &["reject", "r1", "--feedback", "too early"]);
@@ -72,7 +72,7 @@ fn its_outcome_is_the_exit_code() {
 }
 
 #[test]
-fn a_failure_says_how_to_go_on() {
+fn a_failure_prints_how_to_retry() {
     let place = Place::new();
     std::fs::write(place.path("broken"), "").unwrap();
     let failed = place.call(&["run", "release", "1.2.0", "--thread", "r1"]);
@@ -128,25 +128,25 @@ fn a_signal_needs_no_process_and_reaches_a_runner() {
     let end = place.json(0, &["proceed", "n1"]);
     assert_eq!((&end["state"]["caller"], end.get("mailbox")), (&json!("ada"), None));
     place.json(14, &["run", "nap", "--input", input, "--thread", "n2"]);
-    let told = place.call(&["status", "n2"]).out();
+    let text = place.call(&["status", "n2"]).out();
     assert!(
-        told.starts_with("n2: waits for a signal, until ") && told.contains("Sleep waits for the signal `call`"),
-        "{told}"
+        text.starts_with("n2: waits for a signal, until ") && text.contains("Sleep waits for the signal `call`"),
+        "{text}"
     );
     assert_eq!(place.json(0, &["graphs"])[1]["signals"], json!(["call"]));
 }
 
 #[test]
-fn a_thread_of_another_program_is_told_apart() {
+fn a_thread_of_another_program_is_refused() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     let program = place::example("own_tool");
     let renamed = place.path("other_tool");
     std::fs::copy(program.get_program(), &renamed).unwrap();
     place.with_foreign_thread("theirs");
-    let told = place.call(&["status", "theirs"]);
-    assert_eq!(told.code(), 1);
-    insta::assert_snapshot!(told.err(), @r"
+    let refused = place.call(&["status", "theirs"]);
+    assert_eq!(refused.code(), 1);
+    insta::assert_snapshot!(refused.err(), @r"
     error: thread `theirs` belongs to the graph `elsewhere`, which this program does not have
      help: use the program that has it; this one has release, nap
     ");
@@ -156,7 +156,7 @@ fn a_thread_of_another_program_is_told_apart() {
 }
 
 #[test]
-fn what_differs_is_shown() {
+fn a_diff_shows_changed_channels_and_new_questions() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     insta::assert_snapshot!(place.call(&["diff", "r1", "2", "3"]).out(), @r#"
@@ -170,7 +170,7 @@ fn what_differs_is_shown() {
 }
 
 #[test]
-fn a_replay_tells_or_runs_again() {
+fn a_replay_prints_verifies_or_runs_again() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["approve", "r1"]);
@@ -201,7 +201,7 @@ fn a_replay_tells_or_runs_again() {
 }
 
 #[test]
-fn old_checkpoints_go_and_tagged_ones_stay() {
+fn gc_removes_old_checkpoints_and_keeps_tagged_ones() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["approve", "r1"]);
@@ -213,7 +213,7 @@ fn old_checkpoints_go_and_tagged_ones_stay() {
 }
 
 #[test]
-fn a_thread_goes_to_another_store_and_runs_once_it_is_trusted() {
+fn an_imported_thread_runs_once_it_is_trusted() {
     let (place, other) = (Place::new(), Place::new());
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     let file = other.path("r1.superstep").display().to_string();
@@ -237,8 +237,8 @@ fn a_thread_goes_to_another_store_and_runs_once_it_is_trusted() {
 fn a_store_is_compacted_in_place() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
-    let told = place.json(0, &["gc", "--compact"]);
-    assert!(told["compacted"]["rows"].as_u64().unwrap() > 0, "{told}");
+    let report = place.json(0, &["gc", "--compact"]);
+    assert!(report["compacted"]["rows"].as_u64().unwrap() > 0, "{report}");
     assert_eq!(place.json(0, &["approve", "r1"])["status"], "finished");
 }
 

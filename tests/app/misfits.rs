@@ -1,4 +1,4 @@
-//! Threads that this program cannot go on with, in a list of those it can.
+//! Threads that this program cannot resume, listed with those it can.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ async fn nothing(_: Arc<Nap>, _: Ctx) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// An older `nap`, stopped before a node that the present one does not have.
+/// Stores a thread of an older `nap`, stopped before a node that the present graph does not have.
 async fn stored_by_an_older_graph(store: &Arc<dyn Checkpointer>, thread: &str) {
     let graph = StateGraph::new().add_node(Older::Begin, nothing).add_node(Older::Doze, nothing);
     let graph = graph.add_sequence([Older::Begin, Older::Doze]).compile().unwrap();
@@ -55,21 +55,21 @@ fn prepared(place: &Place) {
 }
 
 #[test]
-fn a_thread_that_needs_migration_says_so_and_how_to_go_on() {
+fn status_explains_how_to_migrate_a_thread() {
     let place = Place::new();
     prepared(&place);
     let listed = place.json(0, &["threads", "--status", "needs-migration"]);
     assert_eq!((listed[0]["thread"].as_str(), listed.as_array().unwrap().len()), (Some("old"), 1), "{listed}");
     assert_eq!(listed[0]["reason"], "its node `Doze` no longer exists");
-    let stand = place.json(0, &["status", "old"]);
-    assert_eq!((&stand["status"], &stand["reason"]), (&json!("needs-migration"), &listed[0]["reason"]));
-    let told = place.call(&["status", "old"]).out();
-    assert!(told.starts_with("old: needs migration: its node `Doze` no longer exists\n"), "{told}");
-    assert!(told.contains("help: ") && told.contains("--as-node NODE"), "{told}");
+    let status = place.json(0, &["status", "old"]);
+    assert_eq!((&status["status"], &status["reason"]), (&json!("needs-migration"), &listed[0]["reason"]));
+    let printed = place.call(&["status", "old"]).out();
+    assert!(printed.starts_with("old: needs migration: its node `Doze` no longer exists\n"), "{printed}");
+    assert!(printed.contains("help: ") && printed.contains("--as-node NODE"), "{printed}");
 }
 
 #[test]
-fn a_damaged_thread_hides_no_other() {
+fn a_damaged_thread_does_not_hide_others() {
     let place = Place::new();
     prepared(&place);
     let listed = place.json(0, &["threads"]);
@@ -84,7 +84,7 @@ fn a_damaged_thread_hides_no_other() {
 }
 
 #[tokio::test]
-async fn damage_is_told_of_any_store() {
+async fn damage_is_listed_for_every_store() {
     let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
     stored_by_an_older_graph(&store, "whole").await;
     stored_by_an_older_graph(&store, "torn").await;

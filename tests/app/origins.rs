@@ -1,11 +1,11 @@
-//! Threads that came from elsewhere, and files that are none: what is said of them, and what they leave behind.
+//! Imported threads, files that hold no thread, and what a failed import or fork leaves behind.
 
 use rstest::rstest;
 use serde_json::json;
 
 use crate::place::Place;
 
-/// A store that holds a thread of another one.
+/// Returns a directory whose store holds an imported thread, and the imported file.
 fn with_imported() -> (Place, String) {
     let (place, other) = (Place::new(), Place::new());
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
@@ -15,7 +15,7 @@ fn with_imported() -> (Place, String) {
 }
 
 #[test]
-fn an_imported_thread_says_so_everywhere() {
+fn an_imported_thread_is_marked_everywhere() {
     let (place, file) = with_imported();
     insta::assert_snapshot!(place.call(&["import", &file]).out(), @r"
     thread `r1`: 3 checkpoints imported, 11 records
@@ -25,10 +25,10 @@ fn an_imported_thread_says_so_everywhere() {
     to let it run, if you trust who made it and what it holds
       own_tool trust r1
     ");
-    let told = |words: &[&str]| place.call(words).out();
-    assert!(told(&["threads"]).contains("interrupted, imported"), "{}", told(&["threads"]));
-    assert!(told(&["show", "r1"]).contains("imported: made elsewhere and not trusted"));
-    let status = told(&["status", "r1"]);
+    let printed = |words: &[&str]| place.call(words).out();
+    assert!(printed(&["threads"]).contains("interrupted, imported"), "{}", printed(&["threads"]));
+    assert!(printed(&["show", "r1"]).contains("imported: made elsewhere and not trusted"));
+    let status = printed(&["status", "r1"]);
     assert!(status.contains("imported: made elsewhere and not trusted") && status.ends_with("own_tool trust r1\n"));
     for words in [&["status", "r1"][..], &["show", "r1"]] {
         let json = place.json(0, words);
@@ -37,16 +37,16 @@ fn an_imported_thread_says_so_everywhere() {
     assert_eq!(place.json(0, &["threads"])[0]["foreign"], true);
     assert_eq!(place.json(0, &["import", &file, "--thread", "r2"])["foreign"], true);
 
-    assert_eq!(told(&["trust", "r1"]), "r1 may be run now\n");
-    assert_eq!(told(&["trust", "r1"]), "r1 was trusted already: it may be run\n");
+    assert_eq!(printed(&["trust", "r1"]), "r1 may be run now\n");
+    assert_eq!(printed(&["trust", "r1"]), "r1 was trusted already: it may be run\n");
     assert_eq!(place.json(0, &["status", "r1"])["trusted"], true);
     place.json(10, &["run", "release", "1.2.0", "--thread", "own"]);
-    assert_eq!(told(&["trust", "own"]), "own was not imported: it may be run as it is\n");
+    assert_eq!(printed(&["trust", "own"]), "own was not imported: it may be run as it is\n");
     assert_eq!(place.json(0, &["status", "own"])["foreign"], false);
 }
 
 #[test]
-fn a_fork_of_an_imported_thread_is_refused_whole() {
+fn a_fork_of_an_imported_thread_is_refused() {
     let (place, file) = with_imported();
     place.json(0, &["import", &file]);
     let refused = place.call(&["fork", "r1", "--at", "3", "--to", "r2"]);
@@ -71,13 +71,13 @@ fn a_fork_that_fails_leaves_no_thread() {
     assert_eq!(place.json(0, &["threads"]).as_array().unwrap().len(), 1);
 }
 
-/// `/dev/zero` has no end: what is no thread is told by its first bytes.
+/// `/dev/zero` never ends: a file is rejected by its first bytes.
 #[rstest]
 #[case::text("notes.txt")]
 #[case::endless("/dev/zero")]
 #[case::directory(".")]
 #[case::missing("nowhere")]
-fn what_cannot_be_imported_makes_no_store(#[case] file: &str) {
+fn a_failed_import_creates_no_store(#[case] file: &str) {
     let place = Place::new();
     std::fs::write(place.path("notes.txt"), "not a thread, though it is a file").unwrap();
     let refused = place.call(&["import", file]);

@@ -1,4 +1,4 @@
-//! A fresh directory, and the program in it.
+//! A fresh directory with the program in it.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use superstep::prelude::*;
 use tempfile::TempDir;
 
-/// A fresh directory to call the program in.
+/// A fresh directory to run the program in.
 pub(crate) struct Place(TempDir);
 
 /// Returns a command that runs a built example.
@@ -30,8 +30,8 @@ impl Place {
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = example("own_tool");
-        for ours in ["SUPERSTEP_STORE", "SUPERSTEP_LOG", "RUST_BACKTRACE"] {
-            command.env_remove(ours);
+        for variable in ["SUPERSTEP_STORE", "SUPERSTEP_LOG", "RUST_BACKTRACE"] {
+            command.env_remove(variable);
         }
         command.current_dir(&self.0).args(words);
         command
@@ -41,20 +41,20 @@ impl Place {
         Called(self.command(words).output().unwrap())
     }
 
-    /// Calls for JSON, and for this exit code.
+    /// Runs the program with `--json`, expects an exit code and returns the JSON.
     pub(crate) fn json(&self, code: i32, words: &[&str]) -> Value {
         let called = self.call(&[words, &["--json"]].concat());
         assert_eq!(called.code(), code, "{words:?}: {}{}", called.out(), called.err());
         serde_json::from_str(&called.out()).unwrap()
     }
 
-    /// Begins a run whose node waits for `idle`, and has said so.
+    /// Starts a run whose node waits for `idle`, and returns once it waits.
     pub(crate) fn busy(&self, thread: &str) -> Child {
         std::fs::write(self.path("busy"), "").unwrap();
         self.started(thread)
     }
 
-    /// The same with a node that blocks its thread before it waits.
+    /// Starts a run whose node blocks its thread, then waits for `idle`.
     pub(crate) fn blocked(&self, thread: &str) -> Child {
         std::fs::create_dir(self.path("busy")).unwrap();
         self.started(thread)
@@ -69,12 +69,12 @@ impl Place {
         child
     }
 
-    /// Lets the node go on.
+    /// Lets the waiting node continue.
     pub(crate) fn idle(&self) {
         std::fs::remove_file(self.path("busy")).unwrap();
     }
 
-    /// Puts a thread of a graph into the store that the program does not have.
+    /// Stores a thread of a graph that the program does not have.
     pub(crate) fn with_foreign_thread(&self, name: &str) {
         #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
         struct Empty {
@@ -95,7 +95,7 @@ impl Place {
     }
 }
 
-/// What a call came to.
+/// The result of running the program.
 pub(crate) struct Called(pub(crate) Output);
 
 impl Called {
@@ -112,13 +112,13 @@ impl Called {
     }
 }
 
-/// The output, with the program called `own_tool`, as from a path.
+/// Decodes output, with the program's path replaced by `own_tool`.
 fn cleaned(output: &[u8]) -> String {
     let program = example("own_tool").get_program().to_string_lossy().into_owned();
     String::from_utf8_lossy(output).replace(&program, "own_tool")
 }
 
-/// The text without times.
+/// Replaces times in a text.
 pub(crate) fn steady(text: &str) -> String {
     let is_time = |word: &str| word.starts_with("20") && word.ends_with('Z');
     let line = |line: &str| {

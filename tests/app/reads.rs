@@ -1,4 +1,4 @@
-//! How many reads a list of threads costs.
+//! The number of reads that listing threads takes.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ async fn step(_: Arc<Empty>, _: Ctx) -> Result<(), NodeError> {
 #[case::finished(u64::MAX, 2)]
 #[case::unfinished(1, 3)]
 #[tokio::test]
-async fn a_listed_thread_costs_few_reads(#[case] supersteps: u64, #[case] reads: usize) {
+async fn a_listed_thread_takes_few_reads(#[case] supersteps: u64, #[case] reads: usize) {
     let store = Arc::new(Counting::default());
     let graph = StateGraph::new().add_node(Step::First, step).add_node(Step::Last, step);
     let graph =

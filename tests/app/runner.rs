@@ -1,4 +1,4 @@
-//! A runner over a store: what it resumes, what it leaves alone, what it reports.
+//! A runner over a store: the threads it resumes, those it leaves alone, and its report.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
@@ -77,8 +77,8 @@ fn jobs() -> Jobs {
     graph.compile().unwrap().named("job").with_shared_checkpointer(store)
 }
 
-/// A thread that was begun, and whose process then ended.
-async fn left_behind(graph: &Jobs, name: &str, kind: &str) {
+/// Starts a thread and leaves it after one superstep, as a crash does.
+async fn crashed(graph: &Jobs, name: &str, kind: &str) {
     let _ = graph.thread(name).max_supersteps(1).invoke(Job::update().kind(kind)).await;
 }
 
@@ -91,10 +91,10 @@ fn counts(report: &RunnerReport) -> (u64, u64, Vec<(Standing, u64)>) {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_is_resumed() {
+async fn crashed_threads_are_resumed() {
     let graph = jobs();
     for number in 0..20 {
-        left_behind(&graph, &format!("t{number}"), "ends").await;
+        crashed(&graph, &format!("t{number}"), "ends").await;
     }
     let report = runner([graph.clone()]).max_threads(3).run(Until::Idle).await.unwrap();
     assert_eq!(counts(&report), (20, 0, vec![(Standing::Finished, 20)]));
@@ -136,23 +136,23 @@ async fn runs_may_end_their_superstep_in_the_grace_period(
 }
 
 #[tokio::test]
-async fn an_answer_that_somebody_stored_is_taken_even_beside_an_open_question() {
+async fn a_stored_answer_is_used_while_another_question_is_open() {
     let graph = jobs();
-    left_behind(&graph, "t", "asks").await;
-    let asked = Arc::new(Mutex::new(vec![]));
-    let heard = Arc::clone(&asked);
+    crashed(&graph, "t", "asks").await;
+    let reported = Arc::new(Mutex::new(vec![]));
+    let sink = Arc::clone(&reported);
     let run = runner([graph.clone()]).on_question(move |question| {
-        heard.lock().unwrap().push(question.question);
+        sink.lock().unwrap().push(question.question);
         async {}
     });
     assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(Standing::Interrupted, 1)]));
-    let questions = std::mem::take(&mut *asked.lock().unwrap());
+    let questions = std::mem::take(&mut *reported.lock().unwrap());
     assert_eq!(questions.len(), 2);
     let store_only = graph.thread("t").max_supersteps(0);
     store_only.answer(Answer::json(&true.into()).to(questions[0].id())).await.unwrap();
     let report = run.run(Until::Idle).await.unwrap();
     assert_eq!(report.turns, 1, "its task runs although the other still asks");
-    assert_eq!(asked.lock().unwrap().len(), 1);
+    assert_eq!(reported.lock().unwrap().len(), 1);
     store_only.answer(Answer::json(&false.into()).to(questions[1].id())).await.unwrap();
     assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(Standing::Finished, 1)]));
     let state = graph.thread("t").state().await.unwrap().unwrap();
@@ -160,7 +160,7 @@ async fn an_answer_that_somebody_stored_is_taken_even_beside_an_open_question() 
 }
 
 #[tokio::test]
-async fn a_sleeper_is_woken_once_its_time_has_come() {
+async fn a_sleeping_thread_resumes_at_its_wake_time() {
     let graph = jobs();
     let millis = Arc::new(AtomicU64::new(1_000_000));
     let clock = {
@@ -177,13 +177,13 @@ async fn a_sleeper_is_woken_once_its_time_has_come() {
 }
 
 #[tokio::test]
-async fn a_failed_thread_is_left_to_people() {
+async fn a_failed_thread_is_not_retried() {
     let graph = jobs();
     graph.thread("t").max_supersteps(0).invoke(Job::update().kind("fails")).await.unwrap();
     let stops = Arc::new(Mutex::new(vec![]));
-    let heard = Arc::clone(&stops);
+    let sink = Arc::clone(&stops);
     let run = runner([graph.clone()]).on_stop(move |stop| {
-        heard.lock().unwrap().push(serde_json::to_value(&stop).unwrap());
+        sink.lock().unwrap().push(serde_json::to_value(&stop).unwrap());
         async {}
     });
     assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 1, vec![(Standing::Failed, 1)]));
@@ -194,7 +194,7 @@ async fn a_failed_thread_is_left_to_people() {
 }
 
 #[tokio::test]
-async fn a_thread_at_a_breakpoint_is_left_alone() {
+async fn a_thread_at_a_breakpoint_is_not_resumed() {
     let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = StateGraph::new().add_node(Step::Begin, begin).add_node(Step::Left, left.asks::<Sure>());
     let graph = graph.add_node(Step::Right, right.asks::<Sure>()).add_node(Step::End, end);
@@ -206,9 +206,9 @@ async fn a_thread_at_a_breakpoint_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_thread_that_gets_no_further_is_given_up() {
+async fn a_thread_without_progress_is_given_up() {
     let graph = jobs();
-    left_behind(&graph, "t", "ends").await;
+    crashed(&graph, "t", "ends").await;
     let stuck = graph.clone().recursion_limit(0);
     let report = runner([stuck]).max_resumes(2).run(Until::Idle).await.unwrap();
     assert_eq!((report.turns, report.errors, report.given_up), (2, 2, vec!["t".into()]));
@@ -216,7 +216,7 @@ async fn a_thread_that_gets_no_further_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_runner_takes_new_work_until_it_is_told_to_end() {
+async fn a_runner_takes_new_work_until_it_is_stopped() {
     let graph = jobs();
     let ends = CancellationToken::new();
     let finished = ends.clone();
@@ -227,7 +227,7 @@ async fn a_runner_takes_new_work_until_it_is_told_to_end() {
     });
     let waker = run.waker();
     let running = tokio::spawn(async move { run.run(ends).await });
-    left_behind(&graph, "t", "ends").await;
+    crashed(&graph, "t", "ends").await;
     waker.wake();
     let report = running.await.unwrap().unwrap();
     assert_eq!(counts(&report), (1, 0, vec![(Standing::Finished, 1)]));
@@ -243,31 +243,31 @@ async fn a_graph_without_a_store_is_refused() {
 }
 
 #[test]
-fn the_command_resumes_what_was_answered_and_calls_its_hooks() {
+fn the_command_resumes_answered_threads_and_calls_its_hooks() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["revise", "r1", "--feedback", "less code", "--record-only"]);
-    let asks = "echo \"$SUPERSTEP_THREAD $SUPERSTEP_NAME: $SUPERSTEP_ANSWER\" > asked; cat > told";
-    let hooks = ["--on-question", asks, "--on-stop", "cat >> stopped; exit 3"];
+    let question_hook = "echo \"$SUPERSTEP_THREAD $SUPERSTEP_NAME: $SUPERSTEP_ANSWER\" > vars; cat > question";
+    let hooks = ["--on-question", question_hook, "--on-stop", "cat >> stopped; exit 3"];
     let called = place.call(&[&["runner", "--until-idle"], &hooks[..]].concat());
     assert_eq!(called.code(), 0, "{}", called.err());
     assert_eq!(called.out(), "r1: interrupted\nresumed once\n  interrupted: 1\n");
     assert!(called.err().contains("exit status: 3"), "{}", called.err());
-    let asked = std::fs::read_to_string(place.path("asked")).unwrap();
-    assert!(asked.starts_with("r1 may_ship: ") && asked.trim().ends_with("approve r1 --record-only"), "{asked}");
-    let told: Value = serde_json::from_str(&std::fs::read_to_string(place.path("told")).unwrap()).unwrap();
-    assert_eq!((&told["thread"], &told["question"]["payload"]["version"]), (&"r1".into(), &"1.2.0".into()));
+    let vars = std::fs::read_to_string(place.path("vars")).unwrap();
+    assert!(vars.starts_with("r1 may_ship: ") && vars.trim().ends_with("approve r1 --record-only"), "{vars}");
+    let question: Value = serde_json::from_str(&std::fs::read_to_string(place.path("question")).unwrap()).unwrap();
+    assert_eq!((&question["thread"], &question["question"]["payload"]["version"]), (&"r1".into(), &"1.2.0".into()));
     let stopped: Value = serde_json::from_str(&std::fs::read_to_string(place.path("stopped")).unwrap()).unwrap();
     assert_eq!(stopped["status"], "interrupted");
     let idle = place.json(0, &["runner", "--until-idle"]);
     assert_eq!((&idle["turns"], &idle["wake"]), (&0.into(), &Value::Null));
 }
 
-/// A web address that takes one message, answers with this status, and returns what it got.
+/// Serves one HTTP request with this status; returns the address and the received body.
 fn web_hook(status: &'static str) -> (String, std::thread::JoinHandle<Value>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/secret-path", listener.local_addr().unwrap());
-    let got = std::thread::spawn(move || {
+    let received = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let (mut line, mut length) = (String::new(), 0);
@@ -283,7 +283,7 @@ fn web_hook(status: &'static str) -> (String, std::thread::JoinHandle<Value>) {
         write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         serde_json::from_slice(&body).unwrap()
     });
-    (address, got)
+    (address, received)
 }
 
 #[test]
@@ -291,19 +291,20 @@ fn the_command_posts_to_web_addresses() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["revise", "r1", "--feedback", "less code", "--record-only"]);
-    let ((asks, asked), (stops, stopped)) = (web_hook("204 No Content"), web_hook("500 Internal Server Error"));
-    let called = place.call(&["runner", "--until-idle", "--on-question", &asks, "--on-stop", &stops]);
+    let ((question_hook, question), (stop_hook, stop)) =
+        (web_hook("204 No Content"), web_hook("500 Internal Server Error"));
+    let called = place.call(&["runner", "--until-idle", "--on-question", &question_hook, "--on-stop", &stop_hook]);
     assert_eq!((called.code(), called.out().lines().next()), (0, Some("r1: interrupted")), "{}", called.err());
-    let (asked, stopped) = (asked.join().unwrap(), stopped.join().unwrap());
-    assert_eq!((&asked["thread"], &asked["question"]["name"]), (&"r1".into(), &"may_ship".into()), "{asked}");
-    assert!(asked["question"]["commands"][0].as_str().unwrap().contains("approve r1"), "{asked}");
-    assert_eq!((&stopped["thread"], &stopped["status"]), (&"r1".into(), &"interrupted".into()), "{stopped}");
-    let told = called.err();
-    assert!(told.contains("hook") && told.contains("500") && !told.contains("secret-path"), "{told}");
+    let (question, stop) = (question.join().unwrap(), stop.join().unwrap());
+    assert_eq!((&question["thread"], &question["question"]["name"]), (&"r1".into(), &"may_ship".into()), "{question}");
+    assert!(question["question"]["commands"][0].as_str().unwrap().contains("approve r1"), "{question}");
+    assert_eq!((&stop["thread"], &stop["status"]), (&"r1".into(), &"interrupted".into()), "{stop}");
+    let log = called.err();
+    assert!(log.contains("hook") && log.contains("500") && !log.contains("secret-path"), "{log}");
 }
 
 #[test]
-fn the_command_ends_after_a_time() {
+fn the_command_stops_after_a_time() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     assert_eq!(place.json(0, &["runner", "--for", "1s"])["turns"], 0);
@@ -327,7 +328,7 @@ fn the_command_takes_answers_while_it_runs() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Ctrl-C.
+/// Sends SIGINT, as Ctrl-C does.
 fn interrupt(child: &Child) {
     assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }

@@ -22,8 +22,8 @@ fn a_signal_is_discarded_by_its_id() {
     let second = place.json(0, &["signal", "n1", "call", BOB])["signal"].clone();
     let first = first.as_str().unwrap();
     assert!(place.call(&["status", "n1"]).out().contains(&format!("in its mailbox: {first} `call`")));
-    let left = place.json(0, &["signal", "n1", "--discard", first]);
-    assert_eq!((left["mailbox"].as_array().unwrap().len(), &left["mailbox"][0]["id"]), (1, &second));
+    let rest = place.json(0, &["signal", "n1", "--discard", first]);
+    assert_eq!((rest["mailbox"].as_array().unwrap().len(), &rest["mailbox"][0]["id"]), (1, &second));
     let again = place.call(&["signal", "n1", "--discard", first]);
     assert_eq!(again.code(), 1);
     insta::assert_snapshot!(again.err().replace(first, "ID"), @r"
@@ -40,14 +40,14 @@ fn a_signal_is_discarded_by_its_id() {
 }
 
 #[test]
-fn a_discarded_signal_has_no_name_and_a_sent_one_has() {
+fn discard_takes_no_name_and_send_requires_one() {
     let place = waiting();
     assert_eq!(place.call(&["signal", "n1", "call", "--discard", "1-2"]).code(), 2);
     assert_eq!(place.call(&["signal", "n1"]).code(), 2);
 }
 
 #[test]
-fn a_second_signal_with_a_key_is_answered_with_the_first() {
+fn a_second_signal_with_the_same_key_returns_the_first() {
     let place = waiting();
     let sent = |value: &str, key: &str| place.json(0, &["signal", "n1", "call", value, "--key", key])["signal"].clone();
     let first = sent(ADA, "7");
@@ -59,15 +59,15 @@ fn a_second_signal_with_a_key_is_answered_with_the_first() {
 }
 
 #[test]
-fn a_signal_reaches_a_thread_of_the_process_that_holds_the_store() {
+fn a_signal_is_delivered_through_the_process_that_holds_the_store() {
     let place = waiting();
     let mut child = place.busy("r1");
     let sent = place.json(0, &["signal", "n1", "call", ADA, "--key", "7"]);
     assert_eq!(sent["status"], "pending");
     assert_eq!(place.json(0, &["signal", "n1", "call", BOB, "--key", "7"])["signal"], sent["signal"]);
     let other = place.json(0, &["signal", "n1", "call", BOB])["signal"].clone();
-    let left = place.json(0, &["signal", "n1", "--discard", other.as_str().unwrap()]);
-    assert_eq!(left["mailbox"].as_array().unwrap().len(), 1);
+    let rest = place.json(0, &["signal", "n1", "--discard", other.as_str().unwrap()]);
+    assert_eq!(rest["mailbox"].as_array().unwrap().len(), 1);
     send("-KILL", &child);
     child.wait().unwrap();
     let end = place.json(0, &["proceed", "n1"]);

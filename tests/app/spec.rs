@@ -1,4 +1,4 @@
-//! Graphs that are documents: read, checked and run.
+//! Graphs defined in documents: parsed, checked and run.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ async fn search(query: Value, _: Ctx) -> Result<Value, NodeError> {
     Ok(json!({ "notes": [format!("found {query}")] }))
 }
 async fn ask(state: Arc<DataState>, ctx: Ctx) -> Update {
-    let said = ctx.interrupt(AnyQuestion(json!("which bill?")))?;
-    Ok(state.update(&json!({ "notes": [said] }))?)
+    let answer = ctx.interrupt(AnyQuestion(json!("which bill?")))?;
+    Ok(state.update(&json!({ "notes": [answer] }))?)
 }
 async fn answer(state: Arc<DataState>, _: Ctx) -> Update {
     Ok(state.update(&json!({ "notes": ["answered"] }))?)
@@ -64,13 +64,13 @@ fn spec() -> GraphSpec {
     serde_norway::from_str(YAML).unwrap()
 }
 
-async fn notes(question: &str, said: Option<Value>) -> Value {
+async fn notes(question: &str, answer: Option<Value>) -> Value {
     let graph = spec().compile(&registry()).unwrap().with_checkpointer(MemoryCheckpointer::new());
     let input = Writes::from_json(graph.schema(), &json!({ "question": question, "key": "k" })).unwrap();
     let thread = graph.thread("t");
     let mut outcome = thread.invoke(input).await.unwrap();
-    if let Some(said) = said {
-        outcome = thread.resume::<AnyQuestion>(said).await.unwrap();
+    if let Some(answer) = answer {
+        outcome = thread.resume::<AnyQuestion>(answer).await.unwrap();
     }
     let state = serde_json::to_value(outcome).unwrap();
     assert_eq!((&state["status"], &state["state"]["key"]), (&"finished".into(), &Value::Null));
@@ -78,7 +78,7 @@ async fn notes(question: &str, said: Option<Value>) -> Value {
 }
 
 #[tokio::test]
-async fn a_document_runs() {
+async fn a_graph_from_a_document_runs() {
     assert_eq!(notes("a crash", None).await, json!(["found \"logs\"", "found \"docs\"", "answered"]));
     assert_eq!(notes("my bill", Some(json!("May"))).await, json!(["May", "answered"]));
     assert_eq!(notes("hello", None).await, json!([]));
@@ -125,14 +125,14 @@ fn every_problem_is_reported_at_once() {
 #[case("topic:accumulate", Kind::Topic { accumulate: true })]
 #[case("ephemeral", Kind::Ephemeral { guard: true })]
 #[case("untracked:unguarded", Kind::Untracked { guard: false })]
-fn a_kind_is_a_word(#[case] word: &str, #[case] kind: Kind) {
+fn a_kind_is_parsed_from_a_word_and_printed_as_it(#[case] word: &str, #[case] kind: Kind) {
     assert_eq!((word.parse::<Kind>().unwrap(), kind.to_string()), (kind, word.to_owned()));
     assert_eq!(serde_json::to_value(kind).unwrap(), word);
     assert_eq!(serde_json::from_value::<Kind>(word.into()).unwrap(), kind);
 }
 
 #[test]
-fn an_unknown_kind_lists_those_there_are() {
+fn an_unknown_kind_lists_the_known_ones() {
     let error = "lastvalue".parse::<Kind>().unwrap_err().to_string();
     assert!(error.starts_with("`lastvalue` is not a kind of channel: last_value, append,"), "{error}");
 }

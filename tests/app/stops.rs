@@ -18,8 +18,8 @@ fn stop_points_are_stored_with_a_thread_until_they_are_removed() {
     assert!(status.contains("  stops: before Build, after Build\n"), "{status}");
     let after = place.json(11, &["proceed", "r1"]);
     assert_eq!((&after["next"], &after["stops"]), (&json!(["Ask"]), &stops), "another process stops there too");
-    let asked = place.json(10, &["proceed", "r1", "--no-stops"]);
-    assert_eq!(asked.get("stops"), None::<&Value>);
+    let status = place.json(10, &["proceed", "r1", "--no-stops"]);
+    assert_eq!(status.get("stops"), None::<&Value>);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Threads that there are not, and comparisons that compare nothing.
+//! Unknown threads, and comparisons that compare nothing.
 
 use rstest::rstest;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::place::Place;
 #[case(&["replay", "order-71", "--mode", "verify"])]
 #[case(&["replay", "order-71", "--mode", "what-if"])]
 #[case(&["replay", "order-71", "--mode", "live"])]
-fn a_mistyped_thread_is_an_error_with_the_names_that_were_meant(#[case] words: &[&str]) {
+fn a_mistyped_thread_is_an_error_that_suggests_similar_names(#[case] words: &[&str]) {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "order-17"]);
     let called = place.call(words);
@@ -45,7 +45,7 @@ fn a_comparison_that_compares_nothing_has_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn a_strict_comparison_takes_nothing_over() {
+fn a_strict_comparison_accepts_no_recorded_result() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["approve", "r1"]);

@@ -1,4 +1,4 @@
-//! What people are told: help, ways on, what cannot be done, what is not there any more.
+//! Printed help: of commands, of threads to resume, of refused commands, of missing checkpoints.
 
 use rstest::rstest;
 use superstep::checkpoint::{CheckpointId, Checkpointer, Claim, Commit, Key};
@@ -12,12 +12,12 @@ use crate::place::{Place, steady};
 #[case(&["help", "run", "release"], &["run", "release", "--help"])]
 fn help_is_a_command_too(#[case] words: &[&str], #[case] same: &[&str]) {
     let place = Place::new();
-    let (told, help) = (place.call(words), place.call(same));
-    assert_eq!((told.code(), told.out()), (0, help.out()));
+    let (called, help) = (place.call(words), place.call(same));
+    assert_eq!((called.code(), called.out()), (0, help.out()));
 }
 
 #[test]
-fn no_help_speaks_of_the_library() {
+fn no_help_mentions_the_rust_api() {
     let place = Place::new();
     let all = place.call(&["--help"]).out();
     let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -30,7 +30,7 @@ fn no_help_speaks_of_the_library() {
 }
 
 #[test]
-fn a_finished_thread_is_not_begun_anew() {
+fn a_finished_thread_is_not_retried() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["approve", "r1"]);
@@ -45,7 +45,7 @@ fn a_finished_thread_is_not_begun_anew() {
 }
 
 #[test]
-fn a_thread_that_asks_nobody_says_how_to_go_on() {
+fn status_prints_how_to_resume_a_thread_without_questions() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.call(&["approve", "r1", "--record-only"]);
@@ -60,8 +60,8 @@ fn a_thread_that_asks_nobody_says_how_to_go_on() {
     assert!(waits.ends_with("\nonce the time has come, go on with\n  own_tool proceed n1\n"), "{waits}");
 }
 
-/// Takes a checkpoint out of the middle of a thread.
-fn lose(place: &Place, thread: &str, checkpoint: u64) {
+/// Deletes a checkpoint from the middle of a thread.
+fn delete_checkpoint(place: &Place, thread: &str, checkpoint: u64) {
     let store = SledCheckpointer::open(place.path(".superstep/store")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -76,11 +76,11 @@ fn lose(place: &Place, thread: &str, checkpoint: u64) {
 }
 
 #[test]
-fn a_hole_in_the_past_is_told() {
+fn a_missing_checkpoint_is_reported() {
     let place = Place::new();
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.json(0, &["approve", "r1"]);
-    lose(&place, "r1", 3);
+    delete_checkpoint(&place, "r1", 3);
     insta::assert_snapshot!(steady(&place.call(&["replay", "r1"]).out()), @r#"
      2  what came before is not told: checkpoint 3, which led here, was removed by `gc`, or is lost
      2  checkpoint 5
