@@ -1,4 +1,4 @@
-//! The conformance kit over the stores of this crate, and what only the embedded store promises.
+//! The conformance kit over the stores of this crate, and the promises of the embedded store alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -33,14 +33,14 @@ async fn a_backup_made_while_a_run_writes_holds_whole_threads() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_over() {
+async fn a_backup_overwrites_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let store = MemoryCheckpointer::new();
     fill(&store, "a", 0..1).await;
     assert!(backup(&store, &store).await.is_err());
     let error = SledCheckpointer::backup(&store, directory.path()).await.unwrap_err();
     assert!(matches!(error, CheckpointError::Io { .. }), "{error}");
-    // What is not ours is not removed, even under the name of an interrupted backup.
+    // A directory that is not a backup is kept, even under the name of an interrupted one.
     let path = directory.path().join("copy");
     std::fs::create_dir(directory.path().join("copy.partial")).unwrap();
     assert!(SledCheckpointer::backup(&store, &path).await.is_err());

@@ -1,4 +1,4 @@
-//! Compaction: the disk is given back, and a crash at any step leaves the old store or the new one.
+//! Compaction: disk space is reclaimed, and a crash at any step leaves the old store or the new one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ async fn delete(store: &SledCheckpointer, thread: &str) {
     store.delete_thread(&lease).await.unwrap();
 }
 
-/// A store of which most was deleted.
-async fn waste(path: &Path) {
+/// Creates a store of which most was deleted.
+async fn create_mostly_deleted(path: &Path) {
     let store = SledCheckpointer::open(path).unwrap();
     fill(&store, "gone", 0..600).await;
     fill(&store, "kept", 0..9).await;
@@ -25,22 +25,22 @@ async fn waste(path: &Path) {
 async fn content(path: &Path) -> (Vec<String>, String) {
     let store = SledCheckpointer::open(path).unwrap();
     let threads = store.threads(None, 99).await.unwrap();
-    let kept = everything(&store, "kept").await;
+    let records = everything(&store, "kept").await;
     store.close().await.unwrap();
-    (threads.iter().map(ToString::to_string).collect(), format!("{kept:?}"))
+    (threads.iter().map(ToString::to_string).collect(), format!("{records:?}"))
 }
 
 #[tokio::test]
-async fn compaction_gives_the_disk_back_and_keeps_every_record() {
+async fn compaction_reclaims_space_and_keeps_every_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
-    waste(&path).await;
+    create_mostly_deleted(&path).await;
     let before = content(&path).await;
     let report = SledCheckpointer::compact(&path).unwrap();
     assert!(report.before > 30_000_000 && report.after * 2 < report.before, "{report}");
     assert_eq!(content(&path).await, before);
-    for left in ["compacted", "swap", "swap.begun"] {
-        assert!(!path.join(left).exists(), "{left}");
+    for leftover in ["compacted", "swap", "swap.begun"] {
+        assert!(!path.join(leftover).exists(), "{leftover}");
     }
     let store = SledCheckpointer::open(&path).unwrap();
     fill_more(&store).await;
@@ -51,7 +51,7 @@ async fn compaction_gives_the_disk_back_and_keeps_every_record() {
     assert!(SledCheckpointer::compact(directory.path().join("none")).is_err());
 }
 
-/// The numbers of leases and commits go on where they were.
+/// Lease and commit numbers continue after the stored ones.
 async fn fill_more(store: &SledCheckpointer) {
     fill(store, "more", 0..3).await;
     assert_eq!(everything(store, "more").await.1, 6);
@@ -59,15 +59,15 @@ async fn fill_more(store: &SledCheckpointer) {
 
 #[derive(Clone, Copy, Debug)]
 enum Crash {
-    /// While the new database was written.
+    /// While the new database is written.
     Building,
-    /// After it was declared whole.
+    /// After it is declared complete.
     Declared,
-    /// After old snapshots were removed.
+    /// After old snapshots are removed.
     Cleared,
-    /// After the log was moved.
+    /// After the log is moved.
     LogMoved,
-    /// After everything was moved.
+    /// After everything is moved.
     Moved,
 }
 
@@ -78,7 +78,7 @@ async fn a_crash_at_any_step_leaves_the_old_store_or_the_new_one(
 ) {
     let directory = tempfile::tempdir().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
-    waste(&old).await;
+    create_mostly_deleted(&old).await;
     let before = content(&old).await;
     copy(&old, &new);
     SledCheckpointer::compact(&new).unwrap();

@@ -1,4 +1,4 @@
-//! The bodies of `fuzz`, on seeds from real records that are changed at random; the same in every run.
+//! The bodies of `fuzz`, on real records with random changes; the same in every run.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn copies(_: &Letter) -> Sends<Step> {
     SEND.each([1, 2])
 }
 
-/// A store with two threads: one that waits for an answer, one that came to its end.
+/// Creates a store with two threads: one waits for an answer, one has finished.
 async fn store() -> Arc<MemoryCheckpointer> {
     let store = Arc::new(MemoryCheckpointer::new());
     let graph = StateGraph::new()
@@ -92,8 +92,8 @@ async fn store() -> Arc<MemoryCheckpointer> {
 }
 
 impl Rng {
-    /// Changes bytes: flips, counts up, cuts, puts in, takes from another seed.
-    fn change(&mut self, seeds: &[Vec<u8>], keep: usize) -> Vec<u8> {
+    /// Changes bytes at random: flips, increments, truncates, inserts, splices from another seed.
+    fn mutate(&mut self, seeds: &[Vec<u8>], keep: usize) -> Vec<u8> {
         let mut bytes = seeds[self.index(seeds.len())].clone();
         for _ in 0..=self.index(4) {
             let at = keep + self.index(bytes.len().saturating_sub(keep));
@@ -119,7 +119,7 @@ impl Rng {
 }
 
 #[tokio::test]
-async fn no_bytes_make_the_record_decoder_panic() {
+async fn the_record_decoder_never_panics() {
     let store = store().await;
     let mut seeds = vec![];
     for thread in store.threads(None, 9).await.unwrap() {
@@ -133,12 +133,12 @@ async fn no_bytes_make_the_record_decoder_panic() {
     seeds.iter().for_each(|seed| records::body(seed));
     let mut rng = Rng::new(7);
     for _ in 0..20_000 {
-        records::body(&rng.change(&seeds, 0));
+        records::body(&rng.mutate(&seeds, 0));
     }
 }
 
 #[tokio::test]
-async fn no_bytes_make_an_import_panic_or_leave_half_a_thread() {
+async fn an_import_never_panics_and_leaves_no_partial_thread() {
     let store = store().await;
     let mut seeds = vec![];
     for thread in store.threads(None, 9).await.unwrap() {
@@ -148,6 +148,7 @@ async fn no_bytes_make_an_import_panic_or_leave_half_a_thread() {
         seeds.push(file);
     }
     let mut rng = Rng::new(8);
-    let taken = (0..3_000).filter(|nth| import::body(&rng.change(&seeds, if nth % 4 == 0 { 0 } else { 14 }))).count();
-    assert!(taken > 0, "no changed file got past the checksums");
+    let imported =
+        (0..3_000).filter(|nth| import::body(&rng.mutate(&seeds, if nth % 4 == 0 { 0 } else { 14 }))).count();
+    assert!(imported > 0, "no changed file got past the checksums");
 }

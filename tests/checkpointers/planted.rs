@@ -1,4 +1,4 @@
-//! Stores that others had their hands on: links in place of files, and stores that came with a clone.
+//! Stores that others tampered with: links in place of files, and stores that came with a clone.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -66,7 +66,7 @@ async fn a_link_in_a_store_is_refused_and_not_followed(
 }
 
 #[tokio::test]
-async fn a_declared_move_does_not_take_another_stores_files() {
+async fn a_compaction_swap_does_not_take_files_of_another_store() {
     let directory = tempfile::tempdir().unwrap();
     let (path, other) = (directory.path().join("store"), directory.path().join("other"));
     store(&path, "t").await;
@@ -79,7 +79,7 @@ async fn a_declared_move_does_not_take_another_stores_files() {
 }
 
 #[tokio::test]
-async fn a_file_with_a_second_name_is_not_written() {
+async fn a_hard_linked_file_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     store(&path, "t").await;
@@ -92,7 +92,7 @@ async fn a_file_with_a_second_name_is_not_written() {
 }
 
 #[tokio::test]
-async fn a_pipe_in_a_store_does_not_make_an_opening_wait() {
+async fn opening_a_store_does_not_block_on_a_pipe_in_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     store(&path, "t").await;
@@ -105,7 +105,7 @@ async fn a_pipe_in_a_store_does_not_make_an_opening_wait() {
 }
 
 #[tokio::test]
-async fn a_link_to_a_store_is_followed_where_the_user_names_it() {
+async fn a_link_named_by_the_user_is_followed() {
     let directory = tempfile::tempdir().unwrap();
     store(&directory.path().join("store"), "t").await;
     let link = directory.path().join("link");
@@ -113,7 +113,7 @@ async fn a_link_to_a_store_is_followed_where_the_user_names_it() {
     assert_eq!(SledCheckpointer::open(&link).unwrap().threads(None, 9).await.unwrap().len(), 1);
 }
 
-// --- stores that came with a clone ---
+// --- stores from a clone ---
 
 fn git(directory: &Path, words: &[&str]) {
     let mut command = Command::new("git");
@@ -125,7 +125,7 @@ fn git(directory: &Path, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Makes a repository that tracks a store, and clones it; returns the clone's store.
+/// Clones a repository that tracks a store; returns the path of the clone's store.
 async fn cloned(directory: &Path, settings: &[&[&str]]) -> PathBuf {
     let theirs = directory.join("theirs");
     fs::create_dir_all(theirs.join("a")).unwrap();
@@ -167,7 +167,7 @@ async fn a_store_that_came_with_a_clone_is_foreign_until_it_is_trusted(#[case] s
 }
 
 #[tokio::test]
-async fn what_is_pulled_later_has_to_be_trusted_anew() {
+async fn a_store_that_a_pull_changed_must_be_trusted_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = cloned(directory.path(), &[]).await;
     Checkpointer::trust(&SledCheckpointer::open(&path).unwrap()).unwrap();
@@ -181,7 +181,7 @@ async fn what_is_pulled_later_has_to_be_trusted_anew() {
 }
 
 #[tokio::test]
-async fn a_store_that_git_does_not_track_is_ones_own() {
+async fn a_store_that_git_does_not_track_is_not_foreign() {
     let directory = tempfile::tempdir().unwrap();
     git(directory.path(), &["init", "-q"]);
     fs::create_dir(directory.path().join("store")).unwrap();
@@ -193,7 +193,7 @@ async fn a_store_that_git_does_not_track_is_ones_own() {
 }
 
 #[tokio::test]
-async fn a_copy_of_an_untrusted_store_is_not_trusted_either() {
+async fn a_backup_of_an_untrusted_store_is_not_trusted() {
     let directory = tempfile::tempdir().unwrap();
     let path = cloned(directory.path(), &[]).await;
     let copy = SledCheckpointer::open(directory.path().join("copied")).unwrap();

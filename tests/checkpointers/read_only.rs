@@ -1,4 +1,4 @@
-//! Stores that are only read: the same records as for those who write, nothing written, and no space needed.
+//! Stores opened read-only: they show the same records as writable ones, write nothing and need no space.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ async fn a_store_that_is_only_read_shows_the_same_records(#[values(1, 2, 3)] see
             delete(&store, &format!("large {}", round - 1)).await;
         }
         let seen = everything(&store).await;
-        // As a kill leaves it, and closed.
+        // The store as a kill leaves it, and closed.
         let killed = directory.path().join(format!("killed {round}"));
         copy(&path, &killed);
         store.close().await.unwrap();
@@ -113,7 +113,7 @@ async fn a_store_that_is_only_read_shows_the_same_records(#[values(1, 2, 3)] see
 }
 
 #[tokio::test]
-async fn what_writes_is_refused() {
+async fn writes_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     fill(&store, "t", 0..3).await;
@@ -126,7 +126,7 @@ async fn what_writes_is_refused() {
 }
 
 #[tokio::test]
-async fn many_may_read_or_one_may_write() {
+async fn many_readers_or_one_writer_may_open_a_store() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     fill(&store, "t", 0..3).await;
@@ -141,7 +141,7 @@ async fn many_may_read_or_one_may_write() {
 }
 
 #[tokio::test]
-async fn what_is_no_store_is_not_made_one() {
+async fn opening_read_only_creates_no_store() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("missing");
     assert!(SledCheckpointer::open_read_only(&missing).is_err() && !missing.exists());
@@ -150,7 +150,7 @@ async fn what_is_no_store_is_not_made_one() {
 }
 
 #[tokio::test]
-async fn damage_is_told_and_not_read_past() {
+async fn damage_is_reported_and_not_skipped() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
     let store = SledCheckpointer::open(&path).unwrap();
@@ -169,9 +169,9 @@ async fn damage_is_told_and_not_read_past() {
     }
 }
 
-/// Needs root, and a file system of its own: `mount` says whether it may.
+/// Needs root to mount a file system of its own; does nothing if `mount` fails.
 #[tokio::test]
-async fn a_full_disk_locks_nobody_out() {
+async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
     let directory = tempfile::tempdir().unwrap();
     let Some(_mounted) = Mounted::at(directory.path()) else { return };
     let path = directory.path().join("store");
@@ -195,7 +195,7 @@ async fn a_full_disk_locks_nobody_out() {
     let store = SledCheckpointer::open_read_only(&path).unwrap();
     assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, Some(CheckpointId(119)));
     drop(store);
-    // What is left of the room goes too: only the reserve is there.
+    // The rest of the disk is filled too: only the reserve is left.
     let _ = fs::write(directory.path().join("more"), vec![1; 64 << 20]);
     let options = SledOptions { spend_reserve: true, ..SledOptions::default() };
     let store = SledCheckpointer::open_with(&path, options).unwrap();
@@ -208,7 +208,7 @@ async fn a_full_disk_locks_nobody_out() {
     fill(&store, "t", 120..130).await;
 }
 
-/// A file system that goes with it.
+/// A mounted file system, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {

@@ -1,5 +1,5 @@
-//! What only the embedded store promises: one process at a time, owner-only files, no acknowledged commit lost to a kill,
-//! and damage that is told and never panics.
+//! Promises of the embedded store: one process at a time, owner-only files, no acknowledged commit lost to a kill,
+//! and damage reported without a panic.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ use superstep::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, SledCheckpointer, SledOptions,
 };
 
-/// Names the store that a child process of these tests writes to.
+/// Environment variable: the store that a child process of these tests opens.
 const CHILD_STORE: &str = "SUPERSTEP_TEST_CHILD_STORE";
 
 fn commit(lease: &Lease, number: u64, puts: Vec<(Key, Vec<u8>)>) -> Commit {
@@ -46,7 +46,7 @@ async fn write(store: &SledCheckpointer, thread: &str, commits: u64) {
     }
 }
 
-/// Reads the whole thread and returns how many commits are there; each of them must be whole.
+/// Reads the whole thread and returns the number of its commits; each must be complete.
 async fn read(store: &SledCheckpointer, thread: &str) -> Result<u64, CheckpointError> {
     let Some(head) = store.head(&thread.into()).await? else { return Ok(0) };
     let range = Key::Checkpoint(CheckpointId(0))..=Key::Checkpoint(CheckpointId(u64::MAX));
@@ -63,7 +63,7 @@ fn a_store_is_not_opened_without_a_path() {
 }
 
 #[tokio::test]
-async fn a_second_opening_in_one_process_says_so() {
+async fn a_second_opening_in_one_process_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let first = SledCheckpointer::open(directory.path()).unwrap();
     let error = SledCheckpointer::open(directory.path()).unwrap_err();
@@ -83,7 +83,7 @@ async fn a_closed_store_opens_again_at_once() {
 }
 
 #[tokio::test]
-async fn dropping_the_store_finishes_what_is_queued() {
+async fn dropping_the_store_finishes_queued_commits() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
@@ -116,20 +116,20 @@ async fn many_threads_commit_at_once() {
 }
 
 #[tokio::test]
-async fn readers_see_the_acknowledged_state_while_a_sync_takes_its_time() {
+async fn readers_see_the_acknowledged_state_during_a_slow_sync() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", 20).await;
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     let overwrite = (0..=20).map(|number| (Key::Checkpoint(CheckpointId(number)), b"new".to_vec())).collect();
-    let held = store.faults().hold_syncs(|| {
+    let results = store.faults().hold_syncs(|| {
         let receipt = store.commit(commit(&lease, 20, overwrite));
         while !store.faults().is_sync_held() {
             std::thread::yield_now();
         }
         (receipt, read(&store, "t").now_or_never().unwrap(), store.threads(None, 9).now_or_never().unwrap())
     });
-    let (receipt, seen, threads) = held.unwrap();
+    let (receipt, seen, threads) = results.unwrap();
     assert_eq!((seen.unwrap(), threads.unwrap().len()), (20, 1));
     receipt.await.unwrap();
     let newest = store.get(&"t".into(), vec![Key::Checkpoint(CheckpointId(10))]).await.unwrap();
@@ -137,7 +137,7 @@ async fn readers_see_the_acknowledged_state_while_a_sync_takes_its_time() {
 }
 
 #[tokio::test]
-async fn no_value_stands_outside_the_log() {
+async fn every_value_is_in_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let store =
         SledCheckpointer::open_with(directory.path(), SledOptions { cache_bytes: 8 << 20, ..SledOptions::default() })
@@ -176,7 +176,7 @@ fn a_directory_with_other_files_is_left_alone() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
-/// Runs in a child process only, as a user who may read the store but not write to it.
+/// Runs in a child process only, as a user who may read the store but not write it.
 #[test]
 fn child_may_only_read() {
     let Some(path) = std::env::var_os(CHILD_STORE) else { return };
@@ -185,7 +185,7 @@ fn child_may_only_read() {
 }
 
 #[test]
-fn a_store_of_somebody_else_is_told() {
+fn a_store_of_another_user_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -194,14 +194,14 @@ fn a_store_of_somebody_else_is_told() {
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "sled::child_may_only_read", "--nocapture"]).env(CHILD_STORE, directory.path()).uid(65534);
-    let Ok(said) = child.output() else { return }; // only root may become somebody else
-    let said = String::from_utf8(said.stdout).unwrap();
+    let Ok(printed) = child.output() else { return }; // only root may change the user
+    let printed = String::from_utf8(printed.stdout).unwrap();
     let words = format!("the store at {} cannot be locked and written: ", directory.path().display());
-    assert!(said.contains(&words) && said.contains("help: look at it with `--read-only`"), "{said}");
+    assert!(printed.contains(&words) && printed.contains("help: look at it with `--read-only`"), "{printed}");
 }
 
 #[test]
-fn a_store_that_cannot_be_created_is_told_with_its_path() {
+fn a_store_that_cannot_be_created_is_reported_with_its_path() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("notes.txt");
     fs::write(&path, "mine").unwrap();
@@ -221,7 +221,7 @@ fn a_store_of_a_later_release_is_refused() {
 }
 
 #[tokio::test]
-async fn a_deletion_cut_short_is_finished_or_undone() {
+async fn an_interrupted_deletion_is_finished_or_undone() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", 30).await;
@@ -274,7 +274,7 @@ fn open_and_read(store: PathBuf) -> Result<u64, CheckpointError> {
 
 #[rstest]
 #[tokio::test]
-async fn damage_is_told_and_never_panics(
+async fn damage_is_reported_without_a_panic(
     #[values(Damage::Truncate, Damage::Zero, Damage::Flip)] damage: Damage,
     #[values(0, 1, 5, 9, 13, 21, 34, 48, 55, 72, 89, 99)] share: u64,
 ) {
@@ -292,7 +292,7 @@ async fn damage_is_told_and_never_panics(
 }
 
 #[tokio::test]
-async fn a_damaged_log_stays_as_it_is_for_whoever_wants_to_save_the_rest() {
+async fn a_damaged_log_is_not_modified() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", COMMITS).await;
@@ -309,7 +309,7 @@ async fn a_damaged_log_stays_as_it_is_for_whoever_wants_to_save_the_rest() {
 }
 
 #[tokio::test]
-async fn an_opening_that_was_killed_while_sled_took_note_does_not_shut_the_store() {
+async fn a_half_written_snapshot_does_not_prevent_opening() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", COMMITS).await;
@@ -320,7 +320,7 @@ async fn an_opening_that_was_killed_while_sled_took_note_does_not_shut_the_store
 
 #[rstest]
 #[tokio::test]
-async fn a_store_without_one_of_the_small_files_is_whole(#[values("holder", "format", "conf")] file: &str) {
+async fn a_store_without_one_of_the_small_files_is_complete(#[values("holder", "format", "conf")] file: &str) {
     let directory = tempfile::tempdir().unwrap();
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", COMMITS).await;
@@ -331,7 +331,7 @@ async fn a_store_without_one_of_the_small_files_is_whole(#[values("holder", "for
 
 #[rstest]
 #[tokio::test]
-async fn a_store_whose_witness_is_gone_is_told_and_can_be_repaired(
+async fn a_missing_tip_is_reported_and_can_be_repaired(
     #[values(None, Some(&[][..]), Some(&[0; 40][..]))] left: Option<&[u8]>,
     #[values(false, true)] unmarked: bool,
 ) {
@@ -354,7 +354,7 @@ async fn a_store_whose_witness_is_gone_is_told_and_can_be_repaired(
         assert!(error.help().unwrap().contains("repair"), "{error:?}");
     }
     let rescued = directory.path().join("rescued");
-    let _ = SledCheckpointer::repair(&path, &rescued).await; // these records are none of the engine's
+    let _ = SledCheckpointer::repair(&path, &rescued).await; // these records are not the engine's
 }
 
 #[rstest]
@@ -362,14 +362,14 @@ async fn a_store_whose_witness_is_gone_is_told_and_can_be_repaired(
 #[case::other(&|tip: &mut Vec<u8>| *tip = b"not a witness".to_vec())]
 #[case::flipped(&|tip: &mut Vec<u8>| tip.iter_mut().skip(15).step_by(512).for_each(|byte| *byte ^= 1))]
 #[tokio::test]
-async fn a_witness_that_cannot_be_read_is_told(#[case] harm: &dyn Fn(&mut Vec<u8>), #[values(100, 40)] kept: u64) {
+async fn an_unreadable_tip_is_reported(#[case] harm: &dyn Fn(&mut Vec<u8>), #[values(100, 40)] percent: u64) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let store = SledCheckpointer::open(path).unwrap();
     write(&store, "t", COMMITS).await;
     store.close().await.unwrap();
     let log = OpenOptions::new().write(true).open(path.join("db")).unwrap();
-    log.set_len(log.metadata().unwrap().len() * kept / 100).unwrap();
+    log.set_len(log.metadata().unwrap().len() * percent / 100).unwrap();
     let mut tip = fs::read(path.join("tip")).unwrap();
     harm(&mut tip);
     fs::write(path.join("tip"), tip).unwrap();
@@ -380,7 +380,7 @@ async fn a_witness_that_cannot_be_read_is_told(#[case] harm: &dyn Fn(&mut Vec<u8
 
 #[rstest]
 #[tokio::test]
-async fn half_a_witness_notices_a_cut_log(#[values(0, 8192)] slot: usize) {
+async fn half_a_tip_detects_a_truncated_log(#[values(0, 8192)] slot: usize) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let store = SledCheckpointer::open(path).unwrap();
@@ -393,7 +393,7 @@ async fn half_a_witness_notices_a_cut_log(#[values(0, 8192)] slot: usize) {
     assert!(matches!(SledCheckpointer::open(path), Err(CheckpointError::DamagedStore { .. })));
 }
 
-/// Returns the names and contents of the files of a store, but for the one that is locked.
+/// Returns the names and contents of the files of a store, except the locked one.
 fn contents(store: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let paths = fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| !path.ends_with("holder"));
@@ -435,13 +435,13 @@ async fn a_damaged_file_is_named_and_nothing_is_created(
 
 #[rstest]
 #[tokio::test]
-async fn a_store_that_holds_nothing_yet_needs_no_witness(
+async fn an_empty_store_needs_no_tip(
     #[values(&["tip"][..], &["tip", "format"], &["tip", "format", "conf"])] gone: &[&str],
 ) {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());
     for file in gone {
-        fs::remove_file(directory.path().join(file)).unwrap(); // as after a crash between two steps of its making
+        fs::remove_file(directory.path().join(file)).unwrap(); // as after a crash between two steps of its creation
     }
     let store = SledCheckpointer::open(directory.path()).unwrap();
     write(&store, "t", 3).await;
@@ -450,7 +450,7 @@ async fn a_store_that_holds_nothing_yet_needs_no_witness(
 }
 
 #[test]
-fn a_store_that_its_owner_made_unwritable_says_so_and_stays_so() {
+fn an_unwritable_store_is_reported_and_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o500)).unwrap();
@@ -462,7 +462,7 @@ fn a_store_that_its_owner_made_unwritable_says_so_and_stays_so() {
 }
 
 #[test]
-fn a_missing_log_is_told() {
+fn a_missing_log_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     drop(SledCheckpointer::open(directory.path()).unwrap());
     fs::remove_file(directory.path().join("db")).unwrap();
@@ -476,7 +476,7 @@ fn a_missing_log_is_told() {
 
 // --- kill ---
 
-/// Runs in a child process only: commits until it is killed, and says so after each.
+/// Runs in a child process only: commits until it is killed, and prints each number.
 #[tokio::test]
 async fn child_commits_until_killed() {
     let Some(path) = std::env::var_os(CHILD_STORE) else { return };
@@ -502,7 +502,7 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
     }
 }
 
-/// Starts a child on the store, kills it after some acknowledgements and returns the last one.
+/// Starts a child that writes to the store, kills it after some acknowledgements and returns the last one.
 fn kill_after(store: &Path, lines: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "sled::child_commits_until_killed", "--nocapture"])

@@ -9,24 +9,24 @@ use superstep::checkpoint::{BoxFuture, CheckpointError, Checkpointer, MemoryChec
 #[cfg(feature = "sled")]
 use superstep::checkpoint::{Key, SledCheckpointer, SledFaults, ThreadId};
 
-type Opened = Result<Arc<dyn Checkpointer>, CheckpointError>;
+type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 
 pub(crate) struct Memory;
 
 impl Harness for Memory {
-    fn open(&self) -> BoxFuture<'_, Opened> {
+    fn open(&self) -> BoxFuture<'_, OpenResult> {
         Box::pin(async { Ok(Arc::new(MemoryCheckpointer::new()) as _) })
     }
 }
 
-/// Keeps the directory of the store opened last.
+/// The harness of the embedded store; holds the directory of the store opened last.
 #[cfg(feature = "sled")]
 #[derive(Default)]
 pub(crate) struct Sled(Mutex<Option<(tempfile::TempDir, SledFaults)>>);
 
 #[cfg(feature = "sled")]
 impl Sled {
-    fn open_in(&self, directory: tempfile::TempDir) -> Opened {
+    fn open_in(&self, directory: tempfile::TempDir) -> OpenResult {
         let store = SledCheckpointer::open(directory.path())?;
         *self.0.lock().unwrap() = Some((directory, store.faults()));
         Ok(Arc::new(store))
@@ -39,11 +39,11 @@ impl Sled {
 
 #[cfg(feature = "sled")]
 impl Harness for Sled {
-    fn open(&self) -> BoxFuture<'_, Opened> {
+    fn open(&self) -> BoxFuture<'_, OpenResult> {
         Box::pin(async { self.open_in(tempfile::tempdir().unwrap()) })
     }
 
-    fn reopen(&self) -> BoxFuture<'_, Option<Opened>> {
+    fn reopen(&self) -> BoxFuture<'_, Option<OpenResult>> {
         let (directory, _) = self.0.lock().unwrap().take().unwrap();
         Box::pin(async { Some(self.open_in(directory)) })
     }
