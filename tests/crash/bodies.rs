@@ -1,5 +1,5 @@
-//! What the nodes of drawn graphs do. It follows from a task's input alone, failures too: they are the same in every life.
-//! Every task leaves a name of its own in the log, and tells the run's context when it starts.
+//! The bodies of the drawn graphs. Results and failures follow from a task's input alone: they are the same in every
+//! life. Every task adds a unique name to the log, and reports its start to the run's context.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,28 +11,28 @@ use superstep::graph::{
 use crate::graphs::Graph;
 use crate::rng::hash;
 
-/// What stands behind a body's task in the name of its handler's.
+/// Suffix of the name of a handler's task, after the name of the failed task.
 pub(crate) const HANDLED: &str = " handled";
-/// What stands before the name of a task that may take its result from the cache.
+/// Prefix of the name of a task that may take its result from the cache.
 pub(crate) const CACHED: &str = "cached ";
 
-/// Which tasks have started; the run's context.
+/// The started tasks; the run's context.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     started: Mutex<Vec<String>>,
-    /// Told of each start at once.
-    tell: Option<fn(&str)>,
+    /// Called at each start.
+    on_start: Option<fn(&str)>,
 }
 
 impl Journal {
-    pub(crate) fn telling(tell: fn(&str)) -> Self {
-        Self { tell: Some(tell), ..Self::default() }
+    pub(crate) fn with_listener(on_start: fn(&str)) -> Self {
+        Self { on_start: Some(on_start), ..Self::default() }
     }
 
     fn note(&self, task: &str) {
         self.started.lock().unwrap().push(task.to_owned());
-        if let Some(tell) = self.tell {
-            tell(task);
+        if let Some(on_start) = self.on_start {
+            on_start(task);
         }
     }
 
@@ -41,21 +41,21 @@ impl Journal {
     }
 }
 
-/// When a body fails.
+/// The attempts of a body that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fails {
     Never,
-    /// The first attempt of every life, before it asks.
+    /// The first attempt of every life, before it interrupts.
     AtOnce,
     /// The first attempt of every life, once it is answered.
     Answered,
-    /// The first attempt of every life, after it called a graph: the next one begins that graph anew.
+    /// The first attempt of every life, after it called a graph, which the next attempt starts again.
     Called,
     /// Every attempt, once it is answered.
     Always,
 }
 
-/// What a body does besides logging.
+/// The actions of a body besides logging.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) name: String,
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
     pub(crate) yields: u64,
     pub(crate) questions: u64,
     pub(crate) fails: Fails,
-    /// Whether it looks at nothing, so that its result can be taken from the cache.
+    /// Set if the body reads nothing, so that its result can come from the cache.
     pub(crate) cached: bool,
     pub(crate) goto: Option<String>,
     pub(crate) counts: bool,
@@ -88,7 +88,7 @@ pub(crate) fn body(
     }
 }
 
-/// Its task has the name of the body's, which is the error.
+/// The handler of a body; the error it handles is the name of the body's task.
 pub(crate) fn handler(
     plan: Plan,
 ) -> impl Fn(Arc<DataState>, Failure, Ctx<Journal>) -> Boxed<'static, Ended<DataState, Name>> {
@@ -105,9 +105,9 @@ pub(crate) fn handler(
 }
 
 impl Plan {
-    /// A name that no other task has; those of a cached node are one to it.
+    /// Returns a name that no other task has; all tasks of a cached node share one.
     fn task(&self, seen: &Value, ctx: &Ctx<Journal>) -> String {
-        let around = ctx.namespace().iter().map(|node| node.split('#').next().unwrap()); // whichever call of it
+        let around = ctx.namespace().iter().map(|node| node.split('#').next().unwrap()); // without the call index
         let place = around.chain([self.name.as_str()]).collect::<Vec<_>>().join("/");
         let input = format!("round {} sum {} part {}", seen["round"], seen["sum"], seen["part"]);
         if self.cached { format!("{CACHED}{place} {input}") } else { format!("{place}@{} {input}", ctx.step()) }
@@ -119,16 +119,16 @@ impl Plan {
             tokio::task::yield_now().await;
         }
         self.fail(Fails::AtOnce, task, ctx)?;
-        let mut said = vec![];
+        let mut results = vec![];
         for question in 0..self.questions {
-            said.push(ctx.interrupt(AnyQuestion(json!([task, question])))?);
+            results.push(ctx.interrupt(AnyQuestion(json!([task, question])))?);
         }
         self.fail(Fails::Answered, task, ctx)?;
         if let Some(child) = &self.child {
-            said.push(call(child, seen, ctx).await?);
+            results.push(call(child, seen, ctx).await?);
         }
         self.fail(Fails::Called, task, ctx)?;
-        Ok(self.update(task, &said))
+        Ok(self.update(task, &results))
     }
 
     fn fail(&self, now: Fails, task: &str, ctx: &Ctx<Journal>) -> Result<(), NodeError> {
@@ -139,10 +139,10 @@ impl Plan {
         if fails { Err(task.into()) } else { Ok(()) }
     }
 
-    fn update(&self, task: &str, said: &[Value]) -> Map<String, Value> {
+    fn update(&self, task: &str, results: &[Value]) -> Map<String, Value> {
         let mut update = Map::new();
         update.insert("log".into(), json!([task]));
-        update.insert("said".into(), json!(said));
+        update.insert("said".into(), json!(results));
         update.insert("sum".into(), json!(hash(task) % 97));
         update.insert("tags".into(), json!([hash(task) % 5]));
         update.insert("deltas".into(), json!([task]));
@@ -163,13 +163,13 @@ impl Plan {
 }
 
 async fn call(child: &Graph, seen: &Value, ctx: &Ctx<Journal>) -> Result<Value, NodeError> {
-    let begin = json!({ "sum": seen["sum"], "round": seen["round"] });
-    let left = ctx.call(child, child.schema().writes(begin.as_object().unwrap())).await?;
-    let left = left.to_json(child.schema());
-    Ok(json!([left["sum"], left["said"], left["log"].as_array().map_or(0, Vec::len)]))
+    let input = json!({ "sum": seen["sum"], "round": seen["round"] });
+    let state = ctx.call(child, child.schema().writes(input.as_object().unwrap())).await?;
+    let state = state.to_json(child.schema());
+    Ok(json!([state["sum"], state["said"], state["log"].as_array().map_or(0, Vec::len)]))
 }
 
-/// What of the input shows in the task's name and in what it writes.
+/// Returns the part of the input that shows in the task's name and in its writes.
 fn seen(input: &Input<DataState, Value>, schema: &DataSchema) -> Value {
     match input {
         Input::Payload(payload) => Value::clone(payload),

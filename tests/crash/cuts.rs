@@ -1,4 +1,4 @@
-//! Runs that are cut at each commit in turn: the store refuses it, or keeps it and loses the acknowledgement.
+//! Runs that are cut at each commit in turn: the store rejects it, or stores it and loses the acknowledgement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::bodies::{CACHED, Journal};
 use crate::drive::{Life, Past, World, logged};
 use crate::graphs::{Feature, SEEDS, draw};
 
-/// How a commit fails, and all after it.
+/// Failure of a commit and of all commits after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Refused,
@@ -29,7 +29,7 @@ impl Fault {
         World { store: Arc::new(store), ..world.clone() }
     }
 
-    /// What the store holds when an acknowledgement is lost, it also holds at the next cut: a sample is enough.
+    /// After a lost acknowledgement the store is the same as after the next rejected commit: a sample is enough.
     fn seeds(self) -> std::iter::StepBy<std::ops::Range<u64>> {
         SEEDS.step_by(if self == Self::Refused { 1 } else { 4 })
     }
@@ -43,16 +43,16 @@ fn memory() -> World {
     World::new(MemoryCheckpointer::new())
 }
 
-/// What a thread came to, which states led there, and what its subgraph kept.
-type Told = (Value, Past, Option<Value>);
+/// The final state of a thread, its history, and the state of its subgraph.
+type RunResult = (Value, Past, Option<Value>);
 
-async fn undisturbed(seed: u64, durability: Durability) -> Told {
+async fn undisturbed(seed: u64, durability: Durability) -> RunResult {
     let mut life = life(seed, memory(), durability);
     let end = life.run_through(|_, _| ()).await.unwrap();
-    (end, life.past().await, life.kept_inside().await)
+    (end, life.past().await, life.subgraph_state().await)
 }
 
-/// What may not be run again: a result that the store holds, and a body whose handler began.
+/// Tasks that may not run again: their result is stored, or their handler has started.
 async fn done(first: &Life, second: &Life, durability: Durability) -> BTreeSet<String> {
     let mut done = second.acknowledged().await;
     if durability == Durability::Sync {
@@ -82,7 +82,7 @@ async fn every_task_of_an_undisturbed_run_is_logged_once(#[values(0, 1, 2, 3, 4,
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_run_cut_at_any_commit_comes_to_the_undisturbed_end(
+async fn a_run_cut_at_any_commit_ends_as_an_undisturbed_one(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Fault::Refused, Fault::AckLost)] fault: Fault,
 ) {
@@ -100,17 +100,17 @@ async fn a_run_cut_at_any_commit_comes_to_the_undisturbed_end(
             let done = done(&first, &second, durability).await;
             let at = format!("seed {seed}, cut at commit {nth}, {durability:?}");
             assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
-            assert_eq!(second.kept_inside().await, inside, "{at}");
+            assert_eq!(second.subgraph_state().await, inside, "{at}");
             let again: BTreeSet<String> =
                 second.journal.started().into_iter().filter(|task| done.contains(task)).collect();
             assert!(again.is_empty(), "{at}: ran again though acknowledged: {again:#?}");
             if durability == Durability::Exit || nth % 3 > 0 {
                 continue; // the past is long to read
             }
-            let kept = second.past().await;
-            assert_eq!(kept.way(), past.way(), "{at}");
+            let replayed = second.past().await;
+            assert_eq!(replayed.ancestors(), past.ancestors(), "{at}");
             if durability == Durability::Sync {
-                kept.assert_holds(&first.told);
+                replayed.assert_holds(&first.stored);
             }
         }
     }
@@ -119,7 +119,7 @@ async fn a_run_cut_at_any_commit_comes_to_the_undisturbed_end(
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_thread_whose_every_life_ends_after_one_commit_comes_to_the_undisturbed_end(
+async fn a_thread_cut_after_every_commit_ends_as_an_undisturbed_one(
     #[values(Durability::Sync, Durability::Async)] durability: Durability,
     #[values(Fault::Refused, Fault::AckLost)] fault: Fault,
 ) {
@@ -137,7 +137,7 @@ async fn a_thread_whose_every_life_ends_after_one_commit_comes_to_the_undisturbe
         };
         assert_eq!(last, end, "seed {seed}");
         let reader = life(seed, world, durability);
-        assert_eq!(reader.kept_inside().await, inside, "seed {seed}");
-        assert_eq!(reader.past().await.way(), past.way(), "seed {seed}");
+        assert_eq!(reader.subgraph_state().await, inside, "seed {seed}");
+        assert_eq!(reader.past().await.ancestors(), past.ancestors(), "seed {seed}");
     }
 }

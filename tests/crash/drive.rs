@@ -1,4 +1,4 @@
-//! One life of a process: it takes a thread from where it stands, answers what is asked, and goes on to the end.
+//! One life of a process: it loads a thread, answers its questions and runs it to the end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::bodies::{HANDLED, Journal};
 use crate::graphs::{Feature, Graph, draw, input};
 use crate::rng::hash;
 
-/// What outlives a process.
+/// State that outlives a process.
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Checkpointer>,
@@ -29,21 +29,21 @@ impl World {
 
 pub(crate) type DataThread = Thread<DataState, Name, Journal>;
 
-/// A process: its own graph, its own memory of what it started, over a store and a cache that outlive it.
+/// A process: its own graph and its own list of started tasks, over a store and a cache that outlive it.
 pub(crate) struct Life {
     pub(crate) thread: DataThread,
     pub(crate) journal: Arc<Journal>,
     graph: Graph,
-    keeper: Option<(Graph, String)>,
+    stateful: Option<(Graph, String)>,
     stateless: bool,
-    /// Whether a task may begin its subgraph again.
-    anew: bool,
-    /// Whether it answers all open questions at once.
+    /// Set if a task may start its subgraph again.
+    again: bool,
+    /// Set if all open questions are answered at once.
     at_once: bool,
-    /// Whether each superstep waits until it is stored.
+    /// Set if each superstep waits until it is stored.
     waits: bool,
-    /// Checkpoints it was told of, with their values.
-    pub(crate) told: Vec<(u64, Value)>,
+    /// Acknowledged checkpoints, with their values.
+    pub(crate) stored: Vec<(u64, Value)>,
 }
 
 impl Life {
@@ -53,14 +53,14 @@ impl Life {
         let journal = Arc::new(journal);
         let thread = graph.thread_with("t", Arc::clone(&journal)).durability(durability);
         let has = |feature| drawn.features.contains(&feature);
-        let (stateless, anew, at_once) = (has(Feature::Stateless), has(Feature::CalledAnew), seed.is_multiple_of(2));
+        let (stateless, again, at_once) = (has(Feature::Stateless), has(Feature::CalledAgain), seed.is_multiple_of(2));
         let waits = durability == Durability::Sync;
-        Self { thread, journal, graph, keeper: drawn.keeper, stateless, anew, at_once, waits, told: vec![] }
+        Self { thread, journal, graph, stateful: drawn.stateful, stateless, again, at_once, waits, stored: vec![] }
     }
 
-    /// Lives until the thread has come to its end, and returns the final state. Tells of what is acknowledged: a checkpoint
-    /// when it is made if the run waits for its store, else at the end of the run that made it.
-    pub(crate) async fn run_through(&mut self, mut tell: impl FnMut(u64, &Value)) -> Result<Value, RunError> {
+    /// Runs the thread to its end and returns the final state. Reports acknowledged checkpoints: each when it is made
+    /// if the run waits for its store, else all at the end of the run.
+    pub(crate) async fn run_through(&mut self, mut report: impl FnMut(u64, &Value)) -> Result<Value, RunError> {
         loop {
             let request = self.next_request().await?;
             let mut events = self.thread.stream(request, [Mode::Checkpoints]);
@@ -68,11 +68,11 @@ impl Life {
             while let Some(event) = events.next().await {
                 made.extend(looped(event.kind));
                 if self.waits {
-                    self.told.extend(made.drain(..).inspect(|(id, values)| tell(*id, values)));
+                    self.stored.extend(made.drain(..).inspect(|(id, values)| report(*id, values)));
                 }
             }
             let outcome = events.outcome().await?;
-            self.told.extend(made.drain(..).inspect(|(id, values)| tell(*id, values)));
+            self.stored.extend(made.drain(..).inspect(|(id, values)| report(*id, values)));
             if let Some(state) = outcome.finished() {
                 return Ok(state.to_json(self.graph.schema()));
             }
@@ -85,32 +85,32 @@ impl Life {
         Ok(Request::answers(open.take(if self.at_once { usize::MAX } else { 1 })))
     }
 
-    /// Every task whose result the store holds, and every body in whose place it knows a handler to ask; subgraphs included.
+    /// Returns the tasks with a stored result and the bodies with an interrupted handler, subgraphs included.
     pub(crate) async fn acknowledged(&self) -> BTreeSet<String> {
         let Some(now) = self.thread.state_deep().await.unwrap() else { return BTreeSet::new() };
         let mut tasks = logged(&now.values.to_json(self.graph.schema()));
         tasks.extend(self.handled(now.questions().map(|question| question.json()[0].as_str().unwrap().to_owned())));
-        for inside in now.tasks.iter().filter_map(|task| task.state.as_deref()).filter(|_| !self.anew) {
+        for inside in now.tasks.iter().filter_map(|task| task.state.as_deref()).filter(|_| !self.again) {
             add_nested(inside, &mut tasks);
         }
         tasks
     }
 
-    /// The tasks of bodies in whose place these handlers began; a subgraph that begins again forgets that they did.
+    /// Returns the bodies whose handlers these are; a subgraph that restarts loses that its handlers started.
     pub(crate) fn handled(&self, handlers: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
-        let forgets = |task: &str| (self.stateless || self.anew) && task.contains('/');
+        let forgets = |task: &str| (self.stateless || self.again) && task.contains('/');
         let bodies = handlers.into_iter().filter_map(|task| task.strip_suffix(HANDLED).map(str::to_owned));
         bodies.filter(move |task| !forgets(task))
     }
 
-    /// The state that a subgraph keeps of its own.
-    pub(crate) async fn kept_inside(&self) -> Option<Value> {
-        let (child, node) = self.keeper.as_ref()?;
+    /// Returns the subgraph's own state.
+    pub(crate) async fn subgraph_state(&self) -> Option<Value> {
+        let (child, node) = self.stateful.as_ref()?;
         let now = self.thread.subgraph(child, [node]).state().await.unwrap()?;
         Some(now.values.to_json(child.schema()))
     }
 
-    /// Everything the store holds of the thread's past.
+    /// Returns the stored history of the thread.
     pub(crate) async fn past(&self) -> Past {
         let all = self.thread.history().await.unwrap().all().await.unwrap();
         let values = |made: &StateSnapshot<DataState>| made.values.to_json(self.graph.schema());
@@ -122,35 +122,35 @@ impl Life {
 pub(crate) struct Past(Vec<(u64, Option<u64>, i64, Value)>);
 
 impl Past {
-    /// The states on the way to where the thread stands, newest first.
-    pub(crate) fn way(&self) -> Vec<(i64, &Value)> {
-        let mut way = vec![];
+    /// Returns the newest state and its ancestors, newest first.
+    pub(crate) fn ancestors(&self) -> Vec<(i64, &Value)> {
+        let mut ancestors = vec![];
         let mut next = self.0.first().map(|newest| newest.0);
         for (id, parent, step, values) in &self.0 {
             if Some(*id) == next {
-                way.push((*step, values));
+                ancestors.push((*step, values));
                 next = *parent;
             }
         }
-        way
+        ancestors
     }
 
-    /// Asserts that every checkpoint that somebody was told of is there once, with the values that were told.
-    pub(crate) fn assert_holds(&self, told: &[(u64, Value)]) {
-        for (id, values) in told {
+    /// Asserts that each of these checkpoints is stored once, with these values.
+    pub(crate) fn assert_holds(&self, acknowledged: &[(u64, Value)]) {
+        for (id, values) in acknowledged {
             let found: Vec<&Value> = self.0.iter().filter(|made| made.0 == *id).map(|made| &made.3).collect();
             assert_eq!(found, [values], "checkpoint {id} was acknowledged");
         }
     }
 }
 
-/// The number and the values of a checkpoint that a superstep made.
+/// Returns the number and values of a checkpoint that a superstep made.
 fn looped(event: EventKind) -> Option<(u64, Value)> {
     let EventKind::Checkpoint(made) = event else { return None };
     made.id.filter(|_| made.source == Source::Loop).map(|id| (id.0, made.values.json()))
 }
 
-/// The same question gets the same answer in every life.
+/// Returns the answer to a question, the same in every life.
 fn answer(question: &Question) -> Answer {
     Answer::json(&json!(hash(&question.json().to_string()) % 1000)).to(question.id())
 }

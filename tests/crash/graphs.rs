@@ -1,5 +1,5 @@
-//! Graphs drawn from a seed. What a task does follows from its input alone, so however a run is cut, it can only come to
-//! one end.
+//! Graphs drawn from a seed. The result of a task follows from its input alone, so a run has one possible end, however
+//! it is cut.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ type Options = NodeOptions<DataState, Name, Journal>;
 
 pub(crate) const SEEDS: std::ops::Range<u64> = 0..20;
 
-/// What a graph has, so that a test can tell that the seeds cover it.
+/// Features of a graph, to check that the seeds cover all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Feature {
     Join,
@@ -40,8 +40,8 @@ pub(crate) enum Feature {
     HandlerAsks,
     HandlerCalls,
     FailureInside,
-    /// An attempt calls anew what the one before it had called.
-    CalledAnew,
+    /// An attempt calls the child graph of the previous attempt again.
+    CalledAgain,
     Cache,
     Loop,
 }
@@ -49,8 +49,8 @@ pub(crate) enum Feature {
 pub(crate) struct Drawn {
     pub(crate) graph: Graph,
     pub(crate) features: BTreeSet<Feature>,
-    /// A subgraph with state of its own, and its node.
-    pub(crate) keeper: Option<(Graph, String)>,
+    /// A subgraph with its own state, and its node.
+    pub(crate) stateful: Option<(Graph, String)>,
 }
 
 pub(crate) fn input() -> Writes<DataState> {
@@ -58,7 +58,7 @@ pub(crate) fn input() -> Writes<DataState> {
     schema(&[]).writes(input.as_object().unwrap())
 }
 
-/// Values of the nodes come last, so that input fits every graph.
+/// Channels of the nodes come last, so that the input fits every graph.
 fn schema(nodes: &[String]) -> DataSchema {
     let fixed = [
         ("log", Kind::Append),
@@ -81,7 +81,7 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         (0..3 + rng.below(2)).map(|layer| (0..1 + rng.below(3)).map(|at| format!("n{layer}{at}")).collect()).collect();
     let inside = ["c0", "c1", "c2"].map(String::from);
     let names: Vec<String> = layers.iter().flatten().chain(&inside).cloned().collect();
-    let mut drawing = Drawing { rng, schema: Arc::new(schema(&names)), features: BTreeSet::new(), keeper: None };
+    let mut drawing = Drawing { rng, schema: Arc::new(schema(&names)), features: BTreeSet::new(), stateful: None };
     let mut builder = drawing.nodes(&layers);
     for first in &layers[0] {
         builder = builder.add_edge(START, id(first));
@@ -90,14 +90,14 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         builder = drawing.between(builder, &pair[0], &pair[1]);
     }
     builder = drawing.ending(builder, &layers);
-    Drawn { graph: builder.compile().unwrap(), features: drawing.features, keeper: drawing.keeper }
+    Drawn { graph: builder.compile().unwrap(), features: drawing.features, stateful: drawing.stateful }
 }
 
 fn id(name: &str) -> Name {
     Name::from(name)
 }
 
-fn asking() -> Options {
+fn with_questions() -> Options {
     NodeOptions::default().asks::<AnyQuestion>()
 }
 
@@ -105,7 +105,7 @@ struct Drawing {
     rng: Rng,
     schema: Arc<DataSchema>,
     features: BTreeSet<Feature>,
-    keeper: Option<(Graph, String)>,
+    stateful: Option<(Graph, String)>,
 }
 
 impl Drawing {
@@ -148,14 +148,14 @@ impl Drawing {
         }
     }
 
-    /// `onward` is where its handler goes.
+    /// Adds a node; `onward` is the target of its handler.
     fn node(&mut self, builder: Builder, name: &str, onward: Option<&str>, counts: bool) -> Builder {
         let mut plan = Plan { counts, ..self.plan(name) };
         if self.rng.once_in(4) {
             plan.questions = 1 + self.rng.below(2);
             self.has(Feature::Question);
         }
-        let mut options = asking();
+        let mut options = with_questions();
         if self.rng.once_in(5) {
             options = options.defer();
             self.has(Feature::Defer);
@@ -166,7 +166,7 @@ impl Drawing {
         builder.add_either::<Value, _, _>(id(name), body(plan), options)
     }
 
-    /// Lets some nodes fail, and some take their result from the cache.
+    /// Makes some nodes fail, and some use the cache.
     fn fault(&mut self, plan: &mut Plan, options: Options, onward: Option<&str>) -> Options {
         match self.rng.below(8) {
             0 => self.retried(plan, Fails::AtOnce, options),
@@ -189,22 +189,22 @@ impl Drawing {
         options.cache(CachePolicy::default()).reads([] as [&str; 0])
     }
 
-    /// What the body would have called, its handler calls.
+    /// Adds a handler, which makes the body's calls.
     fn handled(&mut self, plan: &mut Plan, mut options: Options, onward: Option<&str>) -> Options {
         self.has(Feature::Handler);
         if self.rng.once_in(2) {
             options = self.retried(plan, Fails::Always, options);
         }
         plan.fails = Fails::Always;
-        let mut helps = Plan { fails: Fails::Never, goto: onward.map(str::to_owned), ..plan.clone() };
-        helps.questions = self.rng.below(2);
-        if helps.questions > 0 {
+        let mut handler_plan = Plan { fails: Fails::Never, goto: onward.map(str::to_owned), ..plan.clone() };
+        handler_plan.questions = self.rng.below(2);
+        if handler_plan.questions > 0 {
             self.has(Feature::HandlerAsks);
         }
-        options.on_error(handler(helps))
+        options.on_error(handler(handler_plan))
     }
 
-    /// A whole graph as a node: over the same state, or called from a body or its handler.
+    /// Adds a graph as a node: with the same state, or called from a body or its handler.
     fn child(&mut self, builder: Builder, name: &str, onward: Option<&str>) -> Builder {
         let quiet = self.rng.once_in(3);
         let inside = self.inside(quiet);
@@ -217,15 +217,15 @@ impl Drawing {
         let mut plan = Plan { child: Some(inside.clone()), ..self.plan(name) };
         let options = match self.rng.below(3) {
             _ if quiet => {
-                self.has(Feature::CalledAnew);
-                self.retried(&mut plan, Fails::Called, asking())
+                self.has(Feature::CalledAgain);
+                self.retried(&mut plan, Fails::Called, with_questions())
             }
-            0 => self.retried(&mut plan, Fails::AtOnce, asking()),
+            0 => self.retried(&mut plan, Fails::AtOnce, with_questions()),
             1 => {
                 self.has(Feature::HandlerCalls);
-                self.handled(&mut plan, asking(), onward)
+                self.handled(&mut plan, with_questions(), onward)
             }
-            _ => asking(),
+            _ => with_questions(),
         };
         let builder = builder.add_either::<Value, _, _>(id(name), body(plan), options);
         builder.calls(&id(name), &inside)
@@ -237,7 +237,7 @@ impl Drawing {
             1 => {
                 self.has(Feature::OwnState);
                 let child = child.persistence(Persistence::PerThread);
-                self.keeper = Some((child.clone(), node.to_owned()));
+                self.stateful = Some((child.clone(), node.to_owned()));
                 child
             }
             _ => {
@@ -247,7 +247,7 @@ impl Drawing {
         }
     }
 
-    /// One that is called anew by each attempt may not ask anew: no end would come of it.
+    /// Draws a child graph. If each attempt calls it again it may not interrupt: the run would never end.
     fn inside(&mut self, quiet: bool) -> Graph {
         let mut builder = self.builder();
         let asks = if quiet { u64::MAX } else { self.rng.below(5) };
@@ -258,7 +258,7 @@ impl Drawing {
                 plan.questions = 1;
                 self.has(Feature::QuestionInside);
             }
-            let options = if at as u64 == fails { self.fault_inside(&mut plan, quiet) } else { asking() };
+            let options = if at as u64 == fails { self.fault_inside(&mut plan, quiet) } else { with_questions() };
             builder = builder.add_either::<Value, _, _>(id(name), body(plan), options);
         }
         builder = builder.add_edge(START, id("c0"));
@@ -272,14 +272,14 @@ impl Drawing {
     fn fault_inside(&mut self, plan: &mut Plan, quiet: bool) -> Options {
         self.has(Feature::FailureInside);
         match self.rng.below(3) {
-            _ if quiet => self.retried(plan, Fails::AtOnce, asking()),
-            0 => self.retried(plan, Fails::AtOnce, asking()),
-            1 => self.retried(plan, Fails::Answered, asking()),
-            _ => self.handled(plan, asking(), Some("c2").filter(|to| *to != plan.name)),
+            _ if quiet => self.retried(plan, Fails::AtOnce, with_questions()),
+            0 => self.retried(plan, Fails::AtOnce, with_questions()),
+            1 => self.retried(plan, Fails::Answered, with_questions()),
+            _ => self.handled(plan, with_questions(), Some("c2").filter(|to| *to != plan.name)),
         }
     }
 
-    /// Leads from one layer to the next.
+    /// Adds edges from one layer to the next.
     fn between(&mut self, mut builder: Builder, from: &[String], to: &[String]) -> Builder {
         let targets: Vec<Name> = to.iter().map(|name| id(name)).collect();
         match self.rng.below(5) {
@@ -300,7 +300,7 @@ impl Drawing {
         }
     }
 
-    /// The first source sends to a worker, which leads on; the others are a superstep ahead of it.
+    /// Makes the first source send to a worker, which leads on; the other sources are one superstep ahead.
     fn sends(&mut self, builder: Builder, from: &[String], targets: &[Name]) -> Builder {
         self.has(Feature::Sends);
         let worker = format!("w_{}", from[0]);
@@ -314,7 +314,7 @@ impl Drawing {
             None => targets,
         };
         let onward = format!("{:?}", targets[0]);
-        let options = self.fault(&mut plan, asking(), Some(&onward));
+        let options = self.fault(&mut plan, with_questions(), Some(&onward));
         let at = Worker::<Name, Value>::new(id(&worker));
         let mut builder = builder.add_either::<Value, _, _>(id(&worker), body(plan), options);
         builder = builder.add_conditional_edges_to(id(&from[0]), packets(&worker), at);
@@ -324,7 +324,7 @@ impl Drawing {
         from[1..].iter().fold(builder, |builder, name| builder.add_edge(id(name), targets[0].clone()))
     }
 
-    /// The last layer leads to END, its counting node perhaps back to the beginning once.
+    /// Adds edges to END; the counting node may loop back once.
     fn ending(&mut self, mut builder: Builder, layers: &[Vec<String>]) -> Builder {
         let last = &layers[layers.len() - 1];
         for name in &last[1..] {
@@ -347,7 +347,7 @@ impl Drawing {
     }
 }
 
-/// Where the channels stand that routers read.
+/// Indexes of the channels that routers read.
 const SUM: usize = 2;
 const ROUND: usize = 3;
 
@@ -367,7 +367,7 @@ fn packets(worker: &str) -> impl Fn(&DataState) -> Target<Name> + use<> {
     }
 }
 
-/// Goes back until the counting node has run twice.
+/// Returns a router that loops back until the counting node has run twice.
 fn twice(back: Name) -> impl Fn(&DataState) -> Target<Name> {
     move |state| if number(state, ROUND) < 2 { back.clone().into() } else { END.into() }
 }

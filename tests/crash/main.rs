@@ -1,5 +1,5 @@
-//! Crashes: runs that are cut at every commit, and processes that are killed. What was acknowledged is there, once, and
-//! every thread comes to the end it would have come to undisturbed.
+//! Crashes: runs cut at every commit, and killed processes. Acknowledged work is stored exactly once, and every thread
+//! ends as it would have ended undisturbed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ mod damage;
 mod drive;
 mod effects;
 mod graphs;
-mod kept;
 #[cfg(all(unix, feature = "sled"))]
 mod kill;
+mod retention;
 mod rng;

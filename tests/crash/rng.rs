@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same in every run. Knows nothing else.
+//! Pseudo-random numbers, the same in every run. Knows nothing else.
 
-/// Steele, Lea and Flood: SplitMix64.
+/// SplitMix64 (Steele, Lea and Flood).
 pub(crate) struct Rng(u64);
 
 impl Rng {
@@ -16,23 +16,23 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// A place in something so long; zero if it is empty.
+    /// Returns an index below `end`; zero if `end` is zero.
     pub(crate) fn index(&mut self, end: usize) -> usize {
         self.below(end.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times.
     pub(crate) fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 }
 
-/// Fowler, Noll and Vo: FNV-1a.
+/// FNV-1a (Fowler, Noll and Vo).
 pub(crate) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,6 +1,6 @@
-//! What `cut.py` cuts the power of: writes a thread as fast as it can and says what was acknowledged, or reads it and says
-//! what is there. Knows nothing of cuts. `cargo test` does not run it; see `CONTRIBUTING.md`.
-#![allow(clippy::unwrap_used, reason = "whoever started it learns of a failure from how it ends")]
+//! The program that `cut.py` cuts the power of: it writes a thread and prints acknowledged checkpoints, or reads it and
+//! prints its content. Knows nothing of cuts. `cargo test` does not run it; see `CONTRIBUTING.md`.
+#![allow(clippy::unwrap_used, reason = "the exit code reports a failure")]
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use superstep::checkpoint::{CheckpointId, Checkpointer, EffectRecord, Key, Order
 use superstep::graph::{EventKind, Mode, Request};
 use superstep::prelude::*;
 
-/// What the tasks of three supersteps write: two side by side, then one alone.
+/// The values that the tasks of three supersteps write: two in parallel, then one alone.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Tape {
     bytes: u64,
@@ -42,7 +42,7 @@ impl Route<Step> for After {
 
 type Made = Result<TapeUpdate, NodeError>;
 
-/// Bytes that tell their place and their round.
+/// Returns bytes that depend on their position and round.
 fn value(bytes: u64, round: u64) -> Vec<u8> {
     (0..bytes).map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(round * 97) >> 7) as u8).collect()
 }
@@ -54,7 +54,7 @@ fn say(line: &str) {
     }
 }
 
-/// Does something in the world, which `cut.py` is: it hears that it was done, and that it was acknowledged.
+/// Performs an effect, which is a line for `cut.py`: one when it happens and one when it is acknowledged.
 async fn act(ctx: &Ctx, name: &str, round: u64) -> Result<String, NodeError> {
     let deed = |key: String| async move {
         say(&format!("did {key}"));
@@ -107,7 +107,7 @@ async fn write(store: SledCheckpointer, bytes: u64) {
     say(&format!("outcome {}", outcome.map_or_else(|error| error.to_string(), |_| "ended".into())));
 }
 
-/// Says everything that is there, and what of it is wrong.
+/// Prints the content of the store, and its errors.
 async fn read(store: SledCheckpointer) {
     let store = Arc::new(store);
     let first = Key::Effect { checkpoint: CheckpointId(0), task: 0, key: String::new() };

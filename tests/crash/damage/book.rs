@@ -1,4 +1,4 @@
-//! The threads that stand in the stores to be damaged, and what was acknowledged of them. Knows nothing of damage.
+//! The threads in the stores to be damaged, and their acknowledged content. Knows nothing of damage.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,7 +8,7 @@ use superstep::checkpoint::{CheckpointError, Checkpointer, SledCheckpointer};
 use superstep::graph::Thread;
 use superstep::prelude::*;
 
-/// A book that is written in rounds, then agreed on.
+/// A book that is written in rounds, then approved.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Book {
     bytes: u64,
@@ -112,51 +112,51 @@ fn books(store: Arc<SledCheckpointer>) -> Books {
         .with_shared_checkpointer(store)
 }
 
-/// How a store is filled.
+/// The content of a store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
     pub(super) threads: u64,
     pub(super) rounds: u64,
-    /// The size of every third thread's text; the others' is small.
+    /// Text size of every third thread; the others' is small.
     pub(super) bytes: u64,
 }
 
-/// What was acknowledged of a thread, as words.
-pub(super) type Told = BTreeMap<String, String>;
+/// A digest of each thread's acknowledged content.
+pub(super) type Acknowledged = BTreeMap<String, String>;
 
-/// Runs the threads of a new store; every other one waits for an answer in the end.
-pub(super) async fn fill(store: &Arc<SledCheckpointer>, filling: Filling) -> Told {
+/// Runs the threads of a new store; every second one is left waiting for an answer.
+pub(super) async fn fill(store: &Arc<SledCheckpointer>, filling: Filling) -> Acknowledged {
     let books = books(Arc::clone(store));
     for number in 0..filling.threads {
         let bytes = if number.is_multiple_of(3) { filling.bytes } else { 200 };
         let thread = books.thread(name(number));
-        let begun = thread.invoke(Book::update().bytes(bytes).wanted(filling.rounds)).await.unwrap();
-        assert_eq!(begun.questions().len(), 1);
+        let outcome = thread.invoke(Book::update().bytes(bytes).wanted(filling.rounds)).await.unwrap();
+        assert_eq!(outcome.questions().len(), 1);
         if number.is_multiple_of(2) {
             thread.resume::<Agree>(true).await.unwrap().finished().unwrap();
         }
     }
-    let mut told = Told::new();
+    let mut acknowledged = Acknowledged::new();
     for number in 0..filling.threads {
-        told.insert(name(number), words(&books.thread(name(number))).await.unwrap());
+        acknowledged.insert(name(number), digest(&books.thread(name(number))).await.unwrap());
     }
-    told
+    acknowledged
 }
 
 fn name(number: u64) -> String {
     format!("book-{number}")
 }
 
-/// Everything that can be read of a thread: status, state, history, subgraphs.
-async fn words(thread: &Thread<Book, Step>) -> Result<String, RunError> {
+/// Returns a digest of a thread: status, state, history, subgraphs.
+async fn digest(thread: &Thread<Book, Step>) -> Result<String, RunError> {
     let status = format!("{:?}", thread.status().await?);
     let Some(now) = thread.state_deep().await? else { return Ok("nothing".into()) };
     let tasks = format!("{:?}", now.tasks);
     let mut past = vec![];
     for made in thread.history().await?.all().await? {
         let book = &made.values;
-        let told = (made.id.0, made.parent.map(|id| id.0), made.step, made.created_at, book.rounds, book.agreed);
-        past.push((told, hash(&(&book.text, &book.log))));
+        let meta = (made.id.0, made.parent.map(|id| id.0), made.step, made.created_at, book.rounds, book.agreed);
+        past.push((meta, hash(&(&book.text, &book.log))));
     }
     let values = (&now.values.text, &now.values.log, now.values.rounds, now.values.agreed);
     Ok(format!("{} {:x} {:x} {:x}", now.id, hash(&values), hash(&(status, tasks)), hash(&past)))
@@ -168,52 +168,52 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// What a look at a store found.
+/// The findings of reading a store.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) intact: usize,
-    /// Threads whose damage was told, with the words.
+    /// Reported damage.
     pub(super) errors: Vec<RunError>,
-    /// Threads that are not as they were acknowledged, though nothing was said.
+    /// Threads that differ from their acknowledged content, without an error.
     pub(super) lost: Vec<String>,
 }
 
-/// Reads every thread, then goes on with it. What is acknowledged here is told from now on.
-pub(super) async fn look(store: Arc<SledCheckpointer>, told: &mut Told) -> Result<Seen, CheckpointError> {
+/// Reads every thread, then continues it; `expected` is updated.
+pub(super) async fn look(store: Arc<SledCheckpointer>, expected: &mut Acknowledged) -> Result<Seen, CheckpointError> {
     let mut seen = Seen::default();
     let listed = store.threads(None, usize::MAX).await;
     let books = books(Arc::clone(&store));
-    let names: Vec<String> = told.keys().cloned().collect();
+    let names: Vec<String> = expected.keys().cloned().collect();
     if let Ok(listed) = &listed {
         let missing = names.iter().filter(|name| listed.iter().all(|listed| listed.as_str() != name.as_str()));
         seen.lost.extend(missing.map(|name| format!("{name} is not listed")));
     }
     for name in names {
         let thread = books.thread(name.as_str());
-        match words(&thread).await {
+        match digest(&thread).await {
             Err(error) => seen.errors.push(error),
-            Ok(found) if found == told[&name] => go_on(&thread, &name, told, &mut seen).await,
-            Ok(found) => seen.lost.push(format!("{name}: acknowledged {}, found {found}", told[&name])),
+            Ok(found) if found == expected[&name] => resume_thread(&thread, &name, expected, &mut seen).await,
+            Ok(found) => seen.lost.push(format!("{name}: acknowledged {}, found {found}", expected[&name])),
         }
     }
     listed.map(|_| seen)
 }
 
-async fn go_on(thread: &Thread<Book, Step>, name: &str, told: &mut Told, seen: &mut Seen) {
+async fn resume_thread(thread: &Thread<Book, Step>, name: &str, expected: &mut Acknowledged, seen: &mut Seen) {
     seen.intact += 1;
-    let gone_on = match thread.status().await {
+    let resumed = match thread.status().await {
         Ok(Status::Interrupted { .. }) => thread.resume::<Agree>(true).await.map(|_| ()),
         Ok(_) => thread.invoke(Book::update().bytes(100_u64)).await.map(|_| ()),
         Err(error) => Err(error),
     };
-    match gone_on {
-        // A run that failed may have got anywhere.
+    match resumed {
+        // A failed run may have committed any number of supersteps.
         Err(error) => {
-            told.remove(name);
+            expected.remove(name);
             seen.errors.push(error);
         }
-        Ok(()) => match words(thread).await {
-            Ok(words) => drop(told.insert(name.to_owned(), words)),
+        Ok(()) => match digest(thread).await {
+            Ok(digest) => drop(expected.insert(name.to_owned(), digest)),
             Err(error) => seen.errors.push(error),
         },
     }

@@ -1,4 +1,4 @@
-//! What may happen to the files of a store. Knows files; must not know what is in them.
+//! Damage to the files of a store. Knows files; must not know their contents.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::rng::Rng;
 
-/// One thing that happens to one file.
+/// Damage to one file.
 #[derive(Clone, Debug)]
 pub(super) struct Harm {
     file: String,
@@ -26,7 +26,7 @@ enum How {
 
 const ALL_AT_ONCE: [How; 4] = [How::Remove, How::Replace(""), How::Replace("not a store\n"), How::MakeDirectory];
 
-/// Draws what may happen to the files of a store: all of them gone or replaced, if wished, and so many harms at random.
+/// Draws damages: all files removed or replaced if `sudden`, and `random` random ones.
 pub(super) fn draw(store: &Path, seed: u64, sudden: bool, random: u64) -> Vec<Harm> {
     let mut files: Vec<(String, u64)> = fs::read_dir(store)
         .unwrap()
@@ -41,7 +41,7 @@ pub(super) fn draw(store: &Path, seed: u64, sudden: bool, random: u64) -> Vec<Ha
     harms
 }
 
-/// Three in four times it is the log.
+/// Draws damage to the log three times in four, else to any file.
 fn draw_one(files: &[(String, u64)], nth: u64, rng: &mut Rng) -> Harm {
     let files: Vec<_> = files.iter().filter(|(name, bytes)| name != "blobs" && *bytes > 0).collect();
     let other = files[usize::try_from(rng.below(files.len() as u64)).unwrap()];
@@ -59,7 +59,7 @@ fn draw_one(files: &[(String, u64)], nth: u64, rng: &mut Rng) -> Harm {
 }
 
 impl Harm {
-    /// Does it to a store.
+    /// Damages a store.
     pub(super) fn apply(&self, store: &Path) {
         let path = store.join(&self.file);
         match self.how {

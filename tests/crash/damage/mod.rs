@@ -1,5 +1,5 @@
-//! Stores whose files are damaged: each is opened, read and gone on with in a process of its own, which is watched. Either
-//! an error says what is the matter, or everything that was acknowledged is there. Nothing panics, hangs or gets lost.
+//! Stores with damaged files: each is opened, read and resumed in a process of its own, which is watched. Either an
+//! error reports the damage, or every acknowledged record is there. Nothing panics, hangs or is lost.
 
 mod book;
 mod harm;
@@ -16,25 +16,25 @@ use rstest::rstest;
 use superstep::checkpoint::{CheckpointError, SledCheckpointer};
 use superstep::graph::RunError;
 
-use book::{Filling, Told, fill, look};
+use book::{Acknowledged, Filling, fill, look};
 use harm::{Harm, draw};
 
-/// Names the kind of store to a child process; without it the child's test does nothing.
+/// Environment variable: the kind of store of a child process; without it the child's test does nothing.
 const KIND: &str = "SUPERSTEP_DAMAGE_KIND";
 
-/// How long one damaged store may take.
+/// Time limit for one damaged store.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A kind of store to be damaged.
+/// State of a store before it is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Closed as it should be.
+    /// Closed properly.
     Closed,
-    /// Its process was killed.
+    /// Left by a killed process.
     Killed,
-    /// Opened and written several times, then killed.
+    /// Opened and written several times, then left by a killed process.
     Aged,
-    /// Of several segments, all written since it was opened.
+    /// Several segments, all written since it was opened.
     Large,
 }
 
@@ -52,16 +52,16 @@ impl Kind {
         if self == Self::Large { 20 } else { 50 }
     }
 
-    /// Fills a store of this kind and returns what was acknowledged.
-    async fn fill(self, store: &Path) -> Told {
+    /// Fills a store of this kind and returns its acknowledged content.
+    async fn fill(self, store: &Path) -> Acknowledged {
         let beside = store.with_extension("open");
         let opened = Arc::new(SledCheckpointer::open(&beside).unwrap());
-        let mut told = fill(&opened, self.filling()).await;
+        let mut acknowledged = fill(&opened, self.filling()).await;
         let mut opened = Some(opened);
         for _ in 0..if self == Self::Aged { 3 } else { 0 } {
             close(opened.take().unwrap()).await;
             let again = Arc::new(SledCheckpointer::open(&beside).unwrap());
-            assert!(look(Arc::clone(&again), &mut told).await.unwrap().lost.is_empty());
+            assert!(look(Arc::clone(&again), &mut acknowledged).await.unwrap().lost.is_empty());
             opened = Some(again);
         }
         let opened = opened.unwrap();
@@ -72,7 +72,7 @@ impl Kind {
             copy(&beside, store); // what a kill leaves
             close(opened).await;
         }
-        told
+        acknowledged
     }
 }
 
@@ -94,7 +94,7 @@ fn copy(from: &Path, to: &Path) {
 
 // --- the child ---
 
-/// Panics so far: the thread and the message.
+/// Panics so far, as thread and message.
 static PANICS: Mutex<Vec<String>> = Mutex::new(vec![]);
 
 #[test]
@@ -107,20 +107,20 @@ fn child() {
     }));
     let scratch = tempfile::tempdir().unwrap();
     let (whole, store) = (scratch.path().join("whole"), scratch.path().join("store"));
-    let told = block_on(kind.fill(&whole));
+    let acknowledged = block_on(kind.fill(&whole));
     let seed: u64 = std::env::var("SUPERSTEP_DAMAGE_SEED").map_or(0, |seed| seed.parse().unwrap());
     let sudden = matches!(kind, Kind::Closed | Kind::Aged);
     for harm in draw(&whole, seed * 10 + kind as u64, sudden, kind.random()) {
         copy(&whole, &store);
-        say(&format!("begin {harm:?}"));
-        for line in suffer(&harm, &store, told.clone()) {
-            say(&line);
+        report(&format!("begin {harm:?}"));
+        for line in check_damaged(&harm, &store, acknowledged.clone()) {
+            report(&line);
         }
     }
-    say("end");
+    report("end");
 }
 
-fn say(line: &str) {
+fn report(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{line}").and_then(|()| out.flush()).unwrap();
 }
@@ -129,23 +129,23 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// Looks at a damaged store twice, as two processes would, and returns what to say of it.
-fn suffer(harm: &Harm, store: &Path, mut told: Told) -> Vec<String> {
+/// Damages a store and reads it twice, as two processes would; returns the lines to report.
+fn check_damaged(harm: &Harm, store: &Path, mut acknowledged: Acknowledged) -> Vec<String> {
     harm.apply(store);
     let mut lines = vec![];
     for turn in ["first", "second"] {
-        let looked = std::thread::spawn({
+        let reader = std::thread::spawn({
             let store = store.to_owned();
             move || {
-                let seen = block_on(async { look(Arc::new(SledCheckpointer::open(store)?), &mut told).await });
-                (seen, told)
+                let seen = block_on(async { look(Arc::new(SledCheckpointer::open(store)?), &mut acknowledged).await });
+                (seen, acknowledged)
             }
         });
-        let Ok((seen, left)) = looked.join() else {
+        let Ok((seen, updated)) = reader.join() else {
             lines.push(format!("BAD {turn} look panicked"));
             break;
         };
-        told = left;
+        acknowledged = updated;
         match seen {
             Err(error) => lines.push(judge(turn, &error)),
             Ok(seen) => {
@@ -175,13 +175,13 @@ fn judge(turn: &str, error: &CheckpointError) -> String {
         error,
         E::Damaged { .. } | E::DamagedStore { .. } | E::Io { .. } | E::Format { .. } | E::Poisoned { .. }
     );
-    let word = if fits && error.help().is_some() { "told" } else { "BAD error" };
+    let word = if fits && error.help().is_some() { "reported" } else { "BAD error" };
     format!("{word} {turn}: {error}").replace('\n', " ")
 }
 
-// --- who watches it ---
+// --- the watching process ---
 
-/// Lines of a process, as they come.
+/// Returns the lines of a process as they arrive.
 fn lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -191,19 +191,19 @@ fn lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
 }
 
 #[rstest]
-fn damage_is_told_or_does_no_harm(#[values(Kind::Closed, Kind::Killed, Kind::Aged, Kind::Large)] kind: Kind) {
+fn damage_is_reported_or_harmless(#[values(Kind::Closed, Kind::Killed, Kind::Aged, Kind::Large)] kind: Kind) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["damage::child", "--exact", "--test-threads=1", "--nocapture"])
         .env(KIND, format!("{kind:?}"))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let said = lines(child.stdout.take().unwrap());
-    let (mut now, mut bad, mut harms, mut told, mut intact, mut caught) = (String::new(), vec![], 0, 0, 0, vec![]);
-    while let Ok(line) = said.recv_timeout(PATIENCE) {
+    let output = lines(child.stdout.take().unwrap());
+    let (mut now, mut bad, mut harms, mut reported, mut intact, mut caught) = (String::new(), vec![], 0, 0, 0, vec![]);
+    while let Ok(line) = output.recv_timeout(PATIENCE) {
         match line.split_once(' ').unwrap_or((&line, "")) {
             ("begin", harm) => (now, harms) = (harm.to_owned(), harms + 1),
-            ("told", _) => told += 1,
+            ("reported", _) => reported += 1,
             ("intact", _) => intact += 1,
             ("caught", panic) => caught.push(format!("{now}: {panic}")),
             ("BAD", what) => bad.push(format!("{now}: {what}")),
@@ -218,7 +218,7 @@ fn damage_is_told_or_does_no_harm(#[values(Kind::Closed, Kind::Killed, Kind::Age
     child.wait().unwrap();
     assert_eq!(now, "the end", "hung or gone after this");
     assert!(bad.is_empty(), "{} of {harms}:\n{}", bad.len(), bad.join("\n"));
-    assert!(harms >= 20 && told > 10 && intact > 5, "{harms} harms, {told} told, {intact} intact");
-    // What sled panics on is caught, and no hook hears of it: nothing stands on standard error.
+    assert!(harms >= 20 && reported > 10 && intact > 5, "{harms} harms, {reported} reported, {intact} intact");
+    // Panics of sled are caught without calling a hook: nothing is on standard error.
     assert!(caught.is_empty(), "{}", caught.join("\n"));
 }

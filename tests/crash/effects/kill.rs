@@ -1,4 +1,4 @@
-//! Processes that are killed with SIGKILL after each commit that is acknowledged and after each effect that happens.
+//! Processes that are killed with SIGKILL after each acknowledged commit and after each effect.
 
 use std::io::{BufReader, Write};
 use std::ops::RangeInclusive;
@@ -14,23 +14,23 @@ use superstep::graph::Durability;
 use tokio::sync::oneshot;
 
 use super::shop::{World, run};
-use super::{Left, undisturbed};
-use crate::kill::{say, whole_line};
+use super::{Aftermath, undisturbed};
+use crate::kill::{complete_line, report};
 
-/// Names the store to a child process; without it the child's test does nothing.
+/// Environment variable: the store of a child process; without it the child's test does nothing.
 const STORE: &str = "SUPERSTEP_EFFECTS_STORE";
 
-/// Says so when a commit is acknowledged, before anybody else learns of it.
+/// Reports each acknowledged commit, before the engine sees it.
 #[derive(Debug)]
-struct Telling(SledCheckpointer);
+struct ReportingStore(SledCheckpointer);
 
-impl Checkpointer for Telling {
+impl Checkpointer for ReportingStore {
     fn commit(&self, commit: Commit) -> Receipt {
         let inner = self.0.commit(commit);
         let (answer, answered) = oneshot::channel();
         tokio::spawn(async move {
             let result = inner.await;
-            say("word commit");
+            report("word commit");
             let _ = answer.send(result);
         });
         Receipt::waiting(answered)
@@ -79,22 +79,22 @@ fn durability(nth: usize) -> Durability {
 async fn child() {
     let (Ok(directory), Ok(nth)) = (std::env::var(STORE), std::env::var("SUPERSTEP_EFFECTS_NTH")) else { return };
     let directory = Path::new(&directory);
-    let store = Arc::new(Telling(SledCheckpointer::open(directory.join("store")).unwrap()));
-    let world = World::in_file(directory.join("world"), Some(|line| say(&format!("word {line}"))));
+    let store = Arc::new(ReportingStore(SledCheckpointer::open(directory.join("store")).unwrap()));
+    let world = World::in_file(directory.join("world"), Some(|line| report(&format!("word {line}"))));
     run(store, &world, durability(nth.parse().unwrap())).await.unwrap();
-    say("end");
+    report("end");
 }
 
-/// Lets a process say so many words, then kills it. Returns whether it had come to its end.
-fn killed(mut child: Child, words: usize) -> bool {
-    child.stdin.take().unwrap().write_all(&vec![0; words]).unwrap();
-    let mut said = BufReader::new(child.stdout.take().unwrap());
-    let (mut heard, mut ended) = (0, false);
-    while heard < words
-        && let Some(line) = whole_line(&mut said)
+/// Kills a process after it has reported `words` events. Returns true if it had finished.
+fn killed(mut child: Child, events: usize) -> bool {
+    child.stdin.take().unwrap().write_all(&vec![0; events]).unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let (mut seen, mut ended) = (0, false);
+    while seen < events
+        && let Some(line) = complete_line(&mut output)
     {
         ended |= line == "end";
-        heard += usize::from(ended || line.starts_with("word "));
+        seen += usize::from(ended || line.starts_with("word "));
         if ended {
             break;
         }
@@ -115,18 +115,18 @@ fn spawn(directory: &Path, nth: usize) -> Child {
 async fn effects_of_a_killed_process_happen_once() {
     let end = undisturbed().await;
     let mut kills = 0;
-    for words in 1.. {
+    for events in 1.. {
         let directory = tempfile::tempdir().unwrap();
-        if killed(spawn(directory.path(), words), words) {
+        if killed(spawn(directory.path(), events), events) {
             break;
         }
         kills += 1;
         let store = Arc::new(SledCheckpointer::open(directory.path().join("store")).unwrap());
         let world = World::in_file(directory.path().join("world"), None);
-        let left = Left::of(&*store, &world).await;
-        let at = format!("killed after {words} words");
-        assert_eq!(run(store, &world, durability(words)).await.unwrap(), end, "{at}");
-        left.assert_fits(&world.lines(), &at);
+        let aftermath = Aftermath::of(&*store, &world).await;
+        let at = format!("killed after {events} words");
+        assert_eq!(run(store, &world, durability(events)).await.unwrap(), end, "{at}");
+        aftermath.assert_fits(&world.lines(), &at);
     }
     assert!(kills > 20, "only {kills} kills");
 }

@@ -1,4 +1,4 @@
-//! A graph whose tasks do things in the world: side by side, sent, in subgraphs, in attempts that fail afterwards. Knows
+//! A graph whose tasks have effects: in parallel, in sends, in subgraphs, in attempts that fail afterwards. Knows
 //! nothing of crashes.
 
 use std::fs::{self, OpenOptions};
@@ -11,23 +11,23 @@ use superstep::checkpoint::Checkpointer;
 use superstep::graph::RetryPolicy;
 use superstep::prelude::*;
 
-/// The world outside: what happened, in order. It outlives processes if it is a file.
+/// The outside world: its events, in order. In a file it outlives processes.
 #[derive(Debug)]
 pub(super) struct World {
     lines: Mutex<Vec<String>>,
     file: Option<PathBuf>,
-    /// Told of each thing that happened, at once.
-    tell: Option<fn(&str)>,
+    /// Called at each event.
+    on_event: Option<fn(&str)>,
 }
 
 impl World {
     pub(super) fn in_memory() -> Arc<Self> {
-        Arc::new(Self { lines: Mutex::default(), file: None, tell: None })
+        Arc::new(Self { lines: Mutex::default(), file: None, on_event: None })
     }
 
     #[cfg(all(unix, feature = "sled"))]
-    pub(super) fn in_file(file: PathBuf, tell: Option<fn(&str)>) -> Arc<Self> {
-        Arc::new(Self { lines: Mutex::default(), file: Some(file), tell })
+    pub(super) fn in_file(file: PathBuf, on_event: Option<fn(&str)>) -> Arc<Self> {
+        Arc::new(Self { lines: Mutex::default(), file: Some(file), on_event })
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
@@ -45,8 +45,8 @@ impl World {
             }
             None => self.lines.lock().unwrap().push(line.clone()),
         }
-        if let Some(tell) = self.tell {
-            tell(&line);
+        if let Some(on_event) = self.on_event {
+            on_event(&line);
         }
     }
 }
@@ -81,16 +81,16 @@ enum DeskStep {
 
 type Made = Result<ShopUpdate, NodeError>;
 
-/// Does something in the world, once.
+/// Performs an effect once.
 async fn act(ctx: &Ctx<World>, name: &str) -> Result<String, NodeError> {
     let world = ctx.context();
-    let deed = |key: String| async move {
+    let effect_body = |key: String| async move {
         tokio::task::yield_now().await;
         world.add(format!("did {name} {key}"));
         tokio::task::yield_now().await;
         Ok::<_, NodeError>(format!("{name} is done"))
     };
-    let effect = ctx.effect(name, &[name], deed);
+    let effect = ctx.effect(name, &[name], effect_body);
     if !name.starts_with("probed") {
         return effect.await;
     }
@@ -107,7 +107,7 @@ async fn bake(_: Arc<Shop>, ctx: Ctx<World>) -> Made {
     Ok(Shop::update().log([first, second]))
 }
 
-/// Its first attempt fails when all is done.
+/// Its first attempt fails after the effect.
 async fn brew(_: Arc<Shop>, ctx: Ctx<World>) -> Made {
     let done = act(&ctx, "probed-tea").await?;
     if ctx.attempt() == 1 { Err("spilled".into()) } else { Ok(Shop::update().log([done])) }
@@ -164,7 +164,7 @@ fn shop() -> CompiledGraph<Shop, Step, World> {
         .unwrap()
 }
 
-/// One life: begins the thread or goes on with it, to the end.
+/// One life: starts or resumes the thread and runs it to the end.
 pub(super) async fn run(
     store: Arc<dyn Checkpointer>,
     world: &Arc<World>,

@@ -1,5 +1,5 @@
-//! Drawn graphs whose past is cut away between lives, or that move to another store: what is left loads, goes on and comes
-//! to the undisturbed end.
+//! Drawn graphs whose history is garbage-collected between lives, or moved to another store: the rest loads, resumes
+//! and ends as an undisturbed run.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ fn life(seed: u64, world: World, durability: Durability) -> Life {
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_thread_whose_past_is_cut_away_after_every_crash_comes_to_the_undisturbed_end(
+async fn a_thread_collected_after_a_crash_ends_as_an_undisturbed_one(
     #[values(Durability::Sync, Durability::Exit)] durability: Durability,
 ) {
     let (mut cuts, mut removed) = (0, 0);
     for seed in SEEDS {
         let mut whole = life(seed, World::new(MemoryCheckpointer::new()), durability);
         let end = whole.run_through(|_, _| ()).await.unwrap();
-        let inside = whole.kept_inside().await;
+        let inside = whole.subgraph_state().await;
         for nth in (1..).step_by(3) {
             let world = World::new(MemoryCheckpointer::new());
             let failing = FailingCheckpointer::new(Arc::clone(&world.store), nth);
@@ -44,7 +44,7 @@ async fn a_thread_whose_past_is_cut_away_after_every_crash_comes_to_the_undistur
             let at = format!("seed {seed}, cut at commit {nth}, {durability:?}");
             second.past().await; // all that is left can be read
             assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
-            assert_eq!(second.kept_inside().await, inside, "{at}");
+            assert_eq!(second.subgraph_state().await, inside, "{at}");
             second.past().await;
         }
     }
@@ -53,14 +53,14 @@ async fn a_thread_whose_past_is_cut_away_after_every_crash_comes_to_the_undistur
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_thread_that_is_exported_after_a_crash_comes_to_the_undisturbed_end_elsewhere(
+async fn a_thread_exported_after_a_crash_ends_as_an_undisturbed_one(
     #[values(Durability::Sync, Durability::Exit)] durability: Durability,
 ) {
     let mut moved = 0;
     for seed in SEEDS {
         let mut whole = life(seed, World::new(MemoryCheckpointer::new()), durability);
         let end = whole.run_through(|_, _| ()).await.unwrap();
-        let inside = whole.kept_inside().await;
+        let inside = whole.subgraph_state().await;
         for nth in (1..).step_by(3) {
             let world = World::new(MemoryCheckpointer::new());
             let failing = FailingCheckpointer::new(Arc::clone(&world.store), nth);
@@ -78,9 +78,9 @@ async fn a_thread_that_is_exported_after_a_crash_comes_to_the_undisturbed_end_el
             trust(&*elsewhere.store, &"t".into()).await.unwrap();
             moved += 1;
             let mut second = life(seed, elsewhere, durability);
-            assert_eq!(second.past().await.way(), life(seed, world, durability).past().await.way(), "{at}");
+            assert_eq!(second.past().await.ancestors(), life(seed, world, durability).past().await.ancestors(), "{at}");
             assert_eq!(second.run_through(|_, _| ()).await.unwrap(), end, "{at}");
-            assert_eq!(second.kept_inside().await, inside, "{at}");
+            assert_eq!(second.subgraph_state().await, inside, "{at}");
             if ended {
                 break;
             }
@@ -91,7 +91,7 @@ async fn a_thread_that_is_exported_after_a_crash_comes_to_the_undisturbed_end_el
 
 #[cfg(feature = "sled")]
 #[tokio::test(start_paused = true)]
-async fn nothing_of_a_store_that_is_not_damaged_is_lost_in_a_repair() {
+async fn a_repair_of_an_undamaged_store_loses_nothing() {
     use superstep::checkpoint::SledCheckpointer;
     for seed in SEEDS {
         let directory = tempfile::tempdir().unwrap();
@@ -101,13 +101,13 @@ async fn nothing_of_a_store_that_is_not_damaged_is_lost_in_a_repair() {
         let cut = life(seed, failing, Durability::Sync).run_through(|_, _| ()).await.is_err();
         let mut second = life(seed, world, Durability::Sync);
         let end = second.run_through(|_, _| ()).await.unwrap();
-        let (past, inside) = (second.past().await, second.kept_inside().await);
+        let (past, inside) = (second.past().await, second.subgraph_state().await);
         drop(second);
         let report = SledCheckpointer::repair(&path, &to).await.unwrap();
         assert!(report.is_whole(), "seed {seed}, cut: {cut}\n{report}");
         let third = life(seed, World::new(SledCheckpointer::open(&to).unwrap()), Durability::Sync);
-        assert_eq!(third.past().await.way(), past.way(), "seed {seed}");
-        assert_eq!(third.past().await.way()[0].1, &end, "seed {seed}");
-        assert_eq!(third.kept_inside().await, inside, "seed {seed}");
+        assert_eq!(third.past().await.ancestors(), past.ancestors(), "seed {seed}");
+        assert_eq!(third.past().await.ancestors()[0].1, &end, "seed {seed}");
+        assert_eq!(third.subgraph_state().await, inside, "seed {seed}");
     }
 }
