@@ -1,16 +1,16 @@
-//! Outputs of verifiers, and runs of attempts that are decided on one after the other.
+//! Outputs of verifiers, and sequences of attempts with their decisions.
 
 use superstep::decide::{Attempt, AttemptKind, Case, Decision, History, Kind, Rules};
 use superstep::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, Skipped, Verdict, VerifierOutput};
 use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
 
-/// A finding whose fingerprint is made of its message.
+/// A finding whose fingerprint is made from its message.
 pub(crate) fn finding(severity: Severity, message: &str) -> Finding {
     let fingerprint = Fingerprint::from(message.repeat(32).chars().take(32).collect::<String>());
     Finding { fingerprint, ..Finding::new(FindingKind::BuildFail, severity, message) }
 }
 
-/// An output of a verifier, as grave as the gravest of its findings.
+/// An output of a verifier with the highest severity of its findings.
 pub(crate) fn output(verifier: &str, findings: Vec<Finding>) -> VerifierOutput {
     let severity = findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
     VerifierOutput {
@@ -27,26 +27,26 @@ pub(crate) fn output(verifier: &str, findings: Vec<Finding>) -> VerifierOutput {
     }
 }
 
-/// The outputs of all built-in verifiers, of which some say something: `build=E:a` is an error `a`, `W` a warning, `I` an info,
-/// `build=skipped`, `build=fail` a verdict, `build=missing` no output at all. Several with spaces.
-pub(crate) fn outputs(says: &str) -> Vec<VerifierOutput> {
+/// The outputs of all built-in verifiers, changed: `build=E:a` adds an error `a`, `W` a warning, `I` an info,
+/// `build=skipped`, `build=fail` sets a verdict, `build=missing` removes the output. Changes are separated by spaces.
+pub(crate) fn outputs(changes: &str) -> Vec<VerifierOutput> {
     let mut outputs = ["build", "secrets", "test", "alignment", "bigpicture"].map(|id| output(id, vec![])).to_vec();
-    for (id, said) in says.split_whitespace().map(|word| word.split_once('=').unwrap()) {
+    for (id, change) in changes.split_whitespace().map(|word| word.split_once('=').unwrap()) {
         if outputs.iter().all(|output| output.verifier != id) {
             outputs.push(output(id, vec![]));
         }
         let at = outputs.iter().position(|output| output.verifier == id).unwrap();
-        match said.split_once(':') {
-            Some((severity, message)) => say(&mut outputs[at], severity, message),
-            None if said == "skipped" => outputs[at].skipped = Some(Skipped::Flag),
-            None if said == "fail" => outputs[at].verdict = Some(Verdict::Fail),
+        match change.split_once(':') {
+            Some((severity, message)) => add_finding(&mut outputs[at], severity, message),
+            None if change == "skipped" => outputs[at].skipped = Some(Skipped::Flag),
+            None if change == "fail" => outputs[at].verdict = Some(Verdict::Fail),
             None => drop(outputs.remove(at)),
         }
     }
     outputs
 }
 
-fn say(output: &mut VerifierOutput, severity: &str, message: &str) {
+fn add_finding(output: &mut VerifierOutput, severity: &str, message: &str) {
     let severity = match severity {
         "E" => Severity::Error,
         "W" => Severity::Warning,
@@ -56,21 +56,21 @@ fn say(output: &mut VerifierOutput, severity: &str, message: &str) {
     output.severity = output.severity.max(severity);
 }
 
-/// What holds for a task with this `verifiers.yml` and this front matter.
+/// The settings of a task with this `verifiers.yml` and this front matter.
 pub(crate) fn settings(yml: &str, front: &str) -> RunSettings {
     let config = VerifierConfig::parse(yml, "verifiers.yml").unwrap();
     let task = TaskSpec::parse(&format!("---\nid: a\ntitle: A\n{front}\n---\n"), "task.md").unwrap();
     RunSettings::merge(&config, &task, "task.md", &Flags::default()).unwrap()
 }
 
-/// One attempt: what its verifiers say, and which tree they saw.
+/// One attempt: the outputs of its verifiers and the tree they saw.
 pub(crate) struct Step {
     pub(crate) says: String,
     pub(crate) tree: String,
     pub(crate) kind: AttemptKind,
 }
 
-/// Attempts that each change the tree; one after a `|` is that of children.
+/// The attempts, each with a tree of its own; one after a `|` is an attempt of children.
 pub(crate) fn steps(attempts: &[&str]) -> Vec<Step> {
     let step = |(at, says): (usize, &&str)| Step {
         says: says.trim_start_matches('|').to_owned(),
@@ -80,7 +80,7 @@ pub(crate) fn steps(attempts: &[&str]) -> Vec<Step> {
     attempts.iter().enumerate().map(step).collect()
 }
 
-/// Decides on each attempt, with a change of its case.
+/// Returns the decision on each attempt, after a change of its case.
 pub(crate) fn decisions(
     settings: &RunSettings,
     rules: &Rules,
@@ -97,20 +97,19 @@ pub(crate) fn decisions(
     steps.iter().enumerate().map(&mut decide).collect()
 }
 
-/// The kinds of decisions, and the rules that made them: `RETRY/retry`.
+/// Formats the decisions with their rules: `RETRY/retry`.
 pub(crate) fn sequence(decisions: &[Decision]) -> String {
     decisions.iter().map(|decision| format!("{}/{}", decision.kind, decision.rule)).collect::<Vec<_>>().join(" ")
 }
 
-/// The decisions on attempts by the standard rules.
+/// Returns the decisions of the standard rules.
 pub(crate) fn decided(settings: &RunSettings, attempts: &[&str]) -> String {
     sequence(&decisions(settings, &Rules::standard(), &steps(attempts), |case| case))
 }
 
-/// The last decision on attempts by the standard rules.
+/// Returns the last decision of the standard rules.
 pub(crate) fn last(settings: &RunSettings, attempts: &[&str]) -> Decision {
     decisions(settings, &Rules::standard(), &steps(attempts), |case| case).pop().unwrap()
 }
 
-/// Every kind of decision.
 pub(crate) const KINDS: [Kind; 6] = [Kind::Done, Kind::Retry, Kind::Split, Kind::GiveUp, Kind::Fail, Kind::Ask];

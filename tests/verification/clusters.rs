@@ -1,4 +1,4 @@
-//! Findings grouped by what likely has one cause.
+//! Findings grouped by probable cause.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -50,7 +50,7 @@ fn a_cluster_has_each_fingerprint_file_and_message_once() {
 #[case::by_folder_again(2, &["2 files: E1: x, and 1 more", "2 files: E1: z, and 1 more"])]
 #[case::one(1, &["4 files: E1: x, and 3 more"])]
 #[case::none_is_one(0, &["4 files: E1: x, and 3 more"])]
-fn the_smallest_are_merged_into_what_they_are_like(#[case] most: usize, #[case] expected: &[&str]) {
+fn the_smallest_clusters_are_merged_into_similar_ones(#[case] most: usize, #[case] expected: &[&str]) {
     let findings = [
         error("src/a.rs", "E1: x"),
         error("src/b.rs", "E2: y"),

@@ -1,4 +1,4 @@
-//! Decisions: the rules and their order, what counts as repeated, what no rule can do.
+//! Decisions: the rules and their order, repeated errors, and the limits of custom rules.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -107,14 +107,14 @@ fn with_strict_warnings_count_as_errors() {
 }
 
 #[test]
-fn thirty_findings_of_one_kind_in_one_attempt_are_no_repetition() {
+fn thirty_findings_of_one_kind_in_one_attempt_are_not_repeated() {
     let says = "build=E:a ".repeat(30);
     let decision = last(&RunSettings::default(), &[&says]);
     assert_eq!((decision.kind, decision.repeated), (Kind::Retry, vec![]));
 }
 
 #[test]
-fn errors_that_no_smaller_task_can_remove_are_no_reason_for_a_split() {
+fn errors_that_no_smaller_task_can_remove_cause_no_split() {
     let mut crashed = output("build", vec![finding(Severity::Error, "a")]);
     crashed.findings[0].kind = FindingKind::VerifierFail;
     let (settings, mut history) = (RunSettings::default(), History::default());
@@ -140,18 +140,18 @@ fn errors_that_no_smaller_task_can_remove_are_no_reason_for_a_split() {
     "alignment=skipped secrets=missing",
     "unverified: required verifier `alignment` was skipped; required verifier `secrets` did not run; only an override makes it DONE"
 )]
-fn a_reason_names_the_rule_and_what_it_saw(#[case] says: &str, #[case] reason: &str) {
+fn a_reason_names_the_rule_and_its_evidence(#[case] says: &str, #[case] reason: &str) {
     assert_eq!(last(&RunSettings::default(), &[says]).reason, reason);
 }
 
 #[test]
-fn a_decision_lists_what_was_repeated() {
+fn a_decision_lists_the_repeated_errors() {
     let decision = last(&RunSettings::default(), &["build=E:a build=E:b", "build=E:b build=E:c"]);
     assert_eq!(decision.reason, "repeated: bbbbbbbb (b) was seen in attempts 1 and 2");
     assert_eq!(decision.repeated, [Fingerprint::from("b".repeat(32))]);
 }
 
-// --- what comes before the errors ---
+// --- before the errors ---
 
 #[rstest]
 #[case::budget(Some("20.0 of 20.0 dollars"), 0, None, "GIVE_UP/budget")]
@@ -161,7 +161,7 @@ fn a_decision_lists_what_was_repeated() {
 #[case::fail(None, 0, Some("FAIL"), "FAIL/override")]
 #[case::retry(None, 0, Some("RETRY"), "RETRY/override")]
 #[case::split(None, 0, Some("SPLIT"), "SPLIT/override")]
-fn people_and_budgets_come_first(
+fn overrides_and_budgets_come_first(
     #[case] spent: Option<&str>,
     #[case] granted: u32,
     #[case] over: Option<&str>,
@@ -218,7 +218,7 @@ fn an_override_is_refused_without_a_reason(#[case] decision: &str, #[case] why: 
 #[rstest]
 #[case::too_deep(3, "GIVE_UP/override")]
 #[case::in_time(2, "SPLIT/override")]
-fn nobody_splits_beyond_the_depth(#[case] depth: u32, #[case] expected: &str) {
+fn no_task_splits_beyond_the_depth(#[case] depth: u32, #[case] expected: &str) {
     let over = Override::new("SPLIT", "too large", "ada", "now").unwrap();
     let settings = with("policy: { max_attempts: 1 }");
     let (mut history, mut outputs) = (History::default(), outputs("build=E:a"));
@@ -252,14 +252,14 @@ fn progress(attempts: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_tree_that_did_not_change_is_a_finding_of_its_own() {
+fn an_unchanged_tree_is_a_finding() {
     let same = "the tree did not change";
     assert_eq!(progress(&[("build=E:a", "base"), ("build=E:b", "one"), ("build=E:c", "one")]), [same, "", same]);
     assert_eq!(progress(&[("build=W:a", "base"), ("", "base")]), ["", ""], "without errors there is progress");
 }
 
 #[test]
-fn errors_that_alternate_are_a_finding_of_its_own() {
+fn alternating_errors_are_a_finding() {
     let (a, b) = ("build=E:a build=E:x", "build=E:b");
     let found = progress(&[(a, "1"), (b, "2"), (a, "3"), (b, "4"), (a, "5"), (a, "6"), (b, "7")]);
     let alternate = |n: [u32; 4]| {
@@ -281,7 +281,7 @@ fn an_agent_that_changes_nothing_twice_is_given_up() {
 }
 
 #[test]
-fn children_need_not_cover_what_they_cannot_remove() {
+fn children_need_not_cover_errors_they_cannot_remove() {
     let same = trees(&[("build=E:a", "base"), ("build=E:a", "base")]);
     let decisions = decisions(&RunSettings::default(), &Rules::standard(), &same, |case| case);
     assert_eq!(sequence(&decisions), "RETRY/retry SPLIT/repeated");
@@ -289,7 +289,7 @@ fn children_need_not_cover_what_they_cannot_remove() {
 }
 
 #[test]
-fn an_attempt_that_is_recorded_again_replaces_itself_and_what_followed() {
+fn an_attempt_that_is_recorded_again_replaces_itself_and_later_ones() {
     let (settings, mut history) = (RunSettings::default(), History::default());
     let mut record = |number: u32, says: &str| {
         let mut outputs = outputs(says);
@@ -333,7 +333,7 @@ fn an_error_that_another_child_removes_counts_as_info() {
     assert_eq!(severity(&other, &verifiers), Severity::Error, "a verdict without such an error stays");
 }
 
-// --- rules of one's own ---
+// --- custom rules ---
 
 fn always(kind: Kind) -> Rules {
     Rules::standard().before("override", rule("mine", move |_: &Case<'_>| Some(Ruling::new(kind, "so be it")))).unwrap()
@@ -347,13 +347,13 @@ fn always(kind: Kind) -> Rules {
 #[case::no_split_of_nothing(Kind::Split, "", "DONE/done")]
 #[case::split(Kind::Split, "build=E:a", "SPLIT/mine")]
 #[case::retry(Kind::Retry, "", "RETRY/mine")]
-fn rules_of_ones_own_decide_within_bounds(#[case] kind: Kind, #[case] says: &str, #[case] expected: &str) {
+fn custom_rules_decide_within_bounds(#[case] kind: Kind, #[case] says: &str, #[case] expected: &str) {
     let decisions = decisions(&RunSettings::default(), &always(kind), &steps(&[says]), |case| case);
     assert_eq!(sequence(&decisions), expected);
 }
 
 #[test]
-fn a_rule_goes_before_one_that_is_there() {
+fn a_rule_can_be_inserted_before_another() {
     let mine = || rule("mine", |_: &Case<'_>| None);
     let rules = Rules::standard().before("retry", mine()).unwrap();
     let at = rules.names().iter().position(|name| *name == "mine").unwrap();
@@ -392,7 +392,7 @@ prop_compose! {
     }
 }
 
-/// What required verifiers must have done for a task to be done, written down apart from the code.
+/// Returns true if the required verifiers let a task be done; written independently of the code.
 fn is_verified(outputs: &[VerifierOutput], strict: bool) -> bool {
     ["build", "secrets", "alignment"].iter().all(|id| {
         let output = outputs.iter().find(|output| output.verifier == *id);
@@ -453,7 +453,7 @@ proptest! {
     }
 
     #[test]
-    fn a_task_comes_to_an_end(attempts in prop::collection::vec(any_outputs(), 12)) {
+    fn every_task_ends(attempts in prop::collection::vec(any_outputs(), 12)) {
         let settings = with("policy: { max_attempts: 10, warn_triggers_retry: true }");
         let run = run_of(&attempts, &settings, &Rules::standard());
         prop_assert!(run.iter().take(10).any(|(decision, _)| decision.kind != Kind::Retry));

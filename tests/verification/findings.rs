@@ -19,7 +19,7 @@ fn lines_are_a_number_or_a_range(#[case] text: &str, #[case] lines: Lines) {
 #[case::words("three")]
 #[case::empty("")]
 #[case::open("3-")]
-fn other_texts_are_no_lines(#[case] text: &str) {
+fn other_texts_are_not_lines(#[case] text: &str) {
     let error = text.parse::<Lines>().unwrap_err();
     assert_eq!(error.text, text);
 }
@@ -52,7 +52,7 @@ fn a_finding_has_the_documented_shape() {
 #[rstest]
 #[case::known(FindingKind::SpecDivergence, "SPEC_DIVERGENCE")]
 #[case::own(FindingKind::Other("LICENCE".to_owned()), "LICENCE")]
-fn a_kind_is_its_name(#[case] kind: FindingKind, #[case] name: &str) {
+fn a_kind_is_written_as_its_name(#[case] kind: FindingKind, #[case] name: &str) {
     assert_eq!(serde_json::to_value(&kind).unwrap(), json!(name));
     assert_eq!(serde_json::from_value::<FindingKind>(json!(name)).unwrap(), kind);
 }

@@ -1,4 +1,4 @@
-//! Fingerprints: the same error at another line, in another folder or run has the same one, and two errors differ.
+//! Fingerprints: the same for one error at another line, in another folder or run, and different for different errors.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -106,12 +106,12 @@ fn a_fingerprint_has_32_digits() {
     insta::assert_snapshot!(of("cannot find `tide` in line 3"), @"e62728845f57c69bd51fa2900ff2c5bd");
 }
 
-/// Words of compilers, with names and codes, none of which is a number.
+/// Words of compilers, with names and codes but without numbers.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{2,6}", "[G-Zg-z][a-z]{1,5}[0-9]{1,2}", "E0[0-9]{3}", "`[a-z_]{1,8}[0-9]?`"]
 }
 
-/// Something that changes from run to run, of one sort twice.
+/// A text that changes from run to run, in two variants.
 fn volatile() -> impl Strategy<Value = (String, String)> {
     let pair = |pattern: &'static str| (pattern, pattern).prop_map(|(one, other)| (one, other));
     prop_oneof![
@@ -130,7 +130,7 @@ fn volatile() -> impl Strategy<Value = (String, String)> {
 
 proptest! {
     #[test]
-    fn what_changes_from_run_to_run_does_not_count(
+    fn parts_that_change_between_runs_do_not_count(
         words in prop::collection::vec(word(), 1..5),
         volatile in prop::collection::vec(volatile(), 1..4),
     ) {
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn other_words_are_another_error(
+    fn different_words_are_a_different_error(
         one in prop::collection::vec(word(), 1..5),
         other in prop::collection::vec(word(), 1..5),
     ) {

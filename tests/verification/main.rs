@@ -1,4 +1,4 @@
-//! Verification: what the output of a command becomes, what makes two findings the same, what is decided from them.
+//! Verification: findings read from the output of commands, their fingerprints, and decisions made from them.
 #![cfg(feature = "agents")]
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The verifiers of a task: built in, then `verifiers.yml`, then front matter, then flags.
+//! The verifiers of a task, merged from the built-in ones, `verifiers.yml`, front matter and flags.
 
 use rstest::rstest;
 use superstep::spec::{
@@ -81,7 +81,7 @@ fn tests_run_after_the_build_and_stages_one_after_the_other() {
 }
 
 #[test]
-fn verifiers_of_ones_own_find_their_place() {
+fn custom_verifiers_are_placed_in_their_stages() {
     let yml = "
 stakeholders: [{ id: operations, name: Operations }]
 verifiers:
@@ -148,13 +148,13 @@ fn an_entry_with_a_command_is_a_shell_verifier() {
 #[rstest]
 #[case("", Stage::ALIGNMENT)]
 #[case("stage: build,", Stage::BUILD)]
-fn a_model_looks_at_what_compiles_unless_its_stage_is_given(#[case] stage: &str, #[case] expected: Stage) {
+fn a_model_verifier_runs_after_the_build_unless_its_stage_is_set(#[case] stage: &str, #[case] expected: Stage) {
     let yml = format!("verifiers: [{{ id: review, mode: model, {stage} config: {{ prompt: Look. }} }}]");
     assert_eq!(get(&verifiers(&yml, ""), "review").place.stage, expected);
 }
 
 #[test]
-fn a_verifier_in_code_has_settings_of_its_own() {
+fn a_code_verifier_has_its_own_settings() {
     let yml = "verifiers: [{ id: licence, mode: code, config: { allow: [MIT, 7], timeout_sec: 5 } }]";
     let licence = get(&verifiers(yml, ""), "licence");
     assert_eq!(licence.config.timeout_sec, 5);
@@ -165,13 +165,13 @@ fn a_verifier_in_code_has_settings_of_its_own() {
 #[case("true", Some(u32::MAX))]
 #[case("false", Some(0))]
 #[case("2", Some(2))]
-fn next_tasks_are_all_none_or_so_many(#[case] value: &str, #[case] expected: Option<u32>) {
+fn next_tasks_are_all_none_or_a_number(#[case] value: &str, #[case] expected: Option<u32>) {
     let yml = format!("verifiers: [{{ id: bigpicture, config: {{ consider_next_tasks: {value} }} }}]");
     assert_eq!(get(&verifiers(&yml, ""), "bigpicture").config.model.consider_next_tasks, expected);
 }
 
 #[test]
-fn flags_come_last() {
+fn flags_override_the_other_layers() {
     let flags = Flags { strict: true, policy: vec!["max_attempts=5".to_owned()], ..skip(&["alignment", "style"]) };
     let settings = merged("", "policy: { max_attempts: 2, max_depth: 1 }", &flags).unwrap();
     assert_eq!((settings.policy.max_attempts, settings.policy.max_depth), (5, 1));
@@ -231,7 +231,7 @@ fn every_contradiction_is_reported_at_once_where_it_was_written() {
 #[case(Required::IfCriteria, false, true, false)]
 #[case(Required::IfCommand, false, true, true)]
 #[case(Required::IfCommand, true, false, false)]
-fn a_verifier_is_required_where_it_can_say_something(
+fn a_verifier_is_required_where_it_applies(
     #[case] required: Required,
     #[case] criteria: bool,
     #[case] command: bool,

@@ -407,7 +407,7 @@ fn lines_and_folders_do_not_count(
 }
 
 #[test]
-fn cargo_says_the_same_as_text_and_as_json() {
+fn cargo_gives_the_same_findings_as_text_and_as_json() {
     let errors = |tool| {
         let errors = findings("first", tool).into_iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| (finding.message, finding.fingerprint)).collect::<Vec<_>>()

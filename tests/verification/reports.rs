@@ -1,4 +1,4 @@
-//! Reports of a verifier's command: from its exit, from its own JSON, and from the end of an output that nobody can read.
+//! Reports of a verifier's command: from its exit code, its own JSON, or the end of an output without diagnostics.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -143,7 +143,7 @@ fn an_object_is_the_report(#[case] stdout: &str, #[case] code: i32, #[case] expe
 }
 
 #[test]
-fn beside_an_object_nothing_is_read() {
+fn beside_a_json_report_nothing_else_is_read() {
     let report = report(r#"{"severity": "info", "findings": []}"#, "a.c:3:1: error: old\n", Exit::Code(0));
     assert_eq!(report.findings, []);
 }
@@ -202,7 +202,7 @@ fn an_end_without_a_cause_has_the_same_fingerprint_in_the_next_run() {
 }
 
 #[test]
-fn exits_are_told_apart() {
+fn kinds_of_exit_are_distinguished() {
     let seconds = Duration::from_secs;
     let fingerprint = |exit| report("", "", exit).findings[0].fingerprint.clone();
     let exits =
@@ -213,7 +213,7 @@ fn exits_are_told_apart() {
 }
 
 #[test]
-fn the_gravest_and_the_different_are_found_among_many() {
+fn the_most_severe_and_distinct_findings_are_kept() {
     let warnings: String = (1..=90).map(|line| format!("a.c:{line}:1: warning: old {line}\n")).collect();
     let errors: String = (1..=60).map(|line| format!("a.c:{line}:1: error: new {line}\n")).collect();
     let last = "b.c:1:1: error: another\n";
@@ -253,13 +253,13 @@ fn a_report_is_limited_once(#[case] most: usize, #[case] expected: &str) {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_read_too() {
+fn bytes_that_are_not_text_are_read() {
     let output = ShellOutput { stdout: b"a.c:3:1: error: \xff\xfe\n", stderr: b"\x1b[", exit: Exit::Code(1) };
     let findings = ReportReader::new("build", "make", &Normalizer::default()).read(&output).findings;
     assert_eq!(findings[0].message, "\u{fffd}\u{fffd}");
 }
 
-/// Lines that begin as diagnostics do, in any order.
+/// Lines that start like diagnostics, in any order.
 fn output() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         "[ -~]{0,40}",

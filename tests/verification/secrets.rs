@@ -1,4 +1,4 @@
-//! Keys and tokens in what a diff adds. The secrets here are made up, and put together so that no scanner takes them for real.
+//! Keys and tokens in the added lines of a diff. The secrets are made up, and assembled so that scanners ignore them.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -18,7 +18,7 @@ fn shown(line: &str) -> String {
     found(line).iter().map(line_of).collect::<Vec<_>>().join("\n")
 }
 
-/// A text with letters and digits, as random as keys are.
+/// A text of letters and digits, as random as a key.
 fn random(length: usize) -> String {
     "q7Xk2ZbN9wPf4LrT8vJm3HcY6sDgQ1EaUo5".chars().cycle().take(length).collect()
 }
@@ -117,7 +117,7 @@ fn secrets_are_found_by_what_is_around_them(#[case] line: &str, #[case] expected
 #[case::kind("lastToken = \"?NonExpression1Paren\"")]
 #[case::task("task-runner-configuration-for-sk-learn-and-more")]
 #[case::tokens("max_tokens: 100000000000000000")]
-fn what_stands_for_a_secret_is_none(#[case] line: &str) {
+fn a_placeholder_is_not_a_secret(#[case] line: &str) {
     assert_eq!(shown(line), "");
 }
 

@@ -1,9 +1,9 @@
-//! Shapes of diagnostics of which no whole output is kept, and lines that look like some and are none.
+//! Shapes of diagnostics without a recorded output, and lines that only look like diagnostics.
 
 use rstest::rstest;
 use superstep::findings::{Exit, Normalizer, ReportReader, Severity, ShellOutput};
 
-/// What an output is read into, a line each; an end without a cause is left out.
+/// Reads an output into findings, one a line; the finding for the exit code is left out.
 fn read(output: &str) -> String {
     let normalizer = Normalizer::new(["/home/ada/tides"]);
     let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: Exit::Code(1) };
@@ -138,7 +138,7 @@ fn more_shapes_are_read(#[case] output: &str, #[case] expected: &str) {
 #[case::ip("127.0.0.1:8080: refused")]
 #[case::listen("listening on 0.0.0.0:80")]
 #[case::log("[2026-11-23T17:05:01Z INFO tides] src/a.rs:3 high")]
-#[case::goes_on("   Compiling tides v0.1.0 (/home/ada/tides)")]
+#[case::progress("   Compiling tides v0.1.0 (/home/ada/tides)")]
 #[case::summary("error: could not compile `tides` (lib) due to 3 previous errors; 1 warning emitted")]
 #[case::generated("warning: `tides` (lib) generated 3 warnings")]
 #[case::ld("collect2: error: ld returned 1 exit status")]
@@ -150,7 +150,7 @@ fn more_shapes_are_read(#[case] output: &str, #[case] expected: &str) {
 #[case::prose("The error: nobody knows")]
 #[case::shell("bash: line 1: tide: command not found")]
 #[case::rust_frames("   0: rust_begin_unwind\n             at /rustc/f2d3/library/std/src/panicking.rs:5:5")]
-fn other_lines_are_no_diagnostics(#[case] output: &str) {
+fn other_lines_are_not_diagnostics(#[case] output: &str) {
     assert_eq!(read(output), "");
 }
 

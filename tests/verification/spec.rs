@@ -1,4 +1,4 @@
-//! Task files: what they may say, what is wrong with them, and that they are written back as they were read.
+//! Task files: their keys, the errors in them, and that writing one back gives the same task.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -123,7 +123,7 @@ fn every_problem_is_reported_at_once_with_file_line_and_key() {
 #[case::a_tag("---\nid: a\ntitle: !secret A\n---\n", "task.md:3: tags (`!name`) are not read here")]
 #[case::empty_title("---\nid: a\ntitle: ' '\n---\n", "task.md:3: title: must not be empty")]
 #[case::two_lines("---\nid: a\ntitle: \"A\\nB\"\n---\n", "task.md:3: title: must be one line")]
-fn a_file_that_is_no_task_says_why(#[case] text: &str, #[case] problem: &str) {
+fn an_invalid_task_file_is_refused_with_a_reason(#[case] text: &str, #[case] problem: &str) {
     assert_eq!(parse(text).unwrap_err(), problem);
 }
 
@@ -187,7 +187,7 @@ fn a_wrong_value_is_refused(#[case] line: &str, #[case] problem: &str) {
 #[case("policy:")]
 #[case("verifier_overrides: {}")]
 #[case("do_agent:")]
-fn an_empty_list_or_map_is_as_good_as_none(#[case] line: &str) {
+fn an_empty_list_or_map_is_the_same_as_none(#[case] line: &str) {
     assert_eq!(front(line).unwrap(), front("").unwrap());
 }
 
@@ -224,7 +224,7 @@ fn an_id_in_a_file_follows_the_same_rules(#[case] id: &str, #[case] problem: &st
 }
 
 #[test]
-fn deep_nesting_and_long_flows_are_refused_without_harm() {
+fn deep_nesting_and_long_flows_are_refused() {
     for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
         assert!(front(&format!("acceptance: {text}")).is_err());
     }
@@ -294,12 +294,12 @@ fn the_hash_is_of_goal_and_criteria_alone() {
 }
 
 #[test]
-fn what_was_read_is_written_back() {
+fn a_task_is_written_back_as_it_was_read() {
     let spec = parse(FULL).unwrap();
     assert_eq!(parse(&spec.render()).unwrap(), spec);
 }
 
-// Without the line separators of Unicode, behind which YAML 1.1 put spaces.
+// Without the line separators of Unicode, after which YAML 1.1 adds spaces.
 prop_compose! {
     fn any_text()(text in "[ -~äß\n\t:#&*!|>'\"%@`{}\\[\\],?~-]{0,40}|[0-9xo._+e-]{1,6}|null|True|yes|\\.inf|- a|---") -> String {
         format!("{}.", text.trim()).trim_end_matches('.').trim().to_owned()
@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_reader(text in "(---\n)?([ -~\n\t]{0,80}|(id|title|policy|git|constraints): ?[ -~]{0,9}\n){0,6}(---)?") {
+    fn no_text_makes_the_reader_panic(text in "(---\n)?([ -~\n\t]{0,80}|(id|title|policy|git|constraints): ?[ -~]{0,9}\n){0,6}(---)?") {
         let _ = parse(&text);
     }
 }

@@ -1,4 +1,4 @@
-//! Splits: what a child is, which proposals are refused and why, and what is proposed without a model.
+//! Splits: the tasks of children, refused proposals with their reasons, and proposals made without a model.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -125,7 +125,7 @@ fn smaller_means_fewer_criteria_or_a_shorter_goal(
 }
 
 #[test]
-fn a_child_must_not_be_a_task_above_it() {
+fn a_child_must_differ_from_its_ancestors() {
     let covers = ["aaaaaaaa", "bbbbbbbb"];
     let again = ProposedChild {
         goal: GOAL.to_uppercase(),
@@ -140,7 +140,7 @@ fn a_child_must_not_be_a_task_above_it() {
 }
 
 #[test]
-fn children_must_differ_and_say_something() {
+fn children_must_differ_and_not_be_empty() {
     let covers = ["aaaaaaaa", "bbbbbbbb"];
     let blank = ProposedChild { goal: " ".to_owned(), title: "\n".to_owned(), ..child("", 0, &covers) };
     assert_eq!(check(&parent(), &[], vec![blank]).unwrap_err(), "child 1 has no title\nchild 1 has no goal");
@@ -186,9 +186,9 @@ fn more_groups_than_children_are_merged() {
 }
 
 proptest! {
-    /// What is made of errors is smaller at every depth, or refused.
+    /// Children made from errors get smaller at every depth, or are refused.
     #[test]
-    fn splits_without_a_model_come_to_an_end(
+    fn splits_without_a_model_terminate(
         goal in "[a-z ]{1,200}", criteria in 0_usize..4, messages in prop::collection::vec("[a-z ]{0,30}", 1..4),
     ) {
         let mut task = TaskSpec::new("t".parse().unwrap(), "T", goal.trim());

@@ -1,4 +1,4 @@
-//! What other limits, severities or skipped verifiers would have decided.
+//! Recorded decisions made again with other limits, severities or skipped verifiers.
 
 use rstest::rstest;
 use superstep::decide::{
@@ -10,16 +10,16 @@ use superstep::spec::RunSettings;
 
 use crate::attempts::{outputs, settings};
 
-/// A run as it is recorded; an attempt after a `!` was overridden with DONE.
+/// A recorded run; an attempt after a `!` was overridden with DONE.
 fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Vec<Recorded> {
     let mut history = History::of(Some("tree 0".to_owned()));
     let mut was_split = false;
     let mut recorded = Vec::new();
-    for (at, says) in attempts.iter().enumerate() {
-        let over = says.starts_with('!').then(|| Override::new("DONE", "fine", "ada", "now").unwrap());
+    for (at, changes) in attempts.iter().enumerate() {
+        let over = changes.starts_with('!').then(|| Override::new("DONE", "fine", "ada", "now").unwrap());
         let kind = if was_split { AttemptKind::Children } else { AttemptKind::Turn };
         let tree = Some(format!("tree {at}"));
-        let mut outputs = outputs(says.trim_start_matches('!'));
+        let mut outputs = outputs(changes.trim_start_matches('!'));
         history.record(Attempt::new(at as u32 + 1, kind, tree.clone()), &mut outputs, &settings.verifiers);
         let spent = spent_at.filter(|spent| *spent == at).map(|_| "4h");
         let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
@@ -70,7 +70,7 @@ fn overrides_and_budgets_stay_as_they_were() {
 }
 
 #[test]
-fn an_attempt_after_a_split_is_that_of_the_children() {
+fn an_attempt_after_a_split_is_the_childrens() {
     let settings = settings("", "policy: { max_attempts: 2 }");
     let recorded = run(&settings, &["build=E:a", "build=E:a", "build=E:a", "build=E:a"], None);
     let expected = "RETRY>RETRY/retry SPLIT>SPLIT/repeated RETRY>RETRY/children GIVE_UP>GIVE_UP/children";
@@ -80,7 +80,7 @@ fn an_attempt_after_a_split_is_that_of_the_children() {
 }
 
 #[test]
-fn a_split_that_was_refused_stays_so() {
+fn a_refused_split_stays_refused() {
     let settings = RunSettings::default();
     let mut recorded = run(&settings, &["build=E:a", "build=E:a", "build=E:a", "build=E:b"], None);
     recorded[2].record.decision = Decision::unsplit("no child is smaller than its parent");
@@ -94,7 +94,7 @@ fn a_split_that_was_refused_stays_so() {
 }
 
 #[test]
-fn an_override_of_what_a_person_was_asked_is_no_turn() {
+fn an_override_of_a_question_uses_no_turn() {
     let settings = settings("", "verifier_overrides: { build: { on_fail: human } }\npolicy: { max_attempts: 2 }");
     let recorded = run(&settings, &["build=E:a", "!build=E:a", "test=E:b"], None);
     let found = decided(&settings, &recorded, &["on_fail.build=retry"]);
