@@ -1,10 +1,10 @@
-//! What the section of a task says in labelled parts: acceptance, verification, whether it changes files.
+//! The labelled parts of a task's section: acceptance, verification, and the label for tasks that change no files.
 
 use rstest::rstest;
 
 use super::{plan, refused, warned};
 
-/// The body of the first task, with its commands and their lines.
+/// The commands of the first task, with their lines.
 fn verify(body: &str) -> Vec<String> {
     let plan = plan(&format!("### Task 1: a\n\n{body}"));
     plan.task(0).unwrap().verify.iter().map(|command| format!("{}: {command}", command.line)).collect()
@@ -35,10 +35,10 @@ fn warnings(body: &str) -> String {
 #[case::tildes("**Verify:**\n~~~\na\n~~~\n", &["5: a"])]
 #[case::indented("**Verify:**\n\n    a\n    b\n", &["5: a", "6: b"])]
 #[case::fence_in_an_item("**Verify:**\n\n- tests:\n  ```sh\n  a\n  b\n  ```\n- `c`\n", &["7: a", "8: b", "10: c"])]
-#[case::goes_on("**Verify:**\n```\ncargo test \\\n  --all \\\n  -q\nnext\n```\n", &["5: cargo test   --all   -q", "8: next"])]
+#[case::continued("**Verify:**\n```\ncargo test \\\n  --all \\\n  -q\nnext\n```\n", &["5: cargo test   --all   -q", "8: next"])]
 #[case::escaped_backslash("**Verify:**\n```\necho \\\\\nnext\n```\n", &["5: echo \\\\", "6: next"])]
 #[case::comment_does_not_go_on("**Verify:**\n```\n# a \\\nnext\n```\n", &["6: next"])]
-#[case::goes_on_nowhere("**Verify:**\n```\na \\\n```\n", &["5: a"])]
+#[case::continued_by_nothing("**Verify:**\n```\na \\\n```\n", &["5: a"])]
 #[case::prompts("**Verify:**\n```console\n$ a\nok\n$ b\n```\n", &["5: a", "7: b"])]
 #[case::prompt_in_a_span("**Verify:** `$ a`\n", &["3: a"])]
 #[case::heading("#### Verification\n\nRun these.\n\n```sh\na\n```\n", &["8: a"])]
@@ -81,7 +81,7 @@ fn no_commands(#[case] body: &str) {
 }
 
 #[test]
-fn what_looks_like_a_command_and_is_none_is_told_with_its_line() {
+fn text_that_looks_like_a_command_is_warned_about_with_its_line() {
     let body = "**Verify:**\n- `a` returns `{}`\n- the page looks right\n\n**Verify:** by hand\n\n#### Verify\n\nRun `b`:\n\n\
                 ```sh\nc\n```\n\nIt prints:\n\n```\nok\n```\n\n#### Verify\n\n```json\n{}\n```\n";
     assert_eq!(verify(body), ["4: a", "14: c"]);
@@ -99,12 +99,12 @@ fn what_looks_like_a_command_and_is_none_is_told_with_its_line() {
 #[case("**Verify:** none\n")]
 #[case("**Verify:** n/a\n")]
 #[case("#### Verification\n\nNone.\n")]
-fn a_task_may_say_that_nothing_verifies_it(#[case] body: &str) {
+fn a_task_may_declare_that_nothing_verifies_it(#[case] body: &str) {
     assert_eq!((verify(body), warnings(body)), (Vec::new(), String::new()));
 }
 
 #[test]
-fn commands_outside_of_tasks_are_told() {
+fn commands_outside_of_tasks_are_warned_about() {
     let plan = plan("# P\n\n**Verify:** `a`\n\n### Task 1: a\n\n**Verify:** `b`\n\n## Verification\n\n- `c`\n");
     assert_eq!(plan.task(0).unwrap().verify.len(), 1);
     insta::assert_snapshot!(warned(&plan), @"
@@ -118,8 +118,8 @@ fn commands_outside_of_tasks_are_told() {
 #[case::zero_width("`ls\u{200b}`", "U+200B")]
 #[case::escape("`ls \u{1b}[8m; rm x`", "U+001B")]
 fn a_command_with_hidden_characters_is_refused(#[case] command: &str, #[case] name: &str) {
-    let told = refused(&format!("### Task 1: a\n\n**Verify:** {command}\n"));
-    assert!(told.contains(&format!("line 3: the command holds the hidden character {name}")), "{told}");
+    let error = refused(&format!("### Task 1: a\n\n**Verify:** {command}\n"));
+    assert!(error.contains(&format!("line 3: the command holds the hidden character {name}")), "{error}");
 }
 
 #[rstest]
@@ -150,7 +150,7 @@ fn acceptance_of_a_task(#[case] body: &str, #[case] expected: &[&str]) {
 #[case("> **Changes:** none\n", false)]
 #[case("Nothing changes: none\n", false)]
 #[case("", false)]
-fn a_task_may_say_that_it_changes_nothing(#[case] body: &str, #[case] expected: bool) {
+fn a_task_may_declare_that_it_changes_nothing(#[case] body: &str, #[case] expected: bool) {
     assert_eq!(plan(&format!("### Task 1: a\n\n{body}")).task(0).unwrap().changes_nothing, expected);
 }
 

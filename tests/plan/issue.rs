@@ -40,7 +40,7 @@ fn an_issue_is_read(#[case] text: &str, #[case] (id, title, description): (&str,
     "tides.md:2: this front matter cannot be read: it is no TOML, unclosed array, expected `]`"
 )]
 #[case::not_text(b"# T\n\n\xff\n", "tides.md:3: this is not UTF-8 text")]
-fn a_broken_issue_is_told_with_its_line(#[case] text: impl AsRef<[u8]>, #[case] expected: &str) {
+fn a_broken_issue_is_refused_with_its_line(#[case] text: impl AsRef<[u8]>, #[case] expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tides.md");
     std::fs::write(&file, text).unwrap();

@@ -1,4 +1,4 @@
-//! Plans: which headings are tasks, what belongs to a section, what a broken plan is told.
+//! Plans: the headings that are tasks, the extent of a section, and the errors of a broken plan.
 #![cfg(feature = "agents")]
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use superstep::plan::{Plan, PlanError, PlanProblem, TaskId, extract_task_count, extract_task_section};
 
-/// The plan this room was first asked for: its own tasks at level 2, ten more inside code fences.
+/// The plan that this module was first written for: its own tasks at level 2, ten more inside code fences.
 const REAL: &str = include_str!("../fixtures/task-based-execution-plan.md");
 
 fn plan(markdown: &str) -> Plan {
@@ -157,7 +157,7 @@ fn excerpt_with_phases(#[case] head: &str, #[case] phase: &str, #[case] section:
 }
 
 #[test]
-fn phases_may_stand_at_the_level_of_the_tasks() {
+fn phases_may_be_at_the_level_of_the_tasks() {
     let plan = plan("## Phase 1\n\nintro\n\n## Task 1: a\n\n## Task 2: b\n\n## Phase 2\n\n## Task 3: c\n");
     let phases: Vec<_> = plan.tasks().map(|task| task.phase.unwrap_or_default()).collect();
     assert_eq!(phases, ["## Phase 1\n\nintro\n\n", "## Phase 1\n\nintro\n\n", "## Phase 2\n\n"]);
@@ -200,7 +200,7 @@ fn goal_of_a_plan(#[case] markdown: &str, #[case] goal: Option<&str>) {
 }
 
 #[test]
-fn a_broken_plan_is_told_every_problem_at_once() {
+fn every_problem_of_a_plan_is_reported_at_once() {
     let markdown = "# P\n\n### Task 1: a\n\n### Task 2.1: b\n\n### Task 01: c\n\n## Task 3: d\n";
     insta::assert_snapshot!(refused(markdown), @"
     the plan cannot be executed:
@@ -231,7 +231,7 @@ fn a_task_beyond_the_last_is_an_error_and_never_the_whole_plan() {
 }
 
 #[test]
-fn what_looks_unintended_is_warned_about_and_does_not_stop_the_plan() {
+fn probable_mistakes_are_warned_about_and_do_not_stop_the_plan() {
     let plan = plan(
         "### Task 2: late\n\n#### Task 3: too deep\n\n### Task: no number\n\n### task 5: lower case\n\n\
          ### Task6: no space\n\n### Task 4 - no colon\n\n### Task 7:\n\n### Tasks\n\n### Task list\n\n```\nopen\n",
@@ -277,7 +277,7 @@ fn a_plan_is_stored_as_its_markdown() {
 }
 
 #[test]
-fn a_task_is_shown_with_all_it_knows() {
+fn a_task_is_serialized_with_all_its_parts() {
     let plan = plan("## Phase 1\n\n### Task 1.1: a\n");
     let shown = serde_json::to_string(&plan.task(0).unwrap()).unwrap();
     insta::assert_snapshot!(shown, @r####"{"index":0,"id":"1.1","title":"a","line":3,"section":"### Task 1.1: a\n","phase":"## Phase 1\n\n","acceptance":[],"verify":[],"changes_nothing":false,"depends_on":null,"files":[]}"####);
@@ -299,7 +299,7 @@ fn id_of_a_task(#[case] text: &str, #[case] id: Option<&str>) {
     assert_eq!(text.parse::<TaskId>().ok().as_ref().map(TaskId::as_str), id);
 }
 
-/// Lines that plans are made of, put together in any order.
+/// Lines of plans, put together in any order.
 fn piece() -> impl Strategy<Value = String> {
     let heading = (1_usize..6, 0_u8..4, any::<bool>()).prop_map(|(level, number, is_task)| {
         format!("{} {} {number}: x\n", "#".repeat(level), if is_task { "Task" } else { "Phase" })
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn a_task_stands_on_the_line_it_names(markdown in document()) {
+    fn a_task_is_on_the_line_it_names(markdown in document()) {
         let Ok(plan) = Plan::parse(markdown.as_str()) else { return Ok(()) };
         for task in plan.tasks() {
             let before = task.section.as_ptr() as usize - plan.markdown().as_ptr() as usize;
@@ -351,12 +351,12 @@ proptest! {
     }
 
     #[test]
-    fn a_command_stands_in_its_section_on_the_line_it_names(markdown in document()) {
+    fn a_command_is_in_its_section_on_the_line_it_names(markdown in document()) {
         let Ok(plan) = Plan::parse(markdown.as_str()) else { return Ok(()) };
         for task in plan.tasks() {
             let first = line_ends(&markdown[..task.section.as_ptr() as usize - plan.markdown().as_ptr() as usize]);
             let section = task.section.replace("\r\n", "\n").replace('\r', "\n");
-            // A span of code may go over several lines of its paragraph.
+            // A code span may extend over several lines of its paragraph.
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             let from = |line: usize| section.split('\n').skip(line - 1 - first).collect::<Vec<_>>().join(" ");
             let is_there = |line: usize, command: &str| words(&from(line)).contains(&words(command));

@@ -1,4 +1,4 @@
-//! Phases: which tasks depend on which, what may run at the same time, what is wrong with dependencies.
+//! Phases: dependencies of tasks, tasks that may run in parallel, and the errors in dependencies.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ fn phases(plan: &Plan) -> Vec<Vec<String>> {
     plan.phases().ids().iter().map(|phase| phase.iter().map(|id| (*id).to_owned()).collect()).collect()
 }
 
-fn told(plan: &Plan) -> String {
+fn text(plan: &Plan) -> String {
     plan.phases().warnings.iter().map(|warning| format!("{warning}\n")).collect()
 }
 
@@ -36,7 +36,7 @@ fn the_worked_example_has_three_phases() {
         ("3", "**Depends on:** 2a, 2b"),
     ]));
     assert_eq!(plan.phases().ids(), [vec!["1"], vec!["2a", "2b", "2c"], vec!["3"]]);
-    assert_eq!((told(&plan), warned(&plan)), (String::new(), String::new()));
+    assert_eq!((text(&plan), warned(&plan)), (String::new(), String::new()));
     assert!(plan.is_phased());
     assert_eq!(plan.dependencies(&id("3")), [id("1"), id("2a"), id("2b")]);
     assert_eq!(plan.dependents(&id("2a")), [id("3")]);
@@ -124,7 +124,7 @@ fn overlapping_files_get_phases_of_their_own() {
         ("6", "**Depends on:** 3"),
     ]));
     assert_eq!(plan.phases().ids(), [vec!["1", "2", "5"], vec!["3"], vec!["4"], vec!["6"]]);
-    insta::assert_snapshot!(told(&plan), @"
+    insta::assert_snapshot!(text(&plan), @"
     line 11: task `3` may touch the same files as task `1` (`src/*.rs` and `src/a.rs`); it runs after it, in a phase of its own
     line 16: task `4` may touch the same files as task `2` (`docs/x.md` and `docs/**`); it runs after it, in a phase of its own
     ");
@@ -136,7 +136,7 @@ fn an_order_that_contradicts_the_dependencies_is_warned_about() {
     let plan = plan(&tasks(&[("1", "**Depends on:** 3"), ("2", ""), ("3", "")]));
     let order: Vec<&str> = plan.execution_order().iter().map(|task| task.id.as_str()).collect();
     assert_eq!(order, ["2", "3", "1"]);
-    insta::assert_snapshot!(told(&plan), @"line 3: task `1` depends on `3`, which comes after it; the phases decide the order of execution");
+    insta::assert_snapshot!(text(&plan), @"line 3: task `1` depends on `3`, which comes after it; the phases decide the order of execution");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn letters_count_on(#[case] ids: &[&str], #[case] jumps: usize) {
     assert_eq!(plan(&tasks(&all)).warnings().len(), jumps);
 }
 
-/// Which tasks depend on which, as pairs of numbers below `count`; each depends on those before it in `order` alone.
+/// Acyclic dependencies: for each task, the tasks it depends on.
 fn dags() -> impl Strategy<Value = Vec<Vec<usize>>> {
     (1_usize..14).prop_flat_map(|count| {
         let order = Just((0..count).collect::<Vec<usize>>()).prop_shuffle();
@@ -248,7 +248,7 @@ fn written(needs: &[Vec<usize>]) -> String {
         .collect()
 }
 
-/// Takes out all tasks that need nothing that is left, again and again.
+/// Removes all tasks whose dependencies are met, again and again.
 fn naive(needs: &[Vec<usize>]) -> Vec<Vec<String>> {
     let mut left: HashMap<usize, Vec<usize>> = needs.iter().cloned().enumerate().collect();
     let mut phases = vec![];
@@ -296,10 +296,10 @@ proptest! {
         }
         let (from, to) = *nth.get(&pairs);
         needs[to].push(from);
-        let told = refused(&written(&needs));
-        let line = told.lines().find(|line| line.contains("cycle")).unwrap_or_default().to_owned();
+        let error = refused(&written(&needs));
+        let line = error.lines().find(|line| line.contains("cycle")).unwrap_or_default().to_owned();
         let path: Vec<usize> = line.split('`').skip(1).step_by(2).map(|id| id.parse::<usize>().unwrap() - 1).collect();
-        prop_assert!(path.len() > 2 && path.first() == path.last(), "{}", told);
-        prop_assert!(path.windows(2).all(|step| needs[step[0]].contains(&step[1])), "{}", told);
+        prop_assert!(path.len() > 2 && path.first() == path.last(), "{}", error);
+        prop_assert!(path.windows(2).all(|step| needs[step[0]].contains(&step[1])), "{}", error);
     }
 }

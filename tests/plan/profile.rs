@@ -1,4 +1,4 @@
-//! Profiles: what a file says, what holds if it does not, what a broken one is told.
+//! Profiles: settings in a file, defaults, and the errors of a broken file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn the_documented_profile_is_read_and_names_every_key() {
 }
 
 #[test]
-fn the_example_is_read_with_and_without_what_is_commented_out() {
+fn the_example_is_read_with_and_without_its_commented_out_settings() {
     let example = include_str!("../../examples/tasks/superstep.toml");
     let read = profile(example);
     assert_eq!((read.driver.to_string().as_str(), read.max_task_review_iterations), ("cli:claude", 3));
@@ -83,7 +83,7 @@ fn the_example_is_read_with_and_without_what_is_commented_out() {
 }
 
 #[test]
-fn what_the_issue_shows_is_read() {
+fn the_profile_of_the_issue_is_read() {
     let read = profile(
         "name = \"x\"\ndriver = \"api\"\nmodel = \"m\"\nworking_dir = \".\"\nmax_task_review_iterations = 10\n\
          plan_context = \"full\"\non_exhausted = \"skip\"\nretry_session = \"fresh_reset\"\nreview_types = [\"general\", \"security\"]\n\
@@ -180,12 +180,12 @@ fn what_the_issue_shows_is_read() {
 )]
 #[case::base_url_table("[api.base_url]\nx = 1\n", "p.toml:1: api.base_url: must be a text in quotes, not a table")]
 #[case::crlf("name = 'x'\r\n\r\nmodle = 'm'\r\n", "p.toml:3: modle: this key is unknown; did you mean `model`?")]
-fn a_broken_profile_is_told_where(#[case] text: &str, #[case] expected: &str) {
+fn an_error_in_a_profile_is_reported_with_its_place(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(refused(text), expected);
 }
 
 #[test]
-fn every_problem_is_told_at_once_in_the_order_of_the_file() {
+fn every_problem_is_reported_at_once_in_the_order_of_the_file() {
     let text = "modle = 'm'\nfinal_review = 1\n\n[agents.tester]\n\n[api.x]\nbase_url = 'ftp://h'\nfoo = 1\n\n[tools]\nshell = 0\n";
     insta::assert_snapshot!(refused(text), @"
     p.toml:1: modle: this key is unknown; did you mean `model`?
@@ -198,7 +198,7 @@ fn every_problem_is_told_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
-fn a_file_that_is_no_toml_is_told_where() {
+fn a_syntax_error_is_reported_with_its_place() {
     insta::assert_snapshot!(refused("name = 'x'\nmodel = \nmodel = 'y'\nname = 'z'\n"), @"
     p.toml:2: string values must be quoted, expected literal string
     p.toml:3: model: duplicate key
@@ -217,9 +217,9 @@ fn a_file_that_is_no_toml_is_told_where() {
 #[case("[api]\nkey = SECRET\n")]
 fn a_key_is_refused_and_not_shown(#[case] text: &str) {
     let error = Profile::parse(text, "p.toml").unwrap_err();
-    let told = format!("{error} {error:?} {}", error.help().unwrap_or_default());
-    assert!(!told.contains("SECRET"), "{told}");
-    assert!(told.contains("key"), "{told}");
+    let error_text = format!("{error} {error:?} {}", error.help().unwrap_or_default());
+    assert!(!error_text.contains("SECRET"), "{error_text}");
+    assert!(error_text.contains("key"), "{error_text}");
 }
 
 #[rstest]
@@ -240,7 +240,7 @@ fn a_provider_never_gets_the_default_key() {
 }
 
 #[test]
-fn flags_beat_the_profile() {
+fn flags_override_the_profile() {
     let text =
         "driver = 'cli:codex'\nmax_review_iterations = 2\n[agents.reviewer]\ndriver = 'cli:claude'\nmodel = 'n'\n";
     let overrides = Overrides {
@@ -262,13 +262,13 @@ fn flags_beat_the_profile() {
 #[case(Overrides { driver: "api:x".parse().ok(), ..Overrides::default() }, "--driver: the profile has no table `[api.x]`")]
 #[case(Overrides { max_task_review_iterations: Some(0), ..Overrides::default() }, "--max-task-reviews: must be at least 1")]
 #[case(Overrides { working_dir: Some("".into()), ..Overrides::default() }, "--dir: is empty")]
-fn broken_flags_are_told(#[case] overrides: Overrides, #[case] expected: &str) {
-    let told = Profile::default().with(overrides).unwrap_err().to_string();
-    assert!(told.starts_with(expected), "{told}");
+fn invalid_flags_are_refused(#[case] overrides: Overrides, #[case] expected: &str) {
+    let error_text = Profile::default().with(overrides).unwrap_err().to_string();
+    assert!(error_text.starts_with(expected), "{error_text}");
 }
 
 #[test]
-fn a_profile_is_stored_and_read_back_also_without_newer_settings() {
+fn a_profile_is_stored_and_read_back_even_without_newer_settings() {
     let read = profile(example());
     let stored = serde_json::to_string(&read).unwrap();
     assert_eq!(serde_json::from_str::<Profile>(&stored).unwrap(), read);
@@ -283,8 +283,8 @@ fn a_profile_is_read_from_its_file() {
     std::fs::write(&file, "\u{feff}model = 'm'\n").unwrap();
     assert_eq!(Profile::read(&file).unwrap().name, "tides");
     std::fs::write(&file, "\nmodle = 'm'\n").unwrap();
-    let told = Profile::read(&file).unwrap_err().to_string();
-    assert!(told.starts_with(&format!("{}:2: modle: ", file.display())), "{told}");
+    let error_text = Profile::read(&file).unwrap_err().to_string();
+    assert!(error_text.starts_with(&format!("{}:2: modle: ", file.display())), "{error_text}");
 }
 
 #[test]

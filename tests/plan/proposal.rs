@@ -1,4 +1,4 @@
-//! Proposals: written as markdown that reads back as what was proposed, or refused with every reason.
+//! Proposals: written as markdown that reads back as the same proposal, or refused with every reason.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -125,7 +125,7 @@ fn a_description_stays_in_its_section(#[case] text: &str) {
 }
 
 #[test]
-fn a_broken_proposal_is_told_every_problem() {
+fn every_problem_of_a_proposal_is_reported_at_once() {
     let broken = PlanProposal {
         goal: " ".to_owned(),
         tasks: vec![

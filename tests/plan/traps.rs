@@ -1,4 +1,4 @@
-//! Plans full of traps: what looks like a task and is none, what is one in spite of its looks, and sizes.
+//! Plans full of traps: text that only looks like a task, tasks that do not look like one, and huge plans.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ use super::{ids, plan, refused, warned};
 #[case::full_width_colon("### Task 9：x\n")]
 #[case::code("### `Task 9: x`\n")]
 #[case::setext_with_more("more\nTask 9: x\n---\n")]
-fn this_is_no_task(#[case] between: &str) {
+fn this_is_not_a_task(#[case] between: &str) {
     let markdown = format!("### Task 1: a\n\ntext\n\n{between}\n### Task 2: b\n");
     assert_eq!(ids(&plan(&markdown)), ["1", "2"], "{markdown}");
     let markdown = markdown.replace('\n', "\r\n");
@@ -111,7 +111,7 @@ fn front_matter_hides_no_task(#[case] front: &str) {
 }
 
 #[test]
-fn unclosed_front_matter_is_told() {
+fn unclosed_front_matter_is_warned_about() {
     let plan = plan("---\ntitle: x\n\n### Task 1: a\n");
     insta::assert_snapshot!(warned(&plan), @"line 1: this front matter is never closed, or not before the first task; it is read as text");
 }
@@ -120,7 +120,7 @@ fn unclosed_front_matter_is_told() {
 #[case::only_front_matter("---\na: b\n---\n")]
 #[case::only_a_mark("\u{feff}\n\n")]
 #[case::only_space(" \t\r\n")]
-fn nothing_is_no_plan(#[case] markdown: &str) {
+fn an_empty_plan_is_refused(#[case] markdown: &str) {
     assert!(refused(markdown).contains("the plan is empty"));
 }
 
@@ -134,12 +134,12 @@ fn nothing_is_no_plan(#[case] markdown: &str) {
 #[case::first_sets_the_level("#### Task 1: a\n\n### Task 2: b\n", "line 3: task `2` is a heading of level 3")]
 #[case::carriage_returns("### Task 1: a\r\r### Task 1: b\r", "line 3: task `1` was already opened on line 1")]
 fn this_is_refused(#[case] markdown: &str, #[case] problem: &str) {
-    let told = refused(markdown);
-    assert!(told.contains(problem), "{told}");
+    let error = refused(markdown);
+    assert!(error.contains(problem), "{error}");
 }
 
 #[test]
-fn a_deeper_task_heading_belongs_to_the_section_it_stands_in() {
+fn a_deeper_task_heading_belongs_to_the_section_around_it() {
     let plan = plan("## Task 1: a\n\n### Task 1: sub\n\nx\n\n## Task 2: b\n");
     assert_eq!(ids(&plan), ["1", "2"]);
     assert_eq!(plan.task(0).unwrap().section, "## Task 1: a\n\n### Task 1: sub\n\nx\n\n");
@@ -160,12 +160,12 @@ fn a_task_may_be_empty() {
 #[case("### Task `9`: x\n")]
 #[case("### TASK 9: x\n")]
 #[case("### Task 9) x\n")]
-fn what_was_meant_as_a_task_is_told(#[case] heading: &str) {
+fn a_heading_that_was_meant_as_a_task_is_warned_about(#[case] heading: &str) {
     let plan = plan(&format!("### Task 1: a\n\n{heading}"));
     assert!(warned(&plan).contains("line 3: "), "{}", warned(&plan));
 }
 
-/// What comes before, and a part that is repeated: a reader that is not linear does not come to an end here.
+/// A prefix and a repeated part: a parser that is not linear would not finish.
 #[rstest]
 #[case::tasks("", |n| format!("### Task {n}: t\n\n**Verify:** `a`\n\ntext text text text text text text text text text text\n\n"))]
 #[case::phases("", |n| format!("### Phase {n}\n### x\n### Task {n}: t\n"))]
@@ -181,8 +181,8 @@ fn what_was_meant_as_a_task_is_told(#[case] heading: &str) {
 #[case::stars("### Task 1: a\n\n", |_| "**a ".to_owned())]
 #[case::brackets("### Task 1: a\n\n", |_| "[a](".to_owned())]
 #[case::front_matter("---\n", |n| format!("a{n}: b\n"))]
-fn a_huge_plan_is_read(#[case] before: &str, #[case] part: fn(usize) -> String) {
-    let mut markdown = before.to_owned();
+fn a_huge_plan_is_read(#[case] prefix: &str, #[case] part: fn(usize) -> String) {
+    let mut markdown = prefix.to_owned();
     (1..=10_000).for_each(|n| markdown.write_str(&part(n)).unwrap());
     let _ = Plan::parse(markdown);
 }
