@@ -1,4 +1,4 @@
-//! The run's branch in the user's checkout moves forward with its files.
+//! Advancing the run's branch, with its files, in the user's checkout.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,8 +8,8 @@ use superstep::workspace::{CommitId, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, executable};
 
-/// A repository on `run`, and a later commit that changes files of all kinds.
-async fn ready() -> (Repo, Workspace, CommitId, CommitId) {
+/// Creates a repository on `run`, and a later commit that changes files of all kinds.
+async fn scene() -> (Repo, Workspace, CommitId, CommitId) {
     let repo = Repo::new();
     repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
     repo.git(&["config", "filter.upper.smudge", "tr A-Z a-z"]);
@@ -38,7 +38,7 @@ async fn ready() -> (Repo, Workspace, CommitId, CommitId) {
     (repo, workspace, from, to)
 }
 
-/// Changes of a person meanwhile; none is in a file that differs between the commits.
+/// Makes changes as a person would, none in a file that differs between the commits.
 fn person(repo: &Repo) {
     repo.write("mine.txt", "changed\n").write("untracked.txt", "").write("staged.txt", "staged\n");
     repo.git(&["add", "staged.txt"]);
@@ -46,7 +46,7 @@ fn person(repo: &Repo) {
 
 const PERSONS: &str = " M mine.txt\nM  staged.txt\n?? untracked.txt";
 
-/// All is as in the later commit, but for what the person has changed.
+/// Asserts that everything is as in the later commit, except the person's changes.
 fn assert_advanced(repo: &Repo, to: &CommitId) {
     assert_eq!(repo.git(&["rev-parse", "HEAD", "run"]), format!("{to}\n{to}"));
     assert_eq!(repo.git(&["branch", "--show-current"]), "run");
@@ -57,7 +57,7 @@ fn assert_advanced(repo: &Repo, to: &CommitId) {
 
 #[tokio::test]
 async fn the_branch_moves_forward_and_the_files_follow() {
-    let (repo, workspace, from, to) = ready().await;
+    let (repo, workspace, from, to) = scene().await;
     for hook in ["post-checkout", "post-merge", "reference-transaction", "post-index-change"] {
         repo.hook(hook, "touch $HOME/ran");
     }
@@ -101,8 +101,8 @@ async fn the_branch_moves_forward_and_the_files_follow() {
 #[case::a_file_in_a_folder_that_goes(|repo: &Repo| { repo.write("folder/mine.txt", ""); }, &["folder"])]
 #[case::a_folder_in_the_place_of_a_file(|repo: &Repo| { repo.remove("a.txt").write("a.txt/x", ""); }, &["a.txt"])]
 #[tokio::test]
-async fn changes_of_a_persons_own_are_not_overwritten(#[case] person: fn(&Repo), #[case] expected: &[&str]) {
-    let (repo, workspace, from, to) = ready().await;
+async fn a_persons_changes_are_not_overwritten(#[case] person: fn(&Repo), #[case] expected: &[&str]) {
+    let (repo, workspace, from, to) = scene().await;
     person(&repo);
     let before = (repo.status(), repo.tip(), workspace.snapshot().await.unwrap());
     let error = workspace.advance("run", &from, &to).await.unwrap_err();
@@ -111,8 +111,8 @@ async fn changes_of_a_persons_own_are_not_overwritten(#[case] person: fn(&Repo),
 }
 
 #[tokio::test]
-async fn a_head_elsewhere_is_left_there() {
-    let (repo, workspace, from, to) = ready().await;
+async fn a_head_elsewhere_is_not_moved() {
+    let (repo, workspace, from, to) = scene().await;
     let error = workspace.advance("run", &to, &from).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::NotForward { .. }), "{error}");
     for elsewhere in [
@@ -129,7 +129,7 @@ async fn a_head_elsewhere_is_left_there() {
     }
 }
 
-/// A git that works for so many calls, and then not any more.
+/// Installs a git program that works for `calls` calls and then fails.
 fn failing_git(repo: &Repo, calls: usize) -> std::path::PathBuf {
     let (program, count) = (repo.home().join("git"), repo.home().join("count"));
     let path = std::env::var_os("PATH").unwrap();
@@ -146,9 +146,9 @@ fn failing_git(repo: &Repo, calls: usize) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn after_a_kill_at_any_call_of_git_the_same_call_ends_the_same() {
+async fn an_advance_killed_at_any_call_of_git_can_be_repeated() {
     for calls in 0.. {
-        let (repo, workspace, from, to) = ready().await;
+        let (repo, workspace, from, to) = scene().await;
         person(&repo);
         let options = repo.options().program(failing_git(&repo, calls));
         let killed = Workspace::open_with(repo.root(), options).await.unwrap();
@@ -175,8 +175,8 @@ async fn after_a_kill_at_any_call_of_git_the_same_call_ends_the_same() {
     person(repo);
 })]
 #[tokio::test]
-async fn what_a_kill_left_between_the_commits_is_no_change_of_a_person(#[case] killed: fn(&Repo, &str)) {
-    let (repo, workspace, from, to) = ready().await;
+async fn files_of_a_killed_advance_are_not_taken_for_a_persons_changes(#[case] killed: fn(&Repo, &str)) {
+    let (repo, workspace, from, to) = scene().await;
     person(&repo);
     killed(&repo, to.as_str());
     workspace.advance("run", &from, &to).await.unwrap();

@@ -1,4 +1,4 @@
-//! A run's own branch, linked work trees, and agents that move HEAD.
+//! The run's branch, linked work trees, and agents that move HEAD.
 
 use rstest::rstest;
 use superstep::workspace::{HeadMove, WorkspaceError, branch_name};
@@ -17,7 +17,7 @@ async fn an_own_branch_is_made_in_place_and_found_again() {
     assert!(!again.is_new);
     assert_eq!((repo.git(&["branch", "--show-current"]), repo.status()), (name.clone(), status));
 
-    // The run went on, stopped, and the user went back to work.
+    // The run continues and stops, and the user goes back to work.
     workspace.commit(&request_now(&workspace).await).await.unwrap();
     repo.git(&["switch", "--quiet", "main"]);
     repo.write("b.txt", "b").commit_all("user's");
@@ -28,7 +28,7 @@ async fn an_own_branch_is_made_in_place_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_branch_of_others_is_not_taken() {
+async fn a_branch_of_another_run_is_not_used() {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "-c", "theirs"]);
     let theirs = repo.write("x", "x").commit_all("theirs");
@@ -53,7 +53,7 @@ async fn a_detached_head_can_get_a_branch() {
 }
 
 #[tokio::test]
-async fn a_linked_work_tree_works_alone_and_so_does_one_of_its_own() {
+async fn linked_and_own_work_trees_are_independent() {
     let repo = Repo::new();
     repo.write("mine.txt", "uncommitted");
     let workspace = repo.open().await;
@@ -75,7 +75,7 @@ async fn a_linked_work_tree_works_alone_and_so_does_one_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_taken_is_refused() {
+async fn an_occupied_path_is_refused() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.write("../taken/x", "");
@@ -112,7 +112,7 @@ fn is_moved(head: &HeadMove) -> bool {
 #[case::commits_to_the_users_branch(|repo: &Repo| { repo.git(&["switch", "-q", "main"]); commits(repo); }, |head: &HeadMove| matches!(head, HeadMove::Switched { .. }))]
 #[case::orphans(|repo: &Repo| { repo.git(&["update-ref", "-d", "HEAD"]); }, |head: &HeadMove| *head == HeadMove::Moved { commit: None })]
 #[tokio::test]
-async fn what_an_agent_does_to_head_is_folded_into_its_task(
+async fn changes_of_head_by_an_agent_are_folded_into_its_task(
     #[case] agent: fn(&Repo),
     #[case] is_expected: fn(&HeadMove) -> bool,
 ) {
@@ -136,7 +136,7 @@ async fn what_an_agent_does_to_head_is_folded_into_its_task(
 }
 
 #[tokio::test]
-async fn an_agent_in_another_history_or_in_the_midst_of_a_merge_is_not_folded() {
+async fn another_history_or_an_unfinished_merge_is_not_folded() {
     let repo = Repo::new();
     repo.git(&["branch", "old"]);
     repo.write("a.txt", "second").commit_all("second");
@@ -157,7 +157,7 @@ async fn an_agent_in_another_history_or_in_the_midst_of_a_merge_is_not_folded() 
 }
 
 #[tokio::test]
-async fn a_task_begins_on_a_branch() {
+async fn a_task_can_start_on_an_unborn_branch() {
     let repo = Repo::unborn();
     let workspace = repo.open().await;
     let standing = workspace.standing(&[]).await.unwrap();

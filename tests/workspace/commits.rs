@@ -8,7 +8,7 @@ use superstep::workspace::{CommitKey, CommitRequest, Committed, Workspace, Works
 use crate::repo::{Repo, executable, key, request, request_now};
 
 #[tokio::test]
-async fn a_commit_holds_exactly_the_tree_and_says_what_it_is_for() {
+async fn a_commit_holds_exactly_the_tree_and_names_its_task() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.write("a.txt", "changed\n").write("new.txt", "new\n").remove("src/b.txt");
@@ -54,7 +54,7 @@ async fn a_commit_is_made_once() {
     repo.write("a.txt", "changed\n");
     let request = request_now(&workspace).await;
     let first = workspace.commit(&request).await.unwrap();
-    // As after a crash: the caller does not know, and the index is what it was.
+    // The state after a crash: the caller does not know of the commit, and the index is old.
     repo.git(&["read-tree", "HEAD~1"]);
     let second = workspace.commit(&request).await.unwrap();
     assert!(matches!(&second, Committed::Before(made) if Some(made) == first.commit()));
@@ -67,11 +67,11 @@ async fn a_commit_is_made_once() {
 }
 
 #[tokio::test]
-async fn a_commit_that_a_killed_run_still_makes_is_the_one() {
+async fn a_commit_that_a_killed_run_still_makes_is_found() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.write("a.txt", "changed\n");
-    // Stands for the other git: it commits while our hook runs.
+    // Plays the git of the killed run: it commits while our hook runs.
     let trailers = "Superstep-Thread: t 1\nSuperstep-Task: 2.1\nSuperstep-Attempt: 1";
     let other = format!("git commit -q --no-verify -am 'x\n\n{trailers}'");
     repo.hook("pre-commit", &format!("unset GIT_INDEX_FILE; {other}"));
@@ -81,7 +81,7 @@ async fn a_commit_that_a_killed_run_still_makes_is_the_one() {
 }
 
 #[tokio::test]
-async fn nothing_to_commit_is_no_commit() {
+async fn without_changes_nothing_is_committed() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), Committed::Nothing);
@@ -92,7 +92,7 @@ async fn nothing_to_commit_is_no_commit() {
 }
 
 #[tokio::test]
-async fn the_first_commit_of_a_repository_can_be_one() {
+async fn a_commit_can_be_the_first_of_a_repository() {
     let repo = Repo::unborn();
     let workspace = repo.open().await;
     let branch = workspace.own_branch("superstep/t", None).await.unwrap();
@@ -113,7 +113,7 @@ const FORMATS: &str = "grep -q '^  ' a.txt && sed -i 's/^ *//' a.txt";
 #[case::and_stages(&format!("{FORMATS}; git add a.txt"))]
 #[case::and_stages_and_refuses(&format!("{FORMATS} && git add a.txt && exit 1; exit 0"))]
 #[tokio::test]
-async fn what_a_hook_reformats_is_in_the_commit(#[case] hook: &str) {
+async fn changes_by_a_formatting_hook_are_in_the_commit(#[case] hook: &str) {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.hook("pre-commit", hook).write("a.txt", "  badly\n  indented\n").write("new.txt", "new");
@@ -130,7 +130,7 @@ async fn what_a_hook_reformats_is_in_the_commit(#[case] hook: &str) {
 #[case::before("pre-commit")]
 #[case::message("commit-msg")]
 #[tokio::test]
-async fn a_hook_that_refuses_is_heard_and_nothing_is_committed(#[case] hook: &str) {
+async fn a_rejection_by_a_hook_is_reported_and_nothing_is_committed(#[case] hook: &str) {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.hook(hook, "yes noise | head -c 100000; echo no tabs allowed >&2; exit 7").write("a.txt", "changed\n");
@@ -147,7 +147,7 @@ async fn a_hook_that_refuses_is_heard_and_nothing_is_committed(#[case] hook: &st
 }
 
 #[tokio::test]
-async fn a_hook_that_reformats_and_still_refuses_is_asked_twice_only() {
+async fn a_hook_that_reformats_and_rejects_runs_twice_only() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.hook("pre-commit", "echo x >> a.txt; echo run >> ../runs; exit 1").write("a.txt", "changed\n");
@@ -161,7 +161,7 @@ async fn a_hook_that_reformats_and_still_refuses_is_asked_twice_only() {
 #[case::adds("printf 'Change-Id: I123\\n' >> \"$1\"")]
 #[case::drops("echo 'rewritten' > \"$1\"")]
 #[tokio::test]
-async fn trailers_outlive_a_hook_that_rewrites_the_message(#[case] script: &str) {
+async fn trailers_survive_a_hook_that_rewrites_the_message(#[case] script: &str) {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.hook("commit-msg", script).write("a.txt", "changed\n");
@@ -174,7 +174,7 @@ async fn trailers_outlive_a_hook_that_rewrites_the_message(#[case] script: &str)
 }
 
 #[tokio::test]
-async fn a_hook_that_undoes_everything_leaves_no_empty_commit() {
+async fn a_hook_that_reverts_everything_leaves_no_empty_commit() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.hook("pre-commit", "git checkout HEAD -- a.txt").write("a.txt", "changed\n");
@@ -223,7 +223,7 @@ async fn hooks_are_known_before_they_run(#[case] file: &str, #[case] setting: &s
 }
 
 #[tokio::test]
-async fn a_hook_of_the_environments_configuration_runs() {
+async fn a_hook_configured_in_the_environment_runs() {
     let repo = Repo::new();
     repo.write("../hooks/commit-msg", "#!/bin/sh\necho hooked >> \"$1\"\n");
     executable(&repo.beside("hooks/commit-msg"));
@@ -235,9 +235,9 @@ async fn a_hook_of_the_environments_configuration_runs() {
     assert!(repo.git(&["log", "-1", "--format=%B"]).contains("hooked"));
 }
 
-/// The program stands for somebody who installs a hook while a commit is made.
+/// The program plays a person who installs a hook during a commit.
 #[tokio::test]
-async fn a_hook_that_appears_while_a_commit_is_made_runs_at_the_next_one() {
+async fn a_hook_installed_during_a_commit_runs_at_the_next_one() {
     let repo = Repo::new();
     let hook = "mkdir -p .git/hooks; printf '#!/bin/sh\necho x >> a.txt; exit 1' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
     repo.write("../git", format!("#!/bin/sh\ncase \"$*\" in *' commit '*) {hook};; esac\nexec git \"$@\"\n"));
@@ -260,7 +260,7 @@ async fn a_hook_that_appears_while_a_commit_is_made_runs_at_the_next_one() {
 // --- identity and keys ---
 
 #[tokio::test]
-async fn a_commit_by_nobody_is_refused_with_help() {
+async fn a_commit_without_an_identity_is_refused_with_help() {
     let repo = Repo::new();
     repo.git(&["config", "--global", "--unset", "user.name"]);
     repo.git(&["config", "--global", "--unset", "user.email"]);
@@ -275,7 +275,7 @@ async fn a_commit_by_nobody_is_refused_with_help() {
 }
 
 #[tokio::test]
-async fn commits_are_signed_as_the_user_has_it() {
+async fn commits_are_signed_as_the_user_configured() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let sign = "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\necho made up\n";
@@ -293,10 +293,10 @@ async fn commits_are_signed_as_the_user_has_it() {
     assert!(matches!(&error, WorkspaceError::SigningFailed { output } if output.contains("no secret key")), "{error}");
 }
 
-// --- standing elsewhere ---
+// --- HEAD elsewhere ---
 
 #[tokio::test]
-async fn a_commit_falls_on_its_parent_or_not_at_all() {
+async fn a_commit_is_made_on_its_parent_or_not_at_all() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.write("a.txt", "changed\n");
@@ -313,7 +313,7 @@ async fn a_commit_falls_on_its_parent_or_not_at_all() {
 // --- the user's own changes ---
 
 #[tokio::test]
-async fn the_users_own_changes_are_in_no_commit_and_stay() {
+async fn the_users_changes_are_in_no_commit_and_stay() {
     let repo = Repo::new();
     let ten: String = (0..10).map(|nth| format!("line {nth}\n")).collect();
     repo.write("both.txt", &ten).commit_all("ten");
@@ -351,7 +351,7 @@ async fn a_task_that_changes_the_same_lines_as_the_user_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn any_id_makes_a_trailer_by_which_its_commit_is_found() {
+async fn a_commit_is_found_by_the_trailer_of_any_id() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     for (nth, thread) in ["a:b", " x\n", "100%", "Größe #1", ""].into_iter().enumerate() {

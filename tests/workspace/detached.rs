@@ -1,11 +1,11 @@
-//! Work trees whose HEAD is detached: agents that commit there, and commits that are made there.
+//! Work trees with a detached HEAD: commits by agents, and commits of tasks.
 
 use rstest::rstest;
 use superstep::workspace::{Committed, HeadMove, Standing, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, request, request_now};
 
-/// A repository with a linked work tree whose HEAD is detached at `main`.
+/// Opens a linked work tree whose HEAD is detached at `main`.
 async fn linked(repo: &Repo) -> Workspace {
     repo.write("second.txt", "").commit_all("second");
     repo.git(&["branch", "other"]);
@@ -46,7 +46,7 @@ fn is_switched(head: &HeadMove) -> bool {
 #[case::moves_the_users_branch(|repo: &Repo| { here(repo, &["update-ref", "refs/heads/main", "HEAD~1"]); commits(repo); }, is_ahead)]
 #[case::deletes_a_branch(|repo: &Repo| here(repo, &["branch", "-q", "-D", "other"]), |head: &HeadMove| *head == HeadMove::None)]
 #[tokio::test]
-async fn what_an_agent_does_to_a_detached_head_is_folded_into_its_task(
+async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
     #[case] agent: fn(&Repo),
     #[case] is_expected: fn(&HeadMove) -> bool,
 ) {
@@ -71,7 +71,7 @@ async fn what_an_agent_does_to_a_detached_head_is_folded_into_its_task(
 }
 
 #[tokio::test]
-async fn a_branch_that_may_be_a_persons_is_kept() {
+async fn a_branch_that_may_be_a_persons_is_not_deleted() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
     let standing = Standing { known: [].into(), ..workspace.standing(&[]).await.unwrap() };
@@ -82,7 +82,7 @@ async fn a_branch_that_may_be_a_persons_is_kept() {
 }
 
 #[tokio::test]
-async fn a_detached_head_is_where_it_was_left_or_after_it() {
+async fn a_detached_head_is_at_its_commit_or_after_it() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
     let standing = workspace.standing(&[]).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_detached_head_is_where_it_was_left_or_after_it() {
     let expected =
         format!("HEAD is detached at {}, not detached at {}, or after it", tip(&repo, "main~1"), tip(&repo, "main"));
     assert_eq!(error.to_string(), expected);
-    // In place, the same is about the branch.
+    // In the user's checkout the same holds for the branch.
     let user = repo.open().await;
     let standing = user.standing(&[]).await.unwrap();
     repo.git(&["checkout", "-q", "--detach"]);
@@ -114,17 +114,17 @@ async fn a_commit_onto_a_detached_head_moves_no_branch() {
     repo.hook("pre-commit", "echo formatted > formatted.txt");
     let branches = repo.git(&["show-ref", "--heads"]);
     std::fs::write(workspace.root().join("x.txt"), "x").unwrap();
-    let wanted = request_now(&workspace).await;
-    let made = workspace.commit(&wanted).await.unwrap();
+    let requested = request_now(&workspace).await;
+    let made = workspace.commit(&requested).await.unwrap();
     let made = made.commit().unwrap();
     assert_eq!(repo.files(made.tree.as_str()), ["a.txt", "formatted.txt", "second.txt", "src/b.txt", "x.txt"]);
-    assert!(matches!(workspace.commit(&wanted).await.unwrap(), Committed::Before(before) if before == *made));
+    assert!(matches!(workspace.commit(&requested).await.unwrap(), Committed::Before(before) if before == *made));
     assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
     assert_eq!(repo.git_in(workspace.root(), &["rev-list", "--count", "main..HEAD"]), "1");
 }
 
 #[tokio::test]
-async fn a_commit_that_hooks_undo_is_taken_back() {
+async fn a_commit_that_hooks_make_empty_is_reverted() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
     let at = workspace.head().await.unwrap();
@@ -135,13 +135,13 @@ async fn a_commit_that_hooks_undo_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_commit_is_made_on_the_kind_of_head_it_was_meant_for() {
+async fn a_commit_requires_the_kind_of_head_it_was_requested_for() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
     std::fs::write(workspace.root().join("x.txt"), "x").unwrap();
-    let wanted = request_now(&workspace).await;
+    let requested = request_now(&workspace).await;
     here(&repo, &["switch", "-q", "-c", "agents"]);
-    let error = workspace.commit(&wanted).await.unwrap_err();
+    let error = workspace.commit(&requested).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::HeadElsewhere { .. }), "{error}");
     let tree = workspace.snapshot().await.unwrap().tree;
     workspace.commit(&request(&workspace, &tree).await).await.unwrap();

@@ -1,4 +1,4 @@
-//! The clean check.
+//! The check for a clean work tree.
 
 use rstest::rstest;
 use superstep::workspace::{Workspace, WorkspaceError};
@@ -28,7 +28,7 @@ use crate::repo::Repo;
 #[case::just_not_large(|repo: &Repo| { repo.write("big.bin", vec![0; 10 * 1024 * 1024]); }, &["big.bin"])]
 #[case::repository_inside(|repo: &Repo| { repo.git(&["init", "-q", "inner"]); repo.write("inner/x", ""); }, &[])]
 #[tokio::test]
-async fn dirt_is_what_a_commit_could_take_in(#[case] make: fn(&Repo), #[case] expected: &[&str]) {
+async fn dirt_is_every_file_that_a_commit_could_include(#[case] make: fn(&Repo), #[case] expected: &[&str]) {
     let repo = Repo::new();
     make(&repo);
     let options = repo.options().apart("docs/PLAN.md");
@@ -38,7 +38,7 @@ async fn dirt_is_what_a_commit_could_take_in(#[case] make: fn(&Repo), #[case] ex
 }
 
 #[tokio::test]
-async fn a_plan_given_by_an_absolute_path_is_no_dirt_even_when_tracked() {
+async fn a_plan_given_by_an_absolute_path_is_not_dirt_even_when_tracked() {
     let repo = Repo::new();
     let options = repo.options().apart(repo.root().join("a.txt"));
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_plan_given_by_an_absolute_path_is_no_dirt_even_when_tracked() {
 }
 
 #[tokio::test]
-async fn many_dirty_files_are_told_in_few_words() {
+async fn many_dirty_files_are_summarized() {
     let repo = Repo::new();
     for nth in 0..12 {
         repo.write(&format!("f{nth:02}"), "");

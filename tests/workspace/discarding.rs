@@ -9,7 +9,7 @@ fn salvage_key(attempt: u32) -> SalvageKey {
 }
 
 #[tokio::test]
-async fn discarded_work_is_kept_listed_and_brought_back() {
+async fn discarded_work_is_salvaged_listed_and_restored() {
     let repo = Repo::new();
     let (workspace, base) = (repo.open().await, repo.tip());
     let begin = workspace.snapshot().await.unwrap().tree;
@@ -38,7 +38,7 @@ async fn discarded_work_is_kept_listed_and_brought_back() {
 }
 
 #[tokio::test]
-async fn files_are_brought_back_without_the_index() {
+async fn files_are_restored_without_the_index() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let begin = workspace.snapshot().await.unwrap().tree;
@@ -50,7 +50,7 @@ async fn files_are_brought_back_without_the_index() {
 }
 
 #[tokio::test]
-async fn the_same_work_is_salvaged_once_and_other_work_pushes_it_aside() {
+async fn the_same_work_is_salvaged_once_and_other_work_renames_it() {
     let repo = Repo::new();
     let (workspace, base) = (repo.open().await, repo.tip());
     for content in ["one", "one", "two"] {
@@ -66,7 +66,7 @@ async fn the_same_work_is_salvaged_once_and_other_work_pushes_it_aside() {
 }
 
 #[tokio::test]
-async fn work_comes_back_onto_later_commits_and_never_over_changes() {
+async fn work_is_restored_onto_later_commits_and_never_over_changes() {
     let repo = Repo::new();
     let (workspace, base) = (repo.open().await, repo.tip());
     let begin = workspace.snapshot().await.unwrap().tree;

@@ -1,4 +1,4 @@
-//! What worktrees get from the user's checkout.
+//! Files that worktrees get from the user's checkout.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,21 +14,21 @@ fn with(copy: &[&str], link: &[&str]) -> Furnishings {
     Furnishings { copy: paths(copy), link: paths(link) }
 }
 
-async fn made(repo: &Repo) -> (Workspace, Workspace) {
+async fn created(repo: &Repo) -> (Workspace, Workspace) {
     let user = repo.open().await;
     let worktree = user.detached_worktree(".superstep/worktrees/1", &repo.tip()).await.unwrap();
     (user, worktree)
 }
 
 #[tokio::test]
-async fn what_was_copied_or_linked_is_in_no_snapshot_and_no_commit() {
+async fn copied_and_linked_files_are_in_no_snapshot_and_no_commit() {
     let repo = Repo::new();
     repo.write(".gitignore", "node_modules/\n").commit_all("ignore");
     repo.write("config/.env.test", "KEY=1")
         .write("seed.sql", "insert")
         .write("node_modules/p/i.js", "")
         .write("a.txt", "mine");
-    let (user, worktree) = made(&repo).await;
+    let (user, worktree) = created(&repo).await;
     let furnishings = with(&["config/.env.test", "seed.sql", "a.txt"], &["node_modules"]);
     user.furnish(&worktree, &furnishings).await.unwrap();
     user.furnish(&worktree, &furnishings).await.unwrap();
@@ -44,7 +44,7 @@ async fn what_was_copied_or_linked_is_in_no_snapshot_and_no_commit() {
     assert!(worktree.dirt().await.unwrap().is_empty());
     let base = worktree.snapshot().await.unwrap();
     assert_eq!((base.tree.to_string(), base.left_out.len()), (repo.git(&["rev-parse", "HEAD^{tree}"]), 0));
-    // Not even if an agent commits it, or has a folder in place of the link.
+    // Not even if an agent commits them, or replaces the link by a folder.
     repo.git_in(worktree.root(), &["add", "--all", "--force"]);
     assert_eq!(worktree.snapshot().await.unwrap().tree, base.tree);
     fs::remove_file(worktree.root().join("node_modules")).unwrap();
@@ -72,14 +72,14 @@ async fn what_was_copied_or_linked_is_in_no_snapshot_and_no_commit() {
 #[case::in_git(with(&[], &["src"]), "`link` in `[worktree]` names `src`, which is in the worktree already: git has it, or a command of `setup` made it")]
 #[case::out_of_the_worktree(with(&["way/x"], &[]), "`copy` in `[worktree]` names `way/x`, which goes through `ROOT/.superstep/worktrees/1/way`, which is no folder")]
 #[tokio::test]
-async fn what_cannot_be_copied_or_linked_is_named(#[case] furnishings: Furnishings, #[case] expected: &str) {
+async fn a_file_that_cannot_be_copied_or_linked_is_named(#[case] furnishings: Furnishings, #[case] expected: &str) {
     let repo = Repo::new();
     symlink(repo.beside("theirs"), repo.root().join("way")).unwrap();
     repo.commit_all("way").to_string();
     repo.write("../theirs/y", "").remove("way").write("way/x", "");
     symlink(repo.beside("theirs"), repo.root().join("out")).unwrap();
     repo.write("out/x", "theirs");
-    let (user, worktree) = made(&repo).await;
+    let (user, worktree) = created(&repo).await;
     let error = user.furnish(&worktree, &furnishings).await.unwrap_err();
     assert_eq!(error.to_string().replace(user.root().to_str().unwrap(), "ROOT"), expected);
     assert!(error.help().is_some());

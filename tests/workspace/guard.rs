@@ -1,4 +1,4 @@
-//! What was tampered with is seen before git is called.
+//! Tampering is detected before git runs.
 
 use rstest::rstest;
 use superstep::process::Key;
@@ -38,7 +38,7 @@ use crate::repo::{Repo, executable, request};
     "hooks in my-hooks is new",
 ])]
 #[tokio::test]
-async fn what_decides_what_git_runs_is_compared(#[case] agent: fn(&Repo), #[case] expected: &[&str]) {
+async fn everything_that_names_programs_of_git_is_compared(#[case] agent: fn(&Repo), #[case] expected: &[&str]) {
     let repo = Repo::new();
     std::fs::remove_dir_all(repo.root().join(".git/hooks")).unwrap();
     repo.hook("pre-commit", "exit 0")
@@ -53,39 +53,39 @@ async fn what_decides_what_git_runs_is_compared(#[case] agent: fn(&Repo), #[case
     agent(&repo);
     let now = workspace.fingerprint().await.unwrap();
     let home = repo.home().display().to_string();
-    let told: Vec<_> = before.changes(&now).iter().map(|one| one.to_string().replace(&home, "HOME")).collect();
-    assert_eq!(told, expected);
+    let changes: Vec<_> = before.changes(&now).iter().map(|one| one.to_string().replace(&home, "HOME")).collect();
+    assert_eq!(changes, expected);
     assert_eq!(before.digest() == now.digest(), expected.is_empty());
     let stored: Fingerprint = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
     assert_eq!(stored, before);
 }
 
 #[tokio::test]
-async fn hooks_are_where_they_are_configured() {
+async fn configured_hook_folders_are_compared() {
     let repo = Repo::new();
     repo.git(&["config", "core.hooksPath", ".husky/_"]);
     repo.write(".husky/_/h", "").write(".husky/pre-commit", "npm test\n");
     let workspace = repo.open().await;
     let before = workspace.fingerprint().await.unwrap();
     repo.write(".husky/pre-commit", "evil\n");
-    let told = before.changes(&workspace.fingerprint().await.unwrap());
-    assert_eq!(told.iter().map(ToString::to_string).collect::<Vec<_>>(), ["hook .husky/pre-commit was changed"]);
+    let changes = before.changes(&workspace.fingerprint().await.unwrap());
+    assert_eq!(changes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["hook .husky/pre-commit was changed"]);
 }
 
 #[tokio::test]
-async fn hooks_are_also_where_an_included_configuration_has_them() {
+async fn hook_folders_of_included_configuration_are_compared() {
     let repo = Repo::new();
     repo.write("team.conf", "[core]\n\thooksPath = team/hooks\n").write("team/hooks/pre-commit", "test\n");
     repo.git(&["config", "--global", "include.path", &repo.root().join("team.conf").display().to_string()]);
     let workspace = repo.open().await;
     let before = workspace.fingerprint().await.unwrap();
     repo.write("team/hooks/pre-commit", "evil\n").write("team/hooks/post-commit", "evil\n");
-    let told = before.changes(&workspace.fingerprint().await.unwrap());
-    let told: Vec<_> = told.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["hook team/hooks/post-commit is new", "hook team/hooks/pre-commit was changed"]);
+    let changes = before.changes(&workspace.fingerprint().await.unwrap());
+    let changes: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(changes, ["hook team/hooks/post-commit is new", "hook team/hooks/pre-commit was changed"]);
 }
 
-/// Makes a repository that runs something as soon as it is taken for one.
+/// Makes a repository that would run a program as soon as git treats it as one.
 fn trap(repo: &Repo, args: &[&str], owned: &str) {
     repo.git(args);
     let folder = repo.root().join(args[args.len() - 1]);
@@ -116,7 +116,7 @@ fn trap(repo: &Repo, args: &[&str], owned: &str) {
     repo.git_in(&repo.root().join("inner"), &["config", "core.fsmonitor", owned]);
 })]
 #[tokio::test]
-async fn what_is_planted_in_the_files_is_not_run(#[case] plant: fn(&Repo, &str)) {
+async fn programs_planted_in_files_do_not_run(#[case] plant: fn(&Repo, &str)) {
     let repo = Repo::new();
     let owned = repo.beside("owned");
     let workspace = repo.open().await;
@@ -149,7 +149,7 @@ async fn a_long_diff_is_not_written_through_a_link() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_runs_own_is_written_through_a_link() {
+async fn no_file_of_the_run_is_written_through_a_link() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     drop(workspace.lock("t").await.unwrap());
@@ -166,18 +166,18 @@ async fn nothing_of_the_runs_own_is_written_through_a_link() {
 }
 
 #[tokio::test]
-async fn a_repository_that_was_swapped_is_seen() {
+async fn a_swapped_repository_is_detected() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let linked = workspace.own_worktree("../linked", "linked", None).await.unwrap();
     let before = linked.fingerprint().await.unwrap();
     std::fs::write(linked.root().join(".git"), "gitdir: /elsewhere\n").unwrap();
-    let told = before.changes(&linked.fingerprint().await.unwrap());
-    assert_eq!(told.iter().map(ToString::to_string).collect::<Vec<_>>(), [".git was changed"]);
+    let changes = before.changes(&linked.fingerprint().await.unwrap());
+    assert_eq!(changes.iter().map(ToString::to_string).collect::<Vec<_>>(), [".git was changed"]);
 }
 
 #[tokio::test]
-async fn a_hook_that_was_planted_since_the_lock_is_not_run() {
+async fn a_hook_planted_after_the_lock_does_not_run() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let base = workspace.snapshot().await.unwrap().tree;
@@ -187,8 +187,8 @@ async fn a_hook_that_was_planted_since_the_lock_is_not_run() {
     assert_ne!(tree, base);
     repo.hook("pre-commit", "touch ../ran");
     let refused = workspace.commit(&request(&workspace, &tree).await).await.unwrap_err();
-    let told = "git was not run, for hooks or configuration were changed meanwhile: hook .git/hooks/pre-commit is new";
-    assert_eq!(refused.to_string(), told);
+    let text = "git was not run, for hooks or configuration were changed meanwhile: hook .git/hooks/pre-commit is new";
+    assert_eq!(refused.to_string(), text);
     assert!(!repo.beside("ran").exists());
     drop(lock);
     let _lock = workspace.lock("tides").await.unwrap(); // a person has looked
@@ -197,7 +197,7 @@ async fn a_hook_that_was_planted_since_the_lock_is_not_run() {
 }
 
 #[tokio::test]
-async fn a_filter_that_was_planted_since_the_lock_is_not_run() {
+async fn a_filter_planted_after_the_lock_does_not_run() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let _lock = workspace.lock("tides").await.unwrap();
@@ -208,7 +208,7 @@ async fn a_filter_that_was_planted_since_the_lock_is_not_run() {
 }
 
 #[tokio::test]
-async fn what_a_trusted_hook_changes_is_trusted() {
+async fn changes_by_a_trusted_hook_are_trusted() {
     let repo = Repo::new();
     repo.hook("pre-commit", "git config a.b c");
     let workspace = repo.open().await;
@@ -219,7 +219,7 @@ async fn what_a_trusted_hook_changes_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_key_is_found_in_the_files_that_were_changed() {
+async fn a_key_is_found_in_changed_files() {
     let repo = Repo::new();
     repo.write("old.txt", "hunter2-hunter2").commit_all("before");
     let workspace = repo.open().await;
@@ -228,7 +228,7 @@ async fn a_key_is_found_in_the_files_that_were_changed() {
     let tree = workspace.snapshot().await.unwrap().tree;
     let keys = || Key::new("MY_KEY", "hunter2-hunter2").into_iter().collect();
     let found = workspace.leaked_keys(&base, &tree, keys()).await.unwrap();
-    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["src/b.txt:2 holds the value of `MY_KEY`"], "not what was there before");
+    let leaks: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(leaks, ["src/b.txt:2 holds the value of `MY_KEY`"], "not what was there before");
     assert_eq!(workspace.leaked_keys(&tree, &tree, keys()).await.unwrap(), []);
 }

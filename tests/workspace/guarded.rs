@@ -1,4 +1,4 @@
-//! Work is kept after an agent has changed hooks and configuration, and nothing that it planted runs.
+//! Work is kept after an agent changed hooks and configuration, and no planted program runs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn place(repo: &Repo) -> PathBuf {
     repo.root().join(PLACE)
 }
 
-/// Every command of a configuration that git might run.
+/// Every configuration key that names a program for git.
 fn commands(owned: &str) -> String {
     format!(
         "[core]\n\tfsmonitor = {owned}\n\tsshCommand = {owned}\n\tpager = {owned}\n\teditor = {owned}\n\
@@ -31,7 +31,7 @@ fn append(repo: &Repo, file: &str, text: &str) {
     fs::write(path, before + text).unwrap();
 }
 
-/// A repository of the agent's own, whose commands are planted.
+/// A repository of the agent's own, with planted programs.
 fn theirs(repo: &Repo, owned: &str) -> PathBuf {
     let folder = repo.beside("evil");
     repo.git(&["init", "-q", &folder.display().to_string()]);
@@ -145,7 +145,7 @@ async fn the_users_checkout_can_be_guarded_and_commits_cannot_be_made_there() {
 }
 
 #[tokio::test]
-async fn a_worktree_that_git_has_lost_is_kept_too() {
+async fn a_worktree_unknown_to_git_is_kept_too() {
     let repo = Repo::new();
     let (user, tip) = (repo.open().await, repo.tip());
     let worktree = user.detached_worktree(PLACE, &tip).await.unwrap();

@@ -1,4 +1,4 @@
-//! Putting several pieces of work together: trees, and the private references that keep them.
+//! Integrating several pieces of work: trees, and the private references that keep them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use superstep::workspace::{SalvageKey, SalvagePhase, WorkspaceError, reference_n
 use crate::repo::{Repo, executable, request_now};
 
 #[tokio::test]
-async fn changes_are_put_on_top_of_each_other_and_a_conflict_names_its_files() {
+async fn changes_are_rebased_and_a_conflict_names_its_files() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let base = workspace.snapshot().await.unwrap().tree;
@@ -26,7 +26,7 @@ async fn changes_are_put_on_top_of_each_other_and_a_conflict_names_its_files() {
 }
 
 #[tokio::test]
-async fn modes_links_and_submodules_are_put_on_top_of_changes_of_other_files() {
+async fn modes_links_and_submodules_are_rebased_onto_changes_of_other_files() {
     let repo = Repo::new();
     let (workspace, tip) = (repo.open().await, repo.tip());
     std::os::unix::fs::symlink("a.txt", repo.root().join("link")).unwrap();
@@ -79,9 +79,9 @@ async fn a_private_reference_moves_from_where_it_is_expected() {
         workspace.set_reference(&name, None, &first).await.unwrap();
     }
     workspace.set_reference(&name, Some(&first), &second).await.unwrap();
-    for (expected, told) in [(None, "not there".to_owned()), (Some(&first), format!("at commit {first}"))] {
+    for (expected, found) in [(None, "not there".to_owned()), (Some(&first), format!("at commit {first}"))] {
         let error = workspace.set_reference(&name, expected, &third).await.unwrap_err();
-        assert_eq!(error.to_string(), format!("`{name}` is at commit {second}, not {told}"));
+        assert_eq!(error.to_string(), format!("`{name}` is at commit {second}, not {found}"));
     }
     assert_eq!(workspace.reference(&name).await.unwrap(), Some(second.clone()));
     assert!(workspace.salvaged("a b").await.unwrap().is_empty());
@@ -98,7 +98,7 @@ async fn a_private_reference_moves_from_where_it_is_expected() {
 }
 
 #[tokio::test]
-async fn work_of_a_phase_is_salvaged_beside_that_of_tasks() {
+async fn work_of_a_phase_is_salvaged_beside_work_of_tasks() {
     let repo = Repo::new();
     let (workspace, tip) = (repo.open().await, repo.tip());
     let keys = [
@@ -135,7 +135,7 @@ async fn work_of_a_phase_is_salvaged_beside_that_of_tasks() {
 }
 
 #[tokio::test]
-async fn a_commit_of_a_phase_says_so() {
+async fn a_commit_of_a_phase_names_it() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.write("a.txt", "changed");

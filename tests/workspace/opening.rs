@@ -1,4 +1,4 @@
-//! Opening a repository, and the states it can be in.
+//! Opening a repository in each of its possible states.
 
 use std::process::Command;
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn a_folder_below_opens_the_repository() {
 }
 
 #[tokio::test]
-async fn what_is_no_work_tree_is_refused() {
+async fn a_folder_without_a_work_tree_is_refused() {
     let repo = Repo::new();
     let outside = tempfile::tempdir().unwrap();
     let error = Workspace::open(outside.path()).await.unwrap_err();
@@ -29,7 +29,7 @@ async fn what_is_no_work_tree_is_refused() {
 }
 
 #[tokio::test]
-async fn a_git_that_is_missing_or_too_old_is_told() {
+async fn a_missing_or_old_git_is_reported() {
     let repo = Repo::new();
     let error = Workspace::open_with(repo.root(), repo.options().program("no-such-git")).await.unwrap_err();
     assert!(error.to_string().starts_with("cannot run the program `no-such-git`: "), "{error}");
@@ -59,7 +59,7 @@ async fn head_is_on_a_branch_or_none_or_nothing() {
 #[case::revert(&["revert", "HEAD~1"], Ongoing::Revert)]
 #[case::bisect(&["bisect", "start"], Ongoing::Bisect)]
 #[tokio::test]
-async fn what_is_in_progress_is_told(#[case] args: &[&str], #[case] expected: Ongoing) {
+async fn an_operation_in_progress_is_reported(#[case] args: &[&str], #[case] expected: Ongoing) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "-c", "other"]);
     repo.write("a.txt", "other\n").commit_all("other");
@@ -102,12 +102,12 @@ async fn one_run_at_a_time_works_in_a_work_tree() {
 }
 
 #[tokio::test]
-async fn a_lock_of_a_process_that_died_is_free() {
+async fn the_lock_of_a_dead_process_is_free() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     drop(workspace.lock("first").await.unwrap());
     let file = repo.root().join(".git/superstep/lock");
-    // The program that `flock` becomes has the lock.
+    // The lock belongs to the program that `flock` executes.
     let mut holder = Command::new("flock").arg("--no-fork").arg(&file).args(["sleep", "60"]).spawn().unwrap();
     while workspace.lock("second").await.is_ok() {
         tokio::task::yield_now().await;
@@ -120,7 +120,7 @@ async fn a_lock_of_a_process_that_died_is_free() {
 }
 
 #[tokio::test]
-async fn a_git_that_hangs_is_stopped_with_all_it_started() {
+async fn a_hanging_git_is_killed_with_its_children() {
     let repo = Repo::new();
     repo.write(
         "slow-git",

@@ -1,11 +1,11 @@
-//! Branches that were made in a linked work tree go, and those that somebody else made meanwhile stay.
+//! Branches made in a linked work tree are removed; branches that others made meanwhile stay.
 
 use rstest::rstest;
 use superstep::workspace::{Standing, Workspace};
 
 use crate::repo::Repo;
 
-/// A linked work tree whose HEAD is detached, and where work in it begins.
+/// Opens a linked work tree with a detached HEAD, and records its position.
 async fn linked(repo: &Repo) -> (Workspace, Standing) {
     repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     let linked = Workspace::open_with(repo.beside("linked"), repo.options()).await.unwrap();
@@ -13,7 +13,7 @@ async fn linked(repo: &Repo) -> (Workspace, Standing) {
     (linked, standing)
 }
 
-/// Runs lines of git in the linked work tree; `> ` before one: in the user's.
+/// Runs lines of git in the linked work tree, or in the user's if they start with `> `.
 fn run(repo: &Repo, lines: &str) {
     for line in lines.split("; ") {
         match line.strip_prefix("> ") {
@@ -32,7 +32,7 @@ const COMMIT: &str = "commit -q --allow-empty -m mine";
 #[case::left_without_one("switch -q -c x; switch -q --detach".to_owned(), "x", false)]
 #[case::with_a_slash(format!("{COMMIT}; branch a/b"), "a/b", true)]
 #[tokio::test]
-async fn branches_of_a_work_tree_go_and_their_commits_are_kept(
+async fn branches_of_a_work_tree_are_removed_and_their_commits_kept(
     #[case] lines: String,
     #[case] name: &str,
     #[case] is_kept: bool,
@@ -59,7 +59,7 @@ async fn branches_of_a_work_tree_go_and_their_commits_are_kept(
 #[case::of_which_nobody_knows("branch x")]
 #[case::that_was_merged_in("> branch x; > commit -q --allow-empty -m theirs; > branch -f x; merge -q x")]
 #[tokio::test]
-async fn a_branch_that_may_be_somebody_elses_stays(#[case] lines: &str) {
+async fn a_branch_that_may_be_another_users_stays(#[case] lines: &str) {
     let repo = Repo::new();
     let (_, standing) = linked(&repo).await;
     run(&repo, lines);

@@ -1,4 +1,4 @@
-//! A git repository in a folder of its own, with a home of its own, so that this machine's configuration has no say.
+//! A git repository in a folder of its own, with its own home folder: the configuration of this machine is ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(crate) struct Repo {
 }
 
 impl Repo {
-    /// Without a commit.
+    /// A repository without a commit.
     pub(crate) fn unborn() -> Self {
         let repo = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir_all(repo.home()).unwrap();
@@ -23,7 +23,7 @@ impl Repo {
         repo
     }
 
-    /// With one commit of `a.txt` and `src/b.txt`.
+    /// A repository with one commit of `a.txt` and `src/b.txt`.
     pub(crate) fn new() -> Self {
         let repo = Self::unborn();
         repo.write("a.txt", "one\ntwo\nthree\n").write("src/b.txt", "b\n").commit_all("begin");
@@ -64,7 +64,7 @@ impl Repo {
         out.trim_end().to_owned()
     }
 
-    /// Runs git and does not mind if it fails, as a merge with conflicts does.
+    /// Runs git and ignores a failure, such as a merge with conflicts.
     pub(crate) fn try_git(&self, args: &[&str]) {
         self.command(&self.root(), args).output().unwrap();
     }
@@ -124,7 +124,6 @@ impl Repo {
         self.git(&["cat-file", "blob", &format!("{tree}:{file}")])
     }
 
-    /// Installs a hook, a shell script.
     pub(crate) fn hook(&self, name: &str, script: &str) -> &Self {
         let file = format!(".git/hooks/{name}");
         self.write(&file, format!("#!/bin/sh\n{script}\n"));
@@ -142,7 +141,7 @@ pub(crate) fn key(attempt: u32) -> CommitKey {
     CommitKey { thread: "t 1".into(), task: "2.1".into(), phase: None, attempt }
 }
 
-/// A commit of a tree on HEAD's branch as it stands.
+/// Returns the request for a commit of a tree on HEAD's branch.
 pub(crate) async fn request(workspace: &Workspace, tree: &TreeId) -> CommitRequest {
     let head = workspace.head().await.unwrap();
     CommitRequest {
@@ -154,7 +153,7 @@ pub(crate) async fn request(workspace: &Workspace, tree: &TreeId) -> CommitReque
     }
 }
 
-/// A commit of all that is changed.
+/// Returns the request for a commit of all changes.
 pub(crate) async fn request_now(workspace: &Workspace) -> CommitRequest {
     request(workspace, &workspace.snapshot().await.unwrap().tree).await
 }

@@ -1,4 +1,4 @@
-//! Snapshots and what differs between them.
+//! Snapshots and the differences between them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -53,7 +53,7 @@ async fn a_repository_without_a_commit_has_snapshots() {
 #[case::by_attributes(".gitattributes", "*.txt text eol=crlf\n", &[])]
 #[case::by_configuration("x", "x", &["core.autocrlf", "true"])]
 #[tokio::test]
-async fn ends_of_lines_are_those_of_a_commit(#[case] file: &str, #[case] content: &str, #[case] config: &[&str]) {
+async fn line_endings_are_those_of_a_commit(#[case] file: &str, #[case] content: &str, #[case] config: &[&str]) {
     let repo = Repo::new();
     repo.write(file, content).commit_all("attributes");
     if let [name, value] = config {
@@ -70,7 +70,7 @@ async fn ends_of_lines_are_those_of_a_commit(#[case] file: &str, #[case] content
 }
 
 #[tokio::test]
-async fn filters_of_the_user_do_their_work() {
+async fn filters_of_the_user_run() {
     let repo = Repo::new();
     repo.write(".gitattributes", "*.up filter=up\n").commit_all("attributes");
     repo.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
@@ -85,7 +85,7 @@ async fn filters_of_the_user_do_their_work() {
 }
 
 #[tokio::test]
-async fn secrets_and_large_files_stay_as_they_are_in_head() {
+async fn secrets_and_large_files_are_those_of_head() {
     let repo = Repo::new();
     repo.write(".env.example", "KEY=\n").write(".env.old", "").commit_all("examples");
     let workspace = repo.open().await;
@@ -107,16 +107,16 @@ async fn secrets_and_large_files_stay_as_they_are_in_head() {
     assert_eq!(now.left_out, expected);
     insta::assert_snapshot!(now.left_out[2], @"`big` is left out: it is too large (12 MB)");
 
-    // Deleting one tells nobody a secret.
+    // Deleting one reveals no secret.
     repo.remove(".env.old");
     assert!(!repo.files(snap(&workspace).await.as_str()).contains(&".env.old".to_owned()));
-    // Neither is in the objects.
+    // The contents of neither are in the object database.
     let hash = repo.git(&["hash-object", "big"]);
     assert!(std::panic::catch_unwind(|| repo.git(&["cat-file", "-e", &hash])).is_err());
 }
 
 #[tokio::test]
-async fn a_file_changed_in_the_moment_of_a_commit_is_seen() {
+async fn a_file_changed_at_the_moment_of_a_commit_is_seen() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     for round in 0..20 {
@@ -163,7 +163,7 @@ async fn files_and_folders_change_places() {
 // --- diffs ---
 
 #[tokio::test]
-async fn a_diff_tells_new_files_with_content_renames_and_binaries() {
+async fn a_diff_shows_new_files_with_content_renames_and_binaries() {
     let repo = Repo::new();
     repo.write("old.txt", "a long line that stays the same\nanother one\n").commit_all("old");
     let workspace = repo.open().await;
@@ -223,7 +223,7 @@ async fn a_diff_tells_new_files_with_content_renames_and_binaries() {
 }
 
 #[tokio::test]
-async fn a_long_diff_is_counted_and_goes_to_a_file() {
+async fn a_long_diff_is_counted_and_written_to_a_file() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let before = snap(&workspace).await;
@@ -240,7 +240,7 @@ async fn a_long_diff_is_counted_and_goes_to_a_file() {
 }
 
 #[tokio::test]
-async fn attributes_hide_nothing_from_a_reviewer_and_no_program_is_asked() {
+async fn attributes_hide_nothing_from_a_diff_and_no_program_runs() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let before = snap(&workspace).await;
@@ -263,7 +263,7 @@ async fn attributes_hide_nothing_from_a_reviewer_and_no_program_is_asked() {
 }
 
 #[tokio::test]
-async fn a_tree_that_is_not_there_is_told() {
+async fn a_missing_tree_is_reported() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let tree = snap(&workspace).await;
@@ -274,7 +274,7 @@ async fn a_tree_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn the_files_of_a_tree_are_read_whatever_became_of_them_since() {
+async fn the_files_of_a_tree_are_read_from_the_tree() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.write("new.txt", [b'c', 0xff]);
@@ -290,7 +290,7 @@ async fn the_files_of_a_tree_are_read_whatever_became_of_them_since() {
 }
 
 #[tokio::test]
-async fn the_beginning_of_a_diff_has_whole_lines() {
+async fn the_start_of_a_diff_has_whole_lines() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     let before = snap(&workspace).await;

@@ -1,4 +1,4 @@
-//! Linked work trees without a branch: made, found again, removed.
+//! Linked work trees without a branch: created, found again, removed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,23 +15,23 @@ fn place(repo: &Repo) -> PathBuf {
     repo.root().canonicalize().unwrap().join(PLACE)
 }
 
-async fn made(repo: &Repo) -> Workspace {
+async fn created(repo: &Repo) -> Workspace {
     repo.open().await.detached_worktree(PLACE, &repo.tip()).await.unwrap()
 }
 
-/// The work trees that git knows, but for the user's.
+/// The number of work trees known to git, without the user's.
 fn known(repo: &Repo) -> usize {
     let list = repo.git(&["worktree", "list", "--porcelain"]);
     list.lines().filter(|line| line.starts_with("worktree ")).count() - 1
 }
 
 #[tokio::test]
-async fn a_worktree_is_made_without_a_branch_or_a_hook_and_found_again() {
+async fn a_worktree_is_created_without_a_branch_or_a_hook_and_found_again() {
     let repo = Repo::new();
     repo.hook("post-checkout", "touch $HOME/ran");
     repo.write("mine.txt", "uncommitted");
     let (status, heads) = (repo.status(), repo.git(&["show-ref", "--heads"]));
-    let worktree = made(&repo).await;
+    let worktree = created(&repo).await;
     assert_eq!(worktree.root(), place(&repo));
     assert!(worktree.root().join("src/b.txt").exists() && !worktree.root().join("mine.txt").exists());
     assert_eq!(worktree.head().await.unwrap().branch(), None);
@@ -52,10 +52,10 @@ async fn a_worktree_is_made_without_a_branch_or_a_hook_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_worktree_elsewhere_and_what_is_no_worktree_are_left_alone() {
+async fn other_worktrees_and_other_folders_are_left_alone() {
     let repo = Repo::new();
     let user = repo.open().await;
-    made(&repo).await;
+    created(&repo).await;
     let later = repo.write("later.txt", "").commit_all("later");
     let error = user.detached_worktree(PLACE, &later).await.unwrap_err();
     let text =
@@ -80,12 +80,12 @@ async fn a_worktree_elsewhere_and_what_is_no_worktree_are_left_alone() {
 #[case::no_folder_of_gits(|repo: &Repo| { repo.git(&["worktree", "add", "-q", "--detach", PLACE]); fs::remove_dir_all(repo.root().join(".git/worktrees/1")).unwrap(); })]
 #[case::only_a_folder_of_gits(|repo: &Repo| { repo.write(".git/worktrees/1/gitdir", format!("{}/.git\n", place(repo).display())); })]
 #[tokio::test]
-async fn what_a_kill_left_half_made_is_made_again_or_removed(#[case] killed: fn(&Repo)) {
+async fn a_half_made_worktree_is_made_again_or_removed(#[case] killed: fn(&Repo)) {
     for remove_only in [false, true] {
         let repo = Repo::new();
         killed(&repo);
         if !remove_only {
-            assert!(made(&repo).await.root().join("a.txt").exists());
+            assert!(created(&repo).await.root().join("a.txt").exists());
             assert_eq!(known(&repo), 1);
         }
         repo.open().await.remove_worktree(PLACE).await.unwrap();
@@ -95,9 +95,9 @@ async fn what_a_kill_left_half_made_is_made_again_or_removed(#[case] killed: fn(
 }
 
 #[tokio::test]
-async fn what_is_linked_from_a_worktree_outlives_it() {
+async fn targets_of_links_in_a_worktree_are_not_removed() {
     let repo = Repo::new();
-    let worktree = made(&repo).await;
+    let worktree = created(&repo).await;
     repo.write("../theirs/x", "theirs");
     symlink(repo.beside("theirs"), worktree.root().join("link")).unwrap();
     fs::create_dir_all(worktree.root().join("shut/inner")).unwrap();
@@ -109,14 +109,14 @@ async fn what_is_linked_from_a_worktree_outlives_it() {
     repo.open().await.remove_worktree(PLACE).await.unwrap();
     assert_eq!((known(&repo), place(&repo).exists()), (0, false));
     assert_eq!(repo.read("../theirs/x"), "theirs");
-    // A link in the place of a work tree is no way out either.
+    // A link in the place of a work tree is not followed either.
     symlink(repo.beside("theirs"), place(&repo)).unwrap();
     repo.open().await.remove_worktree(PLACE).await.unwrap();
     assert!(repo.has("../theirs/x") && !repo.has(PLACE));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_are_made_and_removed_at_once() {
+async fn many_worktrees_are_made_and_removed_at_once() {
     let repo = Repo::new();
     let (user, tip) = (repo.open().await, repo.tip());
     let each = (0..16).map(|nth| {
@@ -151,7 +151,7 @@ async fn a_repository_with_submodules_filters_and_links_has_worktrees_too() {
     executable(&repo.root().join("tool.sh"));
     symlink("a.txt", repo.root().join("link")).unwrap();
     repo.commit_all("all kinds");
-    let worktree = made(&repo).await;
+    let worktree = created(&repo).await;
     let base = worktree.snapshot().await.unwrap();
     assert_eq!(base.tree.to_string(), repo.git(&["rev-parse", "HEAD^{tree}"]));
     assert_eq!(fs::read_to_string(worktree.root().join("word.up")).unwrap(), "word\n");
@@ -164,7 +164,7 @@ async fn a_repository_with_submodules_filters_and_links_has_worktrees_too() {
     assert_eq!((known(&repo), repo.git(&["submodule", "status"]).contains("sub")), (0, true));
 }
 
-/// A filter of git's long-running kind: what is read is written with a mark before it, which cleaning takes off.
+/// A long-running filter process of git: it adds a mark to what it smudges and removes it when it cleans.
 const PROCESS: &str = r#"
 import sys
 def packet():
@@ -196,7 +196,7 @@ async fn filters_that_are_processes_work_in_worktrees() {
     repo.write(".gitattributes", "*.big filter=mark\n").write("x.big", "mark:one").write("y.big", "mark:two");
     repo.commit_all("filtered");
     assert_eq!(repo.git(&["show", "HEAD:x.big"]), "one");
-    let worktree = made(&repo).await;
+    let worktree = created(&repo).await;
     assert_eq!(fs::read_to_string(worktree.root().join("x.big")).unwrap(), "mark:one");
     fs::write(worktree.root().join("x.big"), "mark:three").unwrap();
     assert_eq!(repo.content(&worktree.snapshot().await.unwrap().tree, "x.big"), "three");
